@@ -1,0 +1,96 @@
+"""One call from judgement to events: the pure half of `Session`'s answering.
+
+A command's own writes take effect in the order in which it made them: those before a read of the same file come before
+the reply's delivery in the log, the others after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from readcache.claims import WHOLE_TREE, Authored, FileLines, Reading, path_of
+from readcache.compose import compose
+from readcache.events import Delivered, Event, Origin, Piece, Wrote
+from readcache.index import LineIndex
+from readcache.judge import Call, decide
+from readcache.policy import Policy
+from readcache.reply import Outcome, Reason, Reply, Shown
+from readcache.survive import clip
+from readcache.text import count_lines
+from readcache.view import View
+
+
+def split_writes(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The keys written before the command's own reads of them, and those written after."""
+    before: list[str] = []
+    after: list[str] = []
+    for write in reading.writes:
+        reads_earlier = any(_reads(claim, write.key) for claim in reading.claims[: write.before])
+        reads_later = any(_reads(claim, write.key) for claim in reading.claims[write.before :])
+        (after if reads_earlier and not reads_later else before).append(write.key)
+    return tuple(dict.fromkeys(before)), tuple(dict.fromkeys(after))
+
+
+def _reads(claim: object, written: str) -> bool:
+    if not isinstance(claim, FileLines):
+        return False
+    paths = [path_of(key) for key in claim.keys]
+    return any(written in (WHOLE_TREE, path) or path.startswith(written.rstrip("/") + "/") for path in paths)
+
+
+def authored_event(call_id: str, label: str, authored: Sequence[Authored], view: View, policy: Policy) -> Delivered:
+    """The text that the agent wrote in its own call, as something it can see."""
+    texts: list[str] = []
+    pieces: list[Piece] = []
+    at = 0
+    for part in authored:
+        text = part.text if part.text.endswith("\n") else part.text + "\n"
+        count = count_lines(text)
+        pieces.append(Piece((part.key,), at, count, part.first, eof=part.first == 1))
+        texts.append(text)
+        at += count
+    text = "".join(texts)
+    return Delivered(
+        call_id=call_id,
+        text=text,
+        label=label,
+        origin=Origin.COMMAND,
+        pieces=tuple(pieces),
+        call=view.number_of(call_id),
+        tokens_so_far=view.tokens + policy.count_tokens(text),
+    )
+
+
+def written_first(view: View, call: Call, policy: Policy) -> list[Event]:
+    """What a call wrote before it read: to be in the view when its output is judged."""
+    before, _ = split_writes(call.reading)
+    events: list[Event] = []
+    if before:
+        events.append(Wrote(call.call_id, before, call.command, view.number_of(call.call_id)))
+    written = [write.key for write in call.reading.writes]
+    authored = [part for part in call.reading.authored if written.count(part.key) == 1]
+    if authored:
+        events.append(authored_event(call.call_id, call.command, authored, view, policy))
+    return events
+
+
+def judge_call(
+    view: View, call: Call, policy: Policy, *, session_tag: str, exit_code: int, index: LineIndex | None
+) -> tuple[Reply, list[Event]]:
+    """The reply to a call and what to log of it; `view` already knows `written_first`."""
+    judgement = decide(view, call, policy, session_tag, index)
+    reply, delivered = compose(view, call, judgement, policy, session_tag=session_tag, exit_code=exit_code)
+    if policy.clip is not None:
+        delivered = clip(delivered, policy.clip.kept(delivered.text))
+    events: list[Event] = [delivered]
+    _, after = split_writes(call.reading)
+    if after:
+        events.append(Wrote(call.call_id, after, call.command, delivered.call))
+    return reply, events
+
+
+def plain_reply(call: Call, exit_code: int, reason: Reason) -> Reply:
+    """All of the output, untouched."""
+    return Reply(
+        call.output, exit_code, Outcome.FULL, reason, (Shown(call.output),), call.call_id, 0, call.output
+    )

@@ -1,0 +1,88 @@
+"""Claims: what a command is believed to print, in order, before its output is looked at.
+
+A claim is a guess from parsing alone. `match` lays claims over the real output; only what the bytes bear out is used.
+A wrong claim can cost a saving and never a fact.
+
+Lines are 1-based and inclusive, an end of None is the end of the file. A *key* names what the lines are lines of: a
+canonical absolute path, `path\\0variant` for a changed rendering of a file (`cat -A`), `git:REV:path` for a blob.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Range = tuple[int, int | None]
+
+WHOLE_TREE = "*"  # a write whose files cannot be named: `git stash`, `git pull`
+
+
+@dataclass(frozen=True, slots=True)
+class FileLines:
+    """Lines of a file. With several keys: of these files, borders unknown."""
+
+    keys: tuple[str, ...]
+    ranges: tuple[Range, ...] | None = ((1, None),)  # in output order, ascending; None: which lines is not known
+    sep: str | None = None  # numbers stand in front, with this separator after them; None: raw lines
+    shift: int = 0  # the number shown minus the number of the line in the file
+    gaps: bool = False  # numbered lines may be missing between (grep -n): the shown numbers alone tell
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text known beforehand: echo, printf, the banners of head and tail. Always whole lines."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Output that parsing cannot foresee: any number of lines, none included."""
+
+
+Claim = FileLines | Literal | Anything
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A file that the command wrote, or may have written, when it had come to claim number `before`."""
+
+    key: str  # a path, or WHOLE_TREE
+    before: int  # claims[before:] print what stands there after the write
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """Text in the agent's own command that became a file's content: the body of a heredoc."""
+
+    key: str
+    text: str
+    first: int  # the line number of its first line in the file; 0 when unknown (appended)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that parsing says about one command."""
+
+    claims: tuple[Claim, ...] = (Anything(),)
+    writes: tuple[Write, ...] = ()
+    authored: tuple[Authored, ...] = ()
+    parsed: bool = True  # False: the parser refused the command, so that nothing is known about it
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Every key that is read."""
+        return frozenset(key for claim in self.claims if isinstance(claim, FileLines) for key in claim.keys)
+
+
+OPAQUE = Reading()
+UNPARSED = Reading(parsed=False)
+
+
+def key_of(path: str, variant: str = "") -> str:
+    """The key of a path's plain lines, or of a changed rendering of them."""
+    return f"{path}\0{variant}" if variant else path
+
+
+def path_of(key: str) -> str:
+    """The path (or `git:REV:path`) that a key is about."""
+    return key.partition("\0")[0]

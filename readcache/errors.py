@@ -1,0 +1,20 @@
+"""The errors that a caller of this package can meet. The agent's tool never sees one of them.
+
+Three classes, so that a harness can tell whose fault it was (the split is h11's): the caller's (`UsageError`), the
+outside world's (`StoreError`); everything shares `ReadcacheError`. The text says what happened, to which path, and
+what to do.
+"""
+
+from __future__ import annotations
+
+
+class ReadcacheError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class UsageError(ReadcacheError, ValueError):
+    """The caller passed something that has no meaning here; nothing was changed."""
+
+
+class StoreError(ReadcacheError):
+    """The store could not be opened, read or written; the session goes on and shows every byte."""

@@ -1,0 +1,213 @@
+"""The decision: what of an output is shown, what is left out, and why. Pure: (view, call, output) -> judgement.
+
+The order of the rules is the order of `decide`: what is never touched; the reader who insists; what the reads in the
+output are covered by; the whole output at one place; any visible lines. Every rule that does not clearly hold shows the
+bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from readcache import marker, text
+from readcache.claims import Reading, path_of
+from readcache.cover import Coverage, Run, cover, find_runs
+from readcache.events import Piece
+from readcache.index import LineIndex
+from readcache.match import match
+from readcache.policy import Insist, Mode, Policy
+from readcache.reply import Outcome, Reason
+from readcache.view import Delivery, Reference, View
+
+# Characters. Splitting and comparing a larger output would cost more than the command that printed it.
+LARGEST = 8_000_000
+# A repeat counts as insisting when at most this many other calls were answered in full since the omission: a model may
+# look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
+INSIST_WITHIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is judged: one tool call and what it printed."""
+
+    call_id: str
+    command: str  # the command; a path for a read tool
+    request: str  # equal for equal requests
+    output: str
+    reading: Reading
+    batch: str = ""
+    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE: never judged, never credited
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """Output lines low to high - 1 that may be left out, and the runs that say where they stand."""
+
+    low: int
+    high: int
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What to do with an output; `omissions` is empty when all of it is shown."""
+
+    lines: Sequence[str]
+    pieces: tuple[Piece, ...]
+    omissions: tuple[Omission, ...]
+    outcome: Outcome
+    reason: Reason
+    changed: tuple[str, ...] = ()
+    whole: Delivery | None = None  # IDENTICAL_OUTPUT: the result that holds all of it
+
+
+def decide(view: View, call: Call, policy: Policy, session_tag: str, index: LineIndex | None = None) -> Judgement:
+    """The judgement of one call. `index` is needed for `policy.any_output` alone."""
+    untouched = _untouchable(call, policy)
+    if untouched is not None:
+        return Judgement((), (), (), Outcome.FULL, untouched)
+    if marker.find_markers(call.output, session_tag):  # a marker is never a source, not even when a file holds one
+        return Judgement((), (), (), Outcome.FULL, Reason.NOT_SEEN)
+    lines = text.split_lines(call.output)
+    pieces = match(call.reading.claims, lines, view)
+    if any(_is_protected(key, policy) for piece in pieces for key in piece.keys):
+        return Judgement(lines, (), (), Outcome.FULL, Reason.PROTECTED)
+    usable = _Usable(view, call, policy)
+    coverage = cover(view, lines, pieces, usable, delta=policy.delta)
+    full = Judgement(lines, pieces, (), Outcome.FULL, Reason.NOT_SEEN, tuple(sorted(coverage.changed)))
+    if policy.insist is Insist.SERVE and _insists(view, call):
+        return _because(full, Reason.INSISTED)
+    if len(call.output) < policy.min_chars:
+        return _because(full, Reason.TOO_SHORT)
+    whole = _whole(view, call, pieces, usable, policy)
+    if policy.any_output and index is not None and whole is None:
+        coverage.runs += _runs_anywhere(view, lines, coverage, index, usable)
+    omissions = _omissions(coverage.runs)
+    if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
+        return Judgement(lines, pieces, (), Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL, full.changed, whole)
+    if not omissions:
+        return _because(full, _why_nothing(coverage, pieces, usable))
+    everything = sum(o.high - o.low for o in omissions) == len(lines)
+    if not everything and not policy.partial:
+        return _because(full, Reason.NO_PARTIAL)
+    outcome = Outcome.UNCHANGED if everything else Outcome.PARTIAL
+    return Judgement(lines, pieces, omissions, outcome, _why(omissions, everything, coverage), full.changed)
+
+
+def _because(judgement: Judgement, reason: Reason) -> Judgement:
+    return Judgement(judgement.lines, judgement.pieces, (), Outcome.FULL, reason, judgement.changed)
+
+
+def _untouchable(call: Call, policy: Policy) -> Reason | None:
+    if policy.mode is Mode.OFF:
+        return Reason.MODE_OFF
+    if call.trouble is not None:
+        return call.trouble
+    if policy.forbids(call.command):
+        return Reason.NEVER
+    if "\0" in call.output:
+        return Reason.BINARY
+    if len(call.output) > LARGEST:
+        return Reason.TOO_LARGE
+    return None
+
+
+def _is_protected(key: str, policy: Policy) -> bool:
+    """By a glob over the whole path or, without a slash in it, over its last part; `**/` also matches nothing."""
+    path = path_of(key)
+    for glob in policy.protected:
+        if any(fnmatchcase(path, g) or fnmatchcase(path, f"*/{g}") for g in (glob, glob.replace("**/", ""))):
+            return True
+    return False
+
+
+class _Usable:
+    """May a reference serve as a source for this call? Remembers whether only the batch stood in the way."""
+
+    def __init__(self, view: View, call: Call, policy: Policy) -> None:
+        self._call = call
+        horizon = policy.horizon_tokens
+        self._oldest = -1 if horizon is None else view.tokens - horizon
+        self.same_batch = False
+
+    def __call__(self, reference: Reference) -> bool:
+        return self.delivery(reference.delivery)
+
+    def delivery(self, delivery: Delivery) -> bool:
+        event = delivery.event
+        if event.call_id == self._call.call_id or event.tokens_so_far < self._oldest:
+            return False
+        if event.batch and event.batch == self._call.batch:
+            self.same_batch = True
+            return False
+        return True
+
+
+def _insists(view: View, call: Call) -> bool:
+    others = view.others_since_omission(call.request)
+    return others is not None and others <= INSIST_WITHIN
+
+
+def _whole(view: View, call: Call, pieces: tuple[Piece, ...], usable: _Usable, policy: Policy) -> Delivery | None:
+    """The one result that holds the whole output, unless a file in it was written since and that matters."""
+    if not policy.identical_output:
+        return None
+    whole = view.whole(text.digest(call.output))
+    if whole is None or not usable.delivery(whole) or whole.event.text != call.output:
+        return None
+    stale = any(view.key(key).is_stale(whole) for piece in pieces for key in piece.keys)
+    return None if stale and not policy.delta else whole
+
+
+def _runs_anywhere(
+    view: View, lines: Sequence[str], coverage: Coverage, index: LineIndex, usable: _Usable
+) -> list[Run]:
+    open_lines = [True] * len(lines)
+    for run in coverage.runs:
+        open_lines[run.low : run.high] = [False] * (run.high - run.low)
+    references = [r for r in index.propose(lines) if usable(r) and view.holds(r.delivery)]
+    if not references:
+        return []
+    piece = Piece((), 0, len(lines))
+    found = find_runs(list(lines), open_lines, [(r, view.bodies(r)) for r in references])
+    return [Run(low, high, reference, at, piece) for low, high, reference, at in found]
+
+
+def _omissions(runs: list[Run]) -> tuple[Omission, ...]:
+    """Adjacent runs become one omission, as long as its marker can name all their sources."""
+    out: list[Omission] = []
+    for run in sorted(runs, key=lambda r: r.low):
+        last = out[-1] if out else None
+        if last is not None and last.high == run.low and _sources(last.runs, run) <= marker.MOST_SOURCES:
+            out[-1] = Omission(last.low, run.high, (*last.runs, run))
+        else:
+            out.append(Omission(run.low, run.high, (run,)))
+    return tuple(out)
+
+
+def _sources(runs: tuple[Run, ...], run: Run) -> int:
+    return len({(r.reference.delivery.event.call_id, r.reference.delivery.event.origin) for r in (*runs, run)})
+
+
+def _why(omissions: tuple[Omission, ...], everything: bool, coverage: Coverage) -> Reason:
+    runs = [run for omission in omissions for run in omission.runs]
+    touched = coverage.changed | coverage.written | coverage.outdated
+    if any(not run.piece.keys for run in runs):
+        return Reason.REPEATED_LINES
+    if any(touched.intersection(run.piece.keys) for run in runs):
+        return Reason.UNCHANGED_LINES
+    return Reason.COVERED if everything else Reason.OVERLAP
+
+
+def _why_nothing(coverage: Coverage, pieces: tuple[Piece, ...], usable: _Usable) -> Reason:
+    if coverage.changed:
+        return Reason.CHANGED
+    if coverage.written:
+        return Reason.WRITTEN
+    if coverage.outdated:
+        return Reason.CHANGED
+    if usable.same_batch:
+        return Reason.SAME_BATCH
+    return Reason.NOT_SEEN

@@ -1,0 +1,139 @@
+"""A context's log and view, kept in step with a store that other processes write too.
+
+    with ledger.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
+        ledger.append([event, ...])         # stored and folded
+
+After any failure of the store the view is folded anew from the log before it is used again, so that it never holds what
+the log does not. Events that take something out of view must not get lost on the way: `append_later` keeps them until
+the store takes them, and until then no transaction begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from readcache.errors import StoreError
+from readcache.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled, Wrote
+from readcache.index import LineIndex, build_index
+from readcache.reply import Reason
+from readcache.store import Store
+from readcache.view import View
+
+
+class Ledger:
+    """The log of one context in one store. `open_store` is tried again while it fails."""
+
+    def __init__(
+        self, open_store: Callable[[], Store], session_id: str, agent_id: str, clock: Callable[[], float]
+    ) -> None:
+        self.lock = threading.RLock()
+        self.view = View()
+        self.failures: Counter[str] = Counter()  # ours, that could not be logged
+        self._open_store = open_store
+        self._store: Store | None = None
+        self._session_id = session_id
+        self._agent_id = agent_id
+        self._clock = clock
+        self._seq = 0
+        self._partial = False
+        self._distrusted = False
+        self._later: list[Event] = []
+        self._index: LineIndex | None = None
+
+    @property
+    def store(self) -> Store:
+        """The open store. Raises StoreError."""
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[View]:
+        """Raises StoreError when the store fails, at entry or at the end."""
+        with self.lock:
+            try:
+                with self.store.transaction():
+                    self._catch_up()
+                    yield self.view
+            except BaseException:
+                self._distrusted = True
+                raise
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Within a transaction."""
+        if not events:
+            return
+        seq = self.store.append(self._session_id, self._agent_id, events, self._clock())
+        for event in events:
+            self._fold(event)
+        self._seq = seq
+
+    def append_later(self, events: Iterable[Event]) -> None:
+        """Events that the store would not take now."""
+        with self.lock:
+            self._later += events
+            self._distrusted = True
+
+    def fail(self, call_id: str, reason: Reason, error: BaseException) -> None:
+        """Counts a failure of ours, and logs it as soon as the store takes it."""
+        with self.lock:
+            self.failures[reason.value] += 1
+            self.append_later([Failed(call_id, reason.value, f"{type(error).__name__}: {error}")])
+
+    def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
+        """For a process that judges one call: the view starts with what matters to these keys and digests alone."""
+        with self.lock:
+            if self._seq == 0:
+                self._partial = True
+                self._distrusted = False
+                for record in self.store.records_about(self._session_id, self._agent_id, keys, digests):
+                    self._take(record)
+
+    def records(self) -> list[Record]:
+        """The whole session's log. Raises StoreError."""
+        return list(self.store.records(self._session_id))
+
+    def line_index(self) -> LineIndex:
+        """Where any visible line stands."""
+        if self._index is None:
+            self._index = build_index(self.view)
+        return self._index
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self._store is not None:
+            self._store.close()
+
+    def _catch_up(self) -> None:
+        if self._distrusted and not self._partial:
+            self.view, self._seq, self._index = View(), 0, None
+        self._distrusted = False
+        for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
+            self._take(record)
+        if self._later:
+            self.append(self._later)
+            logged = Counter(event.cause for event in self._later if isinstance(event, Failed))
+            self.failures -= logged
+            self._later = []
+
+    def _take(self, record: Record) -> None:
+        event = record.event
+        if record.agent_id != self._agent_id:
+            if not isinstance(event, Wrote):
+                return
+            event = replace(event, call_id="")
+        self._fold(event)
+        self._seq = record.seq
+
+    def _fold(self, event: Event) -> None:
+        self.view.apply(event)
+        if isinstance(event, (Compacted, Rewound, Settled)):
+            self._index = None
+        elif isinstance(event, Delivered) and self._index is not None:
+            self._index.add(self.view.of_call(event.call_id)[-1])
+
+

@@ -1,0 +1,28 @@
+"""One name for one file: paths as keys. Text only, the disk is never asked."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+_DRIVE = re.compile(r"([A-Za-z]):[\\/]")
+
+
+def canonical_path(path: str, cwd: str) -> str:
+    """`path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
+
+    `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) are all `/d/a`. A home directory is unknown here: `~/a`
+    stays `~/a`. A glob pattern is treated like a path. Links are not followed.
+    """
+    path = _slashes(path)
+    if not path.startswith(("/", "~")):
+        path = posixpath.join(_slashes(cwd), path)
+    path = posixpath.normpath(path)
+    return path[1:] if path.startswith("//") else path
+
+
+def _slashes(path: str) -> str:
+    drive = _DRIVE.match(path)
+    if drive is None:
+        return path
+    return f"/{drive.group(1).lower()}/" + path[drive.end() :].replace("\\", "/")

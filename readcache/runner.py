@@ -1,0 +1,97 @@
+"""Runs a command with bash the way a harness's tool does: stdin closed, stderr in order with stdout, its own session."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from readcache.reply import Reason
+
+# Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
+TIMED_OUT_STATUS = 124
+NOT_RUN_STATUS = 125
+# Bytes. Endless output under a timeout is held back here (the pipe fills up, the command waits) instead of eating the
+# harness's memory until the time is over.
+MOST_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of it. `trouble` is set when the output may end anywhere or nothing ran."""
+
+    output: str
+    exit_code: int
+    trouble: Reason | None = None
+
+
+def run_bash(
+    command: str, *, cwd: str, env: Mapping[str, str] | None = None, timeout: float | None = None
+) -> Ran:
+    """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
+
+    The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed
+    until then is the output; the command and its children are killed.
+    """
+    try:
+        process = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that a timeout can kill the children too
+        )
+    except (OSError, ValueError) as error:  # ValueError: NUL or a lone surrogate in the command
+        return Ran(_explain(error, cwd), NOT_RUN_STATUS, Reason.NOT_RUN)
+    with process:
+        try:
+            if timeout is None:
+                output, late = process.communicate()[0], False
+            else:
+                output, late = _read_until(process, time.monotonic() + timeout)
+        except BaseException:
+            _kill(process)
+            raise
+    text = output.decode("utf-8", "replace")
+    if late:
+        return Ran(text, TIMED_OUT_STATUS, Reason.TIMED_OUT)
+    return Ran(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
+
+
+def _read_until(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:
+    """(what it printed, whether time ran out)."""
+    assert process.stdout is not None
+    chunks: list[bytes] = []
+    size = 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while size < MOST_BYTES and selector.select(max(0.0, deadline - time.monotonic())):
+            chunk = os.read(process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            size += len(chunk)
+    try:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        return b"".join(chunks), True
+    return b"".join(chunks), False
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _explain(error: Exception, cwd: str) -> str:
+    if isinstance(error, OSError):
+        return f"readcache: bash was not started in {cwd}: {error.strerror or error}\n"
+    return f"readcache: bash was not started: the command cannot be passed to it: {error}\n"

@@ -1,0 +1,342 @@
+"""The one stateful object: a reader's conversation. Log, view, store and policy meet here; the deciding is `judge`'s.
+
+Every public method is safe to call from any thread. What the agent's tool gets never depends on us being in order: when
+anything here fails, the real output goes through and the failure is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from readcache import files, marker, restore
+from readcache.answer import authored_event, judge_call, plain_reply, written_first
+from readcache.claims import Authored, FileLines, Reading
+from readcache.compact import compact
+from readcache.errors import StoreError
+from readcache.events import Event, Origin, Record, Rewound, Wrote
+from readcache.judge import Call
+from readcache.ledger import Ledger
+from readcache.paths import canonical_path
+from readcache.policy import Budget, Mode, Policy
+from readcache.reply import Reason, Reply
+from readcache.restore import Compaction, RestorePlan
+from readcache.runner import run_bash
+from readcache.shell import read_command
+from readcache.store import Store, open_store
+from readcache.survive import settle
+from readcache.text import digest, find_separator, split_lines
+from readcache.view import View
+from readcache.wrap import wrap
+
+
+class Session:
+    """One reader's conversation.
+
+    `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` separates contexts inside a session.
+    `clock` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] = ".",
+        *,
+        session_id: str | None = None,
+        agent_id: str = "main",
+        store: str | os.PathLike[str] | Store | None = None,
+        policy: Policy = Policy(),  # noqa: B008  frozen
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.root = os.path.abspath(root)
+        self.session_id = session_id or uuid.uuid4().hex
+        self.agent_id = agent_id
+        self.policy = policy
+        self.tag = marker.tag(self.session_id)
+        spec = store if store is None or isinstance(store, (str, os.PathLike)) else None
+        self._given_store = store if spec is None and not isinstance(store, (str, os.PathLike)) else None
+        self._ledger = Ledger(lambda: self._given_store or open_store(spec), self.session_id, agent_id, clock)
+        try:
+            _ = self._ledger.store
+        except StoreError as error:  # every call tries again; until one succeeds, everything is shown
+            self._ledger.fail("", Reason.STORE_FAILED, error)
+        self._clock = clock
+        self._batch = ""
+        self._one_shot = False  # this process judges a single call: the view holds only what matters to it
+
+    # ------------------------------------------------------------ commands
+
+    def run(
+        self,
+        command: str,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        call_id: str | None = None,
+    ) -> Reply:
+        """Runs `command` with bash and answers with what the agent should see. `timeout` is in seconds; after it the
+        command is killed and the exit status is 124."""
+        where = os.path.join(self.root, os.fspath(cwd)) if cwd is not None else self.root
+        ran = run_bash(command, cwd=where, env=env, timeout=timeout)
+        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, ran.trouble)
+
+    def observe(
+        self,
+        command: str,
+        output: str,
+        *,
+        exit_code: int = 0,
+        cwd: str | os.PathLike[str] | None = None,
+        call_id: str | None = None,
+    ) -> Reply:
+        """The same judgement for a command that ran elsewhere. Touches no file system."""
+        where = os.fspath(cwd) if cwd is not None else self.root
+        return self._answer_command(command, output, exit_code, where, call_id)
+
+    def _answer_command(
+        self,
+        command: str,
+        output: str,
+        exit_code: int,
+        cwd: str,
+        call_id: str | None,
+        trouble: Reason | None = None,
+    ) -> Reply:
+        reading = Reading() if self.policy.mode is Mode.OFF else read_command(command, cwd, exit_code)
+        call = Call(
+            self._call_id(call_id), command, json.dumps([command, cwd]), output, reading, self._batch, trouble
+        )
+        return self._answer(call, exit_code)
+
+    # ------------------------------------------------------------ reads and writes by tools
+
+    def read(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        start: int = 1,
+        end: int | None = None,
+        numbered: bool = False,
+        call_id: str | None = None,
+    ) -> Reply:
+        """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file). `numbered`
+        prints `cat -n` numbers. A file that cannot be read is answered with one line and exit code 1."""
+        got = files.read_lines(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
+        return self._answer_read(
+            os.fspath(path), got.text, start, end, "\t" if numbered else None, call_id, got.exit_code, got.trouble
+        )
+
+    def observe_read(
+        self,
+        path: str | os.PathLike[str],
+        output: str,
+        *,
+        start: int = 1,
+        end: int | None = None,
+        numbered: bool = False,
+        call_id: str | None = None,
+    ) -> Reply:
+        """The same for a read that another tool already did. `numbered`: the lines carry numbers in any usual form;
+        text around them is passed on and never counts as file content."""
+        sep = None
+        if numbered:
+            sep = find_separator(split_lines(output))
+            if sep is None:  # nothing that looks like numbered lines: an error text, a picture
+                return self._answer_read(os.fspath(path), output, start, end, None, call_id, opaque=True)
+        return self._answer_read(os.fspath(path), output, start, end, sep, call_id)
+
+    def _answer_read(
+        self,
+        path: str,
+        output: str,
+        start: int,
+        end: int | None,
+        sep: str | None,
+        call_id: str | None,
+        exit_code: int = 0,
+        trouble: Reason | None = None,
+        *,
+        opaque: bool = False,
+    ) -> Reply:
+        key = canonical_path(path, self.root)
+        claim = FileLines((key,), ((max(1, start), end),), sep)
+        reading = Reading() if opaque else Reading((claim,))
+        request = json.dumps([key, start, end, sep is not None])
+        call = Call(self._call_id(call_id), f"read {path}", request, output, reading, self._batch, trouble)
+        return self._answer(call, exit_code)
+
+    def wrote(
+        self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None
+    ) -> None:
+        """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
+        whole file as the agent gave it in that call, where it did; it counts as visible."""
+        key = canonical_path(os.fspath(path), self.root)
+        name = self._call_id(call_id)
+        label = f"write {os.fspath(path)}"
+
+        def events(view: View) -> list[Event]:
+            wrote = Wrote(name, (key,), label, view.number_of(name))
+            if not content:
+                return [wrote]
+            return [wrote, authored_event(name, label, [Authored(key, content, 1)], view, self.policy)]
+
+        self._tell(name, events)
+
+    # ------------------------------------------------------------ what the harness tells
+
+    def settle(self, call_id: str, text: str) -> None:
+        """What the harness finally showed for that call. Only what is left in `text` counts as seen."""
+        def events(view: View) -> list[Event]:
+            results = [d.event for d in view.of_call(call_id) if d.event.origin is Origin.RESULT]
+            return [settle(event, text) for event in results if event.text != text]
+
+        self._tell(call_id, events)
+
+    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
+        """Which files and lines the compactor should put back verbatim, given the calls that stay."""
+        with self._ledger.lock:
+            return restore.plan_restore(
+                self.view,
+                frozenset(keep),
+                budget,
+                count_tokens=self.policy.count_tokens,
+                refuses=lambda path: files.why_not_restored(path, self.policy.protected),
+                current=files.current_lines,
+            )
+
+    def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
+        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
+        restored_id = f"restored-{uuid.uuid4().hex[:8]}"
+        tokens = self.policy.count_tokens(restored.render()) if restored is not None else 0
+        done = Compaction()
+
+        def events(view: View) -> list[Event]:
+            nonlocal done
+            done, what = compact(
+                view, frozenset(keep), restored, restored_id=restored_id, session_tag=self.tag, tokens=tokens
+            )
+            return what
+
+        self._tell(restored_id, events)
+        return done
+
+    def rewind(self, call_id: str) -> None:
+        """Everything after that call is gone from the conversation; after an unknown call, everything."""
+        self._tell(call_id, lambda _: [Rewound(call_id)])
+
+    def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
+        """A sub-agent's context on the same store; `inherit` when it starts with a copy of the parent's messages."""
+        child = Session(
+            self.root,
+            session_id=self.session_id,
+            agent_id=agent_id,
+            store=self._ledger.store,
+            policy=self.policy,
+            clock=self._clock,
+        )
+        if inherit:
+            inherited: list[Event] = [delivery.event for delivery in self.view.deliveries]
+            child._tell("", lambda _: inherited)
+        return child
+
+    @contextlib.contextmanager
+    def batch(self) -> Iterator[None]:
+        """For tool calls that the model made at once: none of them may point at another one's result."""
+        with self._ledger.lock:
+            outer, self._batch = self._batch, self._batch or uuid.uuid4().hex[:8]
+        try:
+            yield
+        finally:
+            with self._ledger.lock:
+                self._batch = outer
+
+    def wrap(self, bash: Callable[..., Any]) -> Callable[..., Any]:
+        """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`."""
+        return wrap(self, bash)
+
+    # ------------------------------------------------------------ what there is to see
+
+    @property
+    def view(self) -> View:
+        """What is visible now. Read it, do not change it."""
+        with contextlib.suppress(StoreError), self._ledger.transaction():
+            pass
+        return self._ledger.view
+
+    def events(self) -> list[Record]:
+        """The log of this session, every context's. Raises StoreError."""
+        return self._ledger.records()
+
+    def stats(self) -> dict[str, int]:
+        """Counters of this context: calls, characters, tokens saved (net), and one counter for each reason."""
+        counts = Counter(self.view.counts)
+        counts.update(self._ledger.failures)
+        return dict(sorted(counts.items()))
+
+    def markers_in(self, text: str) -> list[str]:
+        """This session's markers that stand in `text`, so that a harness can refuse to write one into a file."""
+        return marker.find_markers(text, self.tag)
+
+    def close(self) -> None:
+        """Releases the store, unless it was handed in. Closing twice is allowed."""
+        if self._given_store is None:
+            self._ledger.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _call_id(self, given: str | None) -> str:
+        return given if given is not None else f"rc-{uuid.uuid4().hex[:12]}"
+
+    def _answer(self, call: Call, exit_code: int) -> Reply:
+        """Judges and logs one call; on any failure of ours, the real output."""
+        if self.policy.mode is Mode.OFF:
+            return plain_reply(call, exit_code, Reason.MODE_OFF)
+        ledger = self._ledger
+        try:
+            if self._one_shot and not self.policy.any_output:
+                ledger.begin_about(call.reading.keys, [digest(call.output)])
+            with ledger.transaction() as view:
+                ledger.append(written_first(view, call, self.policy))
+                reply, events = judge_call(
+                    view,
+                    call,
+                    self.policy,
+                    session_tag=self.tag,
+                    exit_code=exit_code,
+                    index=ledger.line_index() if self.policy.any_output else None,
+                )
+                ledger.append(events)
+            return reply
+        except StoreError as error:
+            reason = Reason.STORE_FAILED
+            ledger.fail(call.call_id, reason, error)
+        except Exception as error:  # a bug of ours must not cost the agent its output
+            reason = Reason.INTERNAL_ERROR
+            ledger.fail(call.call_id, reason, error)
+        keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
+        if keys:
+            ledger.append_later([Wrote(call.call_id, keys, call.command, ledger.view.number_of(call.call_id))])
+        return plain_reply(call, exit_code, reason)
+
+    def _tell(self, call_id: str, events: Callable[[View], list[Event]]) -> None:
+        """Logs what the harness told us; what the store will not take now is kept until it does."""
+        ledger = self._ledger
+        with ledger.lock:
+            try:
+                with ledger.transaction() as view:
+                    ledger.append(events(view))
+            except StoreError as error:
+                ledger.fail(call_id, Reason.STORE_FAILED, error)
+                ledger.append_later(events(ledger.view))

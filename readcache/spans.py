@@ -1,0 +1,100 @@
+"""Runs of line numbers, and a map from line numbers to where they stand.
+
+A span is (start, end), 1-based, both inclusive, start <= end. A span set is a tuple of spans, sorted, apart by at least
+one line. Everything here is a function of its arguments, but for `SpanMap`, which its owner alone changes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+Span = tuple[int, int]
+Spans = tuple[Span, ...]
+V = TypeVar("V")
+
+
+def normalise(spans: Iterable[Span]) -> Spans:
+    """The span set with the same lines: sorted, merged, empty spans dropped."""
+    out: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] <= span[1]):
+        if out and start <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(out[-1][1], end))
+        else:
+            out.append((start, end))
+    return tuple(out)
+
+
+def union(a: Iterable[Span], b: Iterable[Span]) -> Spans:
+    """Lines in either."""
+    return normalise((*a, *b))
+
+
+def intersect(a: Spans, b: Spans) -> Spans:
+    """Lines in both span sets."""
+    pairs = ((max(s, t), min(e, f)) for s, e in a for t, f in b)
+    return normalise(pairs)
+
+
+def subtract(a: Spans, b: Spans) -> Spans:
+    """Lines of span set `a` that are not in span set `b`."""
+    out: list[Span] = []
+    for start, end in a:
+        at = start
+        for other, last in b:
+            if last < at or other > end:
+                continue
+            if other > at:
+                out.append((at, other - 1))
+            at = last + 1
+        if at <= end:
+            out.append((at, end))
+    return normalise(out)
+
+
+def size(spans: Spans) -> int:
+    """How many lines a span set has."""
+    return sum(end - start + 1 for start, end in spans)
+
+
+class SpanMap(Generic[V]):
+    """Line numbers to values: what was assigned last wins. A look-up costs a bisection and what it finds."""
+
+    __slots__ = ("_starts", "_ends", "_values")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._values: list[V] = []
+
+    def assign(self, start: int, end: int, value: V) -> None:
+        """Lines start to end now have `value`; what they had before is forgotten."""
+        if start > end:
+            return
+        low = bisect_left(self._ends, start)
+        high = bisect_right(self._starts, end)
+        starts, ends, values = [start], [end], [value]
+        if low < high:
+            if self._starts[low] < start:
+                starts.insert(0, self._starts[low])
+                ends.insert(0, start - 1)
+                values.insert(0, self._values[low])
+            if self._ends[high - 1] > end:
+                starts.append(end + 1)
+                ends.append(self._ends[high - 1])
+                values.append(self._values[high - 1])
+        self._starts[low:high] = starts
+        self._ends[low:high] = ends
+        self._values[low:high] = values
+
+    def overlaps(self, start: int, end: int) -> list[tuple[int, int, V]]:
+        """(start, end, value) for each stretch that shares lines with start to end, cut to it, in order."""
+        low = bisect_left(self._ends, start)
+        high = bisect_right(self._starts, end)
+        return [
+            (max(start, self._starts[k]), min(end, self._ends[k]), self._values[k]) for k in range(low, high)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._starts)

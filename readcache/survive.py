@@ -1,0 +1,73 @@
+"""What is left of a delivery when the harness shows less, or other, text than the session answered.
+
+Used for `Policy.clip` and `Session.settle`. A line counts only if it stands whole in the final text; a line cut in half
+is not shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from readcache.events import Delivered, Piece, Pointer, Settled
+from readcache.text import split_lines
+
+# Lines. Beyond, only the common head and tail keep their credit: aligning the middle would cost too much.
+MOST_ALIGNED = 5_000
+CUT = "\n[…]\n"  # stands between the stretches that a clipped reply is known to keep
+
+
+def settle(event: Delivered, text: str) -> Settled:
+    """The event that says `text` is what the reader finally sees of `event`."""
+    moved = align(split_lines(event.text), split_lines(text))
+    return Settled(event.call_id, text, _move_pieces(event.pieces, moved), _move_pointers(event.pointers, moved))
+
+
+def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
+    """The delivery as a harness shows it that keeps only these stretches of its text."""
+    if kept == (event.text,):
+        return event
+    settled = settle(event, CUT.join(kept))
+    return replace(event, text=settled.text, pieces=settled.pieces, pointers=settled.pointers)
+
+
+def align(before: list[str], after: list[str]) -> dict[int, int]:
+    """Line index before -> line index after, for lines that are equal and in the same order."""
+    head = 0
+    while head < min(len(before), len(after)) and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    moved = {k: k for k in range(head)}
+    moved |= {len(before) - 1 - k: len(after) - 1 - k for k in range(tail)}
+    a, b = before[head : len(before) - tail], after[head : len(after) - tail]
+    if a and b and len(a) + len(b) <= MOST_ALIGNED:
+        for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
+            moved |= {head + start + k: head + there + k for k in range(count)}
+    return moved
+
+
+def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece, ...]:
+    out: list[Piece] = []
+    for piece in pieces:
+        end = piece.at + piece.count
+        at = piece.at
+        while at < end:
+            if at not in moved:
+                at += 1
+                continue
+            stop = at + 1
+            while stop < end and moved.get(stop) == moved[at] + stop - at:
+                stop += 1
+            first = piece.first and piece.first + at - piece.at
+            out.append(
+                replace(piece, at=moved[at], count=stop - at, first=first, eof=piece.eof and stop == end)
+            )
+            at = stop
+    return tuple(out)
+
+
+def _move_pointers(pointers: Sequence[Pointer], moved: dict[int, int]) -> tuple[Pointer, ...]:
+    return tuple(replace(pointer, line=moved[pointer.line]) for pointer in pointers if pointer.line in moved)

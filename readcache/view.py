@@ -1,0 +1,311 @@
+"""The view: what this reader can still see. A fold over the session's log, one event at a time.
+
+    view = View()
+    for record in store.records(session_id, agent_id):
+        view.apply(record.event)
+
+`apply` costs what the event changes, however long the log is. A `View` belongs to its session; everybody else only reads.
+
+A *reference* is a stretch of file lines in a delivery that is still visible. For each key (see `claims`) the view keeps
+the references of the version that is current as far as is known (`numbered`, `loose`) and those from before a write or
+an observed change (`stale`: their bytes are visible, but of the file as it was).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from readcache import text as text_
+from readcache.claims import WHOLE_TREE, path_of
+from readcache.events import Compacted, Delivered, Event, Failed, Origin, Piece, Rewound, Settled, Wrote
+from readcache.reply import Outcome, Reason
+from readcache.spans import SpanMap, subtract
+
+# Shorter results are not looked up as a whole: two of the shortest markers are longer.
+SHORTEST_WHOLE = 120
+# Requests and answers remembered to tell a reader who insists; it concerns the last few calls only.
+MOST_REPEATS = 64
+# Split deliveries kept at hand, in lines; enough for the few files an agent goes back and forth between.
+CACHED_LINES = 50_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """A visible text: the event that put it there. Compared by identity."""
+
+    event: Delivered
+
+    @property
+    def call(self) -> int:
+        """The how-manieth call of its context it was."""
+        return self.event.call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A piece of a visible delivery."""
+
+    delivery: Delivery
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidation:
+    """From here on older references of a key are stale: at which call, and whether the agent itself wrote."""
+
+    call: int
+    written: bool
+    label: str = ""
+
+
+class KeyView:
+    """The references of one key: a fold over its own history, so that forgetting a delivery rebuilds only its keys."""
+
+    __slots__ = ("history", "invalid", "loose", "numbered", "stale", "total")
+
+    def __init__(self, history: Iterable[Reference | Invalidation] = ()) -> None:
+        self.history: list[Reference | Invalidation] = []
+        self.numbered: SpanMap[Reference] = SpanMap()
+        self.loose: list[Reference] = []
+        self.stale: list[Reference] = []
+        self.invalid: Invalidation | None = None
+        self.total: int | None = None  # lines in the file, where its end was seen
+        for step in history:
+            self.add(step)
+
+    def add(self, step: Reference | Invalidation) -> None:
+        """Take one more step."""
+        self.history.append(step)
+        if isinstance(step, Invalidation):
+            self.stale = [old for old in self.history if isinstance(old, Reference)]
+            self.numbered, self.loose = SpanMap(), []
+            self.invalid, self.total = step, None
+            return
+        piece = step.piece
+        if not piece.first:
+            self.loose.append(step)
+            return
+        last = piece.first + piece.count - 1
+        self.numbered.assign(piece.first, last, step)
+        if piece.eof:
+            self.total = last
+
+    def references(self) -> Iterator[Reference]:
+        """All of them, current and stale, newest first."""
+        return (step for step in reversed(self.history) if isinstance(step, Reference))
+
+    def is_stale(self, delivery: Delivery) -> bool:
+        """Was the key written or seen changed since `delivery`?"""
+        return self.invalid is not None and self.invalid.call >= delivery.call
+
+
+class View:
+    """What one reader can see now."""
+
+    def __init__(self) -> None:
+        self.calls = 0  # calls of the session so far, forgotten ones included
+        self.tokens = 0  # tokens delivered so far
+        self.counts: Counter[str] = Counter()
+        self.last_write: Invalidation | None = None
+        self._repeats: dict[str, int] = {}  # request -> call at which its answer left something out
+        self._answered: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that were answered in full
+        self._deliveries: dict[str, list[Delivery]] = {}
+        self._keys: dict[str, KeyView] = {}
+        self._sorted_keys: list[str] = []
+        self._wholes: dict[str, Delivery] = {}
+        self._call_of: dict[str, int] = {}
+        self._split: OrderedDict[tuple[Delivery, int], list[str]] = OrderedDict()
+        self._split_lines = 0
+
+    # ------------------------------------------------------------ reading
+
+    def covers(self, path: str, start: int, end: int) -> bool:
+        """Are lines start to end of the file as it is (as far as is known) all visible?"""
+        spans = tuple((s, e) for s, e, _ in self.key(path).numbered.overlaps(start, end))
+        return not subtract(((start, end),), spans)
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """What is visible, oldest first."""
+        return sorted((d for ds in self._deliveries.values() for d in ds), key=lambda d: d.call)
+
+    def key(self, key: str) -> KeyView:
+        """What is known of a key; an empty `KeyView` for one that was never seen."""
+        return self._keys.get(key) or KeyView()
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """The keys that were seen, sorted; those that begin with `prefix`."""
+        low = bisect_left(self._sorted_keys, prefix)
+        high = bisect_left(self._sorted_keys, prefix + "\U0010ffff", low)
+        return self._sorted_keys[low:high]
+
+    def whole(self, digest: str) -> Delivery | None:
+        """The newest visible result whose text has this digest."""
+        return self._wholes.get(digest)
+
+    def is_visible(self, call_id: str) -> bool:
+        """Does anything of this call still stand before the reader?"""
+        return call_id in self._deliveries
+
+    def holds(self, delivery: Delivery) -> bool:
+        """Is this very delivery still visible?"""
+        return any(d is delivery for d in self.of_call(delivery.event.call_id))
+
+    def number_of(self, call_id: str) -> int:
+        """The number that an event of this call has: that of the call now under way, or the next one."""
+        return self.calls if self.calls and self._call_of.get(call_id) == self.calls else self.calls + 1
+
+    def others_since_omission(self, request: str) -> int | None:
+        """Calls answered in full since the last answer to `request` left something out; None when it did not."""
+        at = self._repeats.get(request)
+        return None if at is None else sum(call > at for call in self._answered)
+
+    def of_call(self, call_id: str) -> list[Delivery]:
+        """The visible texts of one call: its result, its own command."""
+        return self._deliveries.get(call_id, [])
+
+    def bodies(self, reference: Reference) -> list[str]:
+        """The reference's lines without the numbers in front of them."""
+        cached = (reference.delivery, reference.piece.at)
+        lines = self._split.get(cached)
+        if lines is not None:
+            self._split.move_to_end(cached)
+            return lines
+        piece = reference.piece
+        lines = text_.split_lines(reference.delivery.event.text)[piece.at : piece.at + piece.count]
+        lines = text_.bodies(lines, piece.sep)
+        self._split[cached] = lines
+        self._split_lines += len(lines)
+        while self._split_lines > CACHED_LINES and len(self._split) > 1:
+            self._split_lines -= len(self._split.popitem(last=False)[1])
+        return lines
+
+    # ------------------------------------------------------------ folding
+
+    def apply(self, event: Event) -> None:
+        """Take one more event of the log."""
+        if isinstance(event, Delivered):
+            self._deliver(event)
+        elif isinstance(event, Wrote):
+            self._write(event)
+        elif isinstance(event, Settled):
+            self._settle(event)
+        elif isinstance(event, Compacted):
+            self._forget([c for c in self._deliveries if c not in event.kept])
+        elif isinstance(event, Rewound):
+            after = self._call_of.get(event.call_id, -1)
+            self._forget([c for c in self._deliveries if self._call_of[c] > after])
+            self._repeats.clear()
+        elif isinstance(event, Failed):
+            self.counts[event.cause] += 1
+
+    def _deliver(self, event: Delivered) -> None:
+        if any(d.event.origin is event.origin for d in self.of_call(event.call_id)):
+            self._forget([event.call_id])  # an id used twice names only the newer text
+        self.calls = self._call_of[event.call_id] = event.call
+        self.tokens = event.tokens_so_far
+        delivery = Delivery(event)
+        self._deliveries.setdefault(event.call_id, []).append(delivery)
+        for key in event.changed:
+            self._invalidate(key, Invalidation(event.call - 1, written=False))
+        self._add_references(delivery)
+        self._count(event)
+
+    def _count(self, event: Delivered) -> None:
+        if event.origin is not Origin.RESULT:
+            return
+        self.counts["calls"] += 1
+        self.counts[event.reason.value] += 1
+        self.counts["output_chars"] += event.output_chars
+        self.counts["shown_chars"] += len(event.text)
+        advised = event.outcome is Outcome.FULL
+        self.counts["tokens_saved_if_on" if advised else "tokens_saved"] += event.tokens_saved
+        if event.outcome is not Outcome.FULL:
+            self._repeats[event.request] = event.call
+            if len(self._repeats) > MOST_REPEATS:
+                del self._repeats[next(iter(self._repeats))]
+            return
+        self._repeats.pop(event.request, None)
+        if event.reason is not Reason.INSISTED:
+            self._answered.append(event.call)
+
+    def _add_references(self, delivery: Delivery) -> None:
+        event = delivery.event
+        for piece in event.pieces:
+            for key in piece.keys:
+                self._key(key).add(Reference(delivery, piece))
+        if event.origin is Origin.RESULT and not event.pointers and len(event.text) >= SHORTEST_WHOLE:
+            self._wholes[text_.digest(event.text)] = delivery
+
+    def _key(self, key: str) -> KeyView:
+        found = self._keys.get(key)
+        if found is None:
+            found = self._keys[key] = KeyView()
+            insort(self._sorted_keys, key)
+        return found
+
+    def _write(self, event: Wrote) -> None:
+        if event.call_id:  # else another context of the session wrote
+            self.calls = self._call_of[event.call_id] = event.call
+        step = Invalidation(self.calls, written=True, label=event.label)
+        self.last_write = step
+        for key in event.keys:
+            if key != WHOLE_TREE:  # any file, perhaps: the bytes decide when one is read again
+                self._invalidate(key, step)
+
+    def _invalidate(self, path: str, step: Invalidation) -> None:
+        below = path.rstrip("/") + "/"
+        for key in [k for k in self.keys(path) if path_of(k) == path or k.startswith(below)]:
+            self._keys[key].add(step)
+
+    def _settle(self, event: Settled) -> None:
+        for old in self._deliveries.get(event.call_id, []):
+            if old.event.origin is Origin.RESULT:
+                changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
+                self._replace(old, Delivery(changed))
+
+    def _replace(self, old: Delivery, new: Delivery) -> None:
+        texts = self._deliveries[old.event.call_id]
+        texts[texts.index(old)] = new
+        self._drop_whole(old)
+        for key in {k for piece in old.event.pieces for k in piece.keys}:
+            history: list[Reference | Invalidation] = []
+            for step in self._keys[key].history:
+                if not isinstance(step, Reference) or step.delivery is not old:
+                    history.append(step)
+                elif not any(isinstance(s, Reference) and s.delivery is new for s in history):
+                    history += [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
+            self._keys[key] = KeyView(history)
+        if not new.event.pointers and len(new.event.text) >= SHORTEST_WHOLE:
+            self._wholes[text_.digest(new.event.text)] = new
+
+    def _drop_whole(self, delivery: Delivery) -> None:
+        digest = text_.digest(delivery.event.text)
+        if self._wholes.get(digest) is delivery:
+            del self._wholes[digest]
+
+    def _forget(self, call_ids: list[str]) -> None:
+        gone = {id(d) for call_id in call_ids for d in self._deliveries[call_id]}
+        keys = {
+            key
+            for call_id in call_ids
+            for delivery in self._deliveries[call_id]
+            for piece in delivery.event.pieces
+            for key in piece.keys
+        }
+        for call_id in call_ids:
+            for delivery in self._deliveries.pop(call_id):
+                self._drop_whole(delivery)
+            del self._call_of[call_id]
+        for key in keys:
+            steps = self._keys[key].history
+            left = KeyView(s for s in steps if not isinstance(s, Reference) or id(s.delivery) not in gone)
+            self._keys[key] = left
+            if not any(True for _ in left.references()):
+                del self._keys[key]
+                del self._sorted_keys[bisect_left(self._sorted_keys, key)]
+        self._split.clear()
+        self._split_lines = 0
