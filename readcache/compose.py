@@ -222,7 +222,7 @@ def _what(runs: tuple[Run, ...], omitted: Omitted) -> str:
         if len(spans) <= 2 and sum(map(len, spans.values())) <= 4:
             return " and ".join(marker.name_lines(path, found) for path, found in spans.items())
     keys = list(dict.fromkeys(path_of(key) for run in runs for key in run.piece.keys))
-    of = f" ({marker.shorten_path(keys[0])})" if len(keys) == 1 else ""
+    of = f" ({marker.shorten_path(keys[0].rsplit('/', 1)[-1])})" if len(keys) == 1 else ""
     return f"lines {omitted.start}-{omitted.end} of this output{of}" if omitted.path is None else omitted.path
 
 
@@ -245,10 +245,10 @@ def _name_sources(runs: tuple[Run, ...], number: int) -> list[marker.Source]:
 
 
 def _other_numbers(run: Run) -> tuple[int, int] | None:
-    """The lines' numbers at the source, where the file has been renumbered since."""
+    """The numbers that stand in front of the lines at the source, where they differ from those left out here."""
     source, piece = run.reference.piece, run.piece
-    if not (source.first and piece.first):
+    if piece.sep is None:
         return None
-    there = source.first + run.at
-    here = piece.first + run.low - piece.at
+    there = source.first + source.shift + run.at
+    here = piece.first + piece.shift + run.low - piece.at
     return None if there == here else (there, there + run.high - run.low - 1)

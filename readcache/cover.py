@@ -80,8 +80,12 @@ def _note_staleness(known: KeyView, key: str, usable: Usable, found: Coverage) -
 
 
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
-    """Numbered lines stand for raw ones; raw ones do not stand for numbered ones."""
-    return piece.sep is None or reference.piece.sep is not None
+    """Numbered lines stand for raw ones; raw ones do not stand for numbered ones.
+
+    `12: x` is stood for by `12| x` but not by `12→x`, which shows one blank less.
+    """
+    ours, theirs = piece.sep, reference.piece.sep
+    return ours is None or (theirs is not None and (not ours.endswith(" ") or theirs.endswith(" ")))
 
 
 def _by_number(
@@ -159,13 +163,21 @@ def _by_text(
 
 def _candidates(view: View, piece: Piece, delta: bool) -> list[Reference]:
     out: list[Reference] = []
-    for key in piece.keys:
+    for key in dict.fromkeys(_with_namesakes(view, piece.keys) if delta else piece.keys):
         known = view.key(key)
         for reference in known.references():
             if delta or (not (piece.first and reference.piece.first) and not known.is_stale(reference.delivery)):
                 out.append(reference)
             if len(out) >= MOST_REFERENCES:
                 break
+    return out
+
+
+def _with_namesakes(view: View, keys: Iterable[str]) -> list[str]:
+    """The keys and those of files of the same name elsewhere: copied, moved, or reached by another path."""
+    out = list(keys)
+    for key in keys:
+        out += view.namesakes(key)
     return out
 
 

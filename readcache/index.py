@@ -8,53 +8,63 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from readcache.events import Origin, Piece
-from readcache.text import is_blank, split_lines
+from readcache.events import Piece
+from readcache.text import bodies, is_blank, split_lines
 from readcache.view import Delivery, Reference, View
 
-# Places proposed for one output: beyond, the next one hardly ever adds a run (replay of the recorded sessions).
+# Places proposed for one stretch of output: beyond, the next one hardly ever adds a run (replay of recorded sessions).
 MOST_PROPOSED = 16
 
 
 class LineIndex:
-    """The newest place of each visible line that says something, by the line's hash."""
+    """The newest place of each visible line that says something, by the hash of its body."""
 
     def __init__(self) -> None:
-        self._places: dict[int, int] = {}  # hash of a line -> index into _references
+        self._anywhere: dict[int, int] = {}  # hash of a body -> index into _references
+        self._numbered: dict[int, int] = {}  # the same, of bodies with numbers in front alone
         self._references: list[Reference] = []
 
     def add(self, delivery: Delivery) -> None:
         """The lines of one more delivery; the lines that are markers stay out."""
         lines = split_lines(delivery.event.text)
-        for piece in _between_markers(delivery, len(lines)):
+        markers = {pointer.line for pointer in delivery.event.pointers}
+        for piece in stretches(delivery.event.pieces, len(lines), markers):
+            place = len(self._references)
             self._references.append(Reference(delivery, piece))
-            place = len(self._references) - 1
-            for line in lines[piece.at : piece.at + piece.count]:
-                if not is_blank(line):
-                    self._places[hash(line)] = place
+            for body in bodies(lines[piece.at : piece.at + piece.count], piece.sep):
+                if not is_blank(body):
+                    key = hash(body)
+                    self._anywhere[key] = place
+                    if piece.sep is not None:
+                        self._numbered[key] = place
 
-    def propose(self, lines: Sequence[str]) -> list[Reference]:
-        """The references in which most of `lines` stand, best first."""
+    def propose(self, texts: Sequence[str], *, numbered: bool) -> list[Reference]:
+        """The references in which most of these bodies stand, best first."""
+        places = self._numbered if numbered else self._anywhere
         votes: Counter[int] = Counter()
-        for line in lines:
-            place = self._places.get(hash(line))
-            if place is not None and not is_blank(line):
+        for body in texts:
+            place = places.get(hash(body))
+            if place is not None and not is_blank(body):
                 votes[place] += 1
         return [self._references[place] for place, _ in votes.most_common(MOST_PROPOSED)]
 
 
-def _between_markers(delivery: Delivery, count: int) -> Iterable[Piece]:
+def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) -> Iterable[Piece]:
+    """A text of `count` lines as pieces without a hole: the numbered ones as they are, all between them raw."""
+    stops = [(line, line + 1, None) for line in markers]
+    stops += [(p.at, p.at + p.count, p) for p in pieces if p.sep is not None]
     at = 0
-    for line in [*sorted(pointer.line for pointer in delivery.event.pointers), count]:
-        if line > at:
-            yield Piece((), at, line - at)
-        at = line + 1
+    for low, high, piece in [*sorted(stops, key=lambda stop: stop[0]), (count, count, None)]:
+        if low > at:
+            yield Piece((), at, low - at)
+        if piece is not None and low >= at:
+            yield piece
+        at = max(at, high)
 
 
 def build_index(view: View) -> LineIndex:
     """The index of all that is visible now."""
     index = LineIndex()
     for delivery in view.deliveries:
-        if delivery.event.origin is not Origin.COMMAND:
-            index.add(delivery)
+        index.add(delivery)
     return index

@@ -8,14 +8,14 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from readcache import marker, text
 from readcache.claims import Reading, path_of
-from readcache.cover import Coverage, Run, cover, find_runs
+from readcache.cover import Coverage, Run, can_stand_for, cover, find_runs
 from readcache.events import Piece
-from readcache.index import LineIndex
+from readcache.index import LineIndex, stretches
 from readcache.match import match
 from readcache.policy import Insist, Mode, Policy
 from readcache.reply import Outcome, Reason
@@ -25,7 +25,7 @@ from readcache.view import Delivery, Reference, View
 LARGEST = 8_000_000
 # A repeat counts as insisting when at most this many other calls were answered in full since the omission: a model may
 # look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
-INSIST_WITHIN = 3
+INSIST_WITHIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
         return _because(full, Reason.TOO_SHORT)
     whole = _whole(view, call, pieces, usable, policy)
     if policy.any_output and index is not None and whole is None:
-        coverage.runs += _runs_anywhere(view, lines, coverage, index, usable)
+        coverage.runs += _runs_anywhere(view, lines, pieces, coverage, index, usable)
     omissions = _omissions(coverage.runs)
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return Judgement(lines, pieces, (), Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL, full.changed, whole)
@@ -146,7 +146,7 @@ class _Usable:
 
 
 def _insists(view: View, call: Call) -> bool:
-    others = view.others_since_omission(call.request)
+    others = view.calls_since_omission(call.request)
     return others is not None and others <= INSIST_WITHIN
 
 
@@ -162,17 +162,33 @@ def _whole(view: View, call: Call, pieces: tuple[Piece, ...], usable: _Usable, p
 
 
 def _runs_anywhere(
-    view: View, lines: Sequence[str], coverage: Coverage, index: LineIndex, usable: _Usable
+    view: View,
+    lines: Sequence[str],
+    pieces: tuple[Piece, ...],
+    coverage: Coverage,
+    index: LineIndex,
+    usable: _Usable,
 ) -> list[Run]:
-    open_lines = [True] * len(lines)
+    """Runs of visible lines among those that are still open, whatever printed them."""
+    is_open = [True] * len(lines)
     for run in coverage.runs:
-        open_lines[run.low : run.high] = [False] * (run.high - run.low)
-    references = [r for r in index.propose(lines) if usable(r) and view.holds(r.delivery)]
-    if not references:
-        return []
-    piece = Piece((), 0, len(lines))
-    found = find_runs(list(lines), open_lines, [(r, view.bodies(r)) for r in references])
-    return [Run(low, high, reference, at, piece) for low, high, reference, at in found]
+        is_open[run.low : run.high] = [False] * (run.high - run.low)
+    out: list[Run] = []
+    for piece in stretches(pieces, len(lines)):
+        open_here = is_open[piece.at : piece.at + piece.count]
+        if not any(open_here):
+            continue
+        texts = text.bodies(lines[piece.at : piece.at + piece.count], piece.sep)
+        proposed = index.propose(
+            [t for t, is_free in zip(texts, open_here, strict=True) if is_free], numbered=piece.sep is not None
+        )
+        sources = [
+            (r, view.bodies(r)) for r in proposed if usable(r) and view.holds(r.delivery) and can_stand_for(r, piece)
+        ]
+        anonymous = replace(piece, keys=())
+        for low, high, reference, at in find_runs(texts, open_here, sources):
+            out.append(Run(piece.at + low, piece.at + high, reference, at, anonymous))
+    return out
 
 
 def _omissions(runs: list[Run]) -> tuple[Omission, ...]:

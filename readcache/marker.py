@@ -4,7 +4,7 @@ A marker is one line: what is left out, that the bytes are the same, where they 
 It is written for a model, which sees no call ids: a source is named by the command or tool that printed it and how many
 calls ago. Each session has a tag of its own, so that no file can imitate a marker.
 
-    [UNCHANGED 7f3a: app.py lines 40-80, same bytes as in "nl -ba app.py" 3 calls ago; repeat the request to see them]
+    [UNCHANGED 7f3a: app.py lines 40-80, same bytes as in "nl -ba app.py" 3 calls ago; to see, repeat the request]
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ LABEL_CHARS = 40
 PATH_CHARS = 40
 MOST_SOURCES = 3
 
+# `cd somewhere && ` in front says nothing about which command it was.
+_CD = re.compile(r"^\s*cd\s+[^\s;&|]+\s*(?:&&|;)\s*(?=\S)")
+# Directories in front of a file's name: the name tells which one it was.
+_DIRECTORIES = re.compile(r"(?<![^\s'\"=])[\w.~+@:-]*(?:/[\w.+@-]+)*/(?=[\w.+@-])")
 _WORDS = "FILE_UNCHANGED|UNCHANGED|GONE"
 
 
@@ -52,19 +56,19 @@ def write_marker(
     """The marker for `what` (already in words), without a newline."""
     word = "FILE_UNCHANGED" if whole_read else "UNCHANGED"
     where = ", ".join(_where(source) for source in sources)
-    return f"[{word} {session_tag}: {what}, same bytes as {where}{note}; repeat the request to see them]"
+    return f"[{word} {session_tag}: {what}, same bytes as {where}{note}; to see, repeat the request]"
 
 
 def write_gone(session_tag: str, what: str) -> str:
     """What takes a marker's place when its source has left the conversation."""
-    return f"[GONE {session_tag}: {what} was left out here and is no longer in view; repeat the request to see it]"
+    return f"[GONE {session_tag}: {what} was left out here and is no longer in view; to see it, repeat the request]"
 
 
 def name_lines(path: str, spans: Sequence[tuple[int, int]]) -> str:
-    """`app.py lines 40-80, 90`."""
+    """`app.py lines 40-80, 90`: the last part of a path is what the reader, who asked for it, knows it by."""
     runs = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
     plural = len(spans) > 1 or spans[0][0] != spans[0][1]
-    return f"{shorten_path(path)} line{'s' if plural else ''} {runs}"
+    return f"{shorten_path(path.rsplit('/', 1)[-1] or path)} line{'s' if plural else ''} {runs}"
 
 
 def shorten_path(path: str) -> str:
@@ -88,7 +92,7 @@ def _where(source: Source) -> str:
 
 
 def _shorten_label(label: str) -> str:
-    label = _printable(" ".join(label.split()))
+    label = _printable(" ".join(_DIRECTORIES.sub("", _CD.sub("", label)).split()))
     if len(label) <= LABEL_CHARS:
         return label
     head = LABEL_CHARS * 2 // 5

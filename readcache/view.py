@@ -110,11 +110,12 @@ class View:
         self.tokens = 0  # tokens delivered so far
         self.counts: Counter[str] = Counter()
         self.last_write: Invalidation | None = None
-        self._repeats: dict[str, int] = {}  # request -> call at which its answer left something out
-        self._answered: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that were answered in full
+        self._omitted: dict[str, int] = {}  # request -> call at which its last answer left something out
+        self._passed: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that left something out or were repeats
         self._deliveries: dict[str, list[Delivery]] = {}
         self._keys: dict[str, KeyView] = {}
         self._sorted_keys: list[str] = []
+        self._by_name: dict[str, set[str]] = {}
         self._wholes: dict[str, Delivery] = {}
         self._call_of: dict[str, int] = {}
         self._split: OrderedDict[tuple[Delivery, int], list[str]] = OrderedDict()
@@ -142,6 +143,10 @@ class View:
         high = bisect_left(self._sorted_keys, prefix + "\U0010ffff", low)
         return self._sorted_keys[low:high]
 
+    def namesakes(self, key: str) -> list[str]:
+        """Keys that end in the same file name, this one among them."""
+        return sorted(self._by_name.get(_name(key), ()))
+
     def whole(self, digest: str) -> Delivery | None:
         """The newest visible result whose text has this digest."""
         return self._wholes.get(digest)
@@ -158,10 +163,13 @@ class View:
         """The number that an event of this call has: that of the call now under way, or the next one."""
         return self.calls if self.calls and self._call_of.get(call_id) == self.calls else self.calls + 1
 
-    def others_since_omission(self, request: str) -> int | None:
-        """Calls answered in full since the last answer to `request` left something out; None when it did not."""
-        at = self._repeats.get(request)
-        return None if at is None else sum(call > at for call in self._answered)
+    def calls_since_omission(self, request: str) -> int | None:
+        """Calls between the last answer to `request` that left something out and now, other such answers and repeats
+        of them not counted; None when its last answer was whole."""
+        at = self._omitted.get(request)
+        if at is None:
+            return None
+        return self.calls - at - sum(call > at for call in self._passed)
 
     def of_call(self, call_id: str) -> list[Delivery]:
         """The visible texts of one call: its result, its own command."""
@@ -198,7 +206,7 @@ class View:
         elif isinstance(event, Rewound):
             after = self._call_of.get(event.call_id, -1)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
-            self._repeats.clear()
+            self._omitted.clear()
         elif isinstance(event, Failed):
             self.counts[event.cause] += 1
 
@@ -223,14 +231,14 @@ class View:
         self.counts["shown_chars"] += len(event.text)
         advised = event.outcome is Outcome.FULL
         self.counts["tokens_saved_if_on" if advised else "tokens_saved"] += event.tokens_saved
-        if event.outcome is not Outcome.FULL:
-            self._repeats[event.request] = event.call
-            if len(self._repeats) > MOST_REPEATS:
-                del self._repeats[next(iter(self._repeats))]
-            return
-        self._repeats.pop(event.request, None)
-        if event.reason is not Reason.INSISTED:
-            self._answered.append(event.call)
+        if event.outcome is Outcome.FULL:
+            self._omitted.pop(event.request, None)
+        else:
+            self._omitted[event.request] = event.call
+            if len(self._omitted) > MOST_REPEATS:
+                del self._omitted[next(iter(self._omitted))]
+        if event.outcome is not Outcome.FULL or event.reason is Reason.INSISTED:
+            self._passed.append(event.call)
 
     def _add_references(self, delivery: Delivery) -> None:
         event = delivery.event
@@ -245,6 +253,7 @@ class View:
         if found is None:
             found = self._keys[key] = KeyView()
             insort(self._sorted_keys, key)
+            self._by_name.setdefault(_name(key), set()).add(key)
         return found
 
     def _write(self, event: Wrote) -> None:
@@ -252,6 +261,7 @@ class View:
             self.calls = self._call_of[event.call_id] = event.call
         step = Invalidation(self.calls, written=True, label=event.label)
         self.last_write = step
+        self._omitted.clear()  # who reads again after a write asks for news
         for key in event.keys:
             if key != WHOLE_TREE:  # any file, perhaps: the bytes decide when one is read again
                 self._invalidate(key, step)
@@ -307,5 +317,10 @@ class View:
             if not any(True for _ in left.references()):
                 del self._keys[key]
                 del self._sorted_keys[bisect_left(self._sorted_keys, key)]
+                self._by_name[_name(key)].discard(key)
         self._split.clear()
         self._split_lines = 0
+
+
+def _name(key: str) -> str:
+    return key.rsplit("/", 1)[-1]

@@ -1,0 +1,163 @@
+"""The arguments of a command: words as far as they are known, and options taken apart as getopt does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from readcache.claims import FileLines
+from readcache.paths import canonical_path
+from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
+from readcache.shell.syntax import Text, Variable, Word, has_glob, literal
+
+
+class CannotTell(Exception):
+    """This command's output cannot be foreseen. Never leaves the package `shell`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One argument: its text and, for use as a file name, its path; None where only running the command would tell."""
+
+    text: str | None
+    path: str | None
+    glob: bool = False
+
+    @property
+    def known(self) -> str:
+        """The text. Raises CannotTell when it is not known or a glob."""
+        if self.text is None or self.glob:
+            raise CannotTell
+        return self.text
+
+
+def text_arg(text: str) -> Arg:
+    """An argument that stands there literally, as after `-n5` or in a list of our own."""
+    return Arg(text, text)
+
+
+def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
+    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
+    text = literal(word, variables)
+    places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
+    path = text if text is not None else literal(word, {**places, **variables})
+    first = word.parts[0] if word.parts else Text("")
+    tilde = isinstance(first, Variable) or (isinstance(first, Text) and not first.quoted)
+    if path is not None and path.startswith("~") and not tilde:
+        path = "./" + path
+    if text is not None and text.startswith("~") and tilde:
+        text = None
+    return Arg(text, path, has_glob(word))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A simple command about to run. `cwd` None: the directory is not known."""
+
+    name: str
+    args: tuple[Arg, ...]
+    stdin: Stream
+    cwd: str | None
+
+    def key(self, arg: Arg) -> str | None:
+        """The key of the file that `arg` names: a canonical path (a glob stays a pattern), or None."""
+        path = arg.path
+        if not path:
+            return None
+        if self.cwd is None and not canonical_path(path, "").startswith(("/", "~")):
+            return None
+        return canonical_path(path, self.cwd or "")
+
+    def lines(self, arg: Arg) -> Claims:
+        """What reading the file `arg` gives; `-` is stdin."""
+        if arg.text == "-":
+            return self.stdin.claims
+        key = self.key(arg)
+        if key is None:
+            return ANYTHING
+        return (FileLines((key,), None if arg.glob else WHOLE),)
+
+    def input(self, operands: Sequence[Arg]) -> Claims:
+        """All the files one after the other, or stdin when there are none."""
+        if not operands:
+            return self.stdin.claims
+        return tuple(claim for operand in operands for claim in self.lines(operand))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options in the order given, as (letter, value) with "" for no value, and the operands."""
+
+    given: tuple[tuple[str, str], ...]
+    operands: tuple[Arg, ...]
+
+    def value(self, letter: str) -> str | None:
+        """The last value given for the option, or None."""
+        return next((value for name, value in reversed(self.given) if name == letter), None)
+
+    def has(self, letters: str) -> bool:
+        """Is any of these options given?"""
+        return any(name in letters for name, _ in self.given)
+
+
+def options(args: Sequence[Arg], spec: str, long: Mapping[str, str] | None = None) -> Options:
+    """Takes `args` apart as GNU getopt would. `spec` as for getopt(3): "n:qi::"; `long` maps long names to letters.
+
+    Raises CannotTell for an option that is in neither, and for a value that is not known.
+    """
+    given: list[tuple[str, str]] = []
+    operands: list[Arg] = []
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        text = arg.text
+        if text is None or text == "-" or not text.startswith("-"):
+            operands.append(arg)
+        elif text == "--":
+            operands.extend(rest)
+            break
+        elif text.startswith("--"):
+            given.append(_long(text, rest, spec, long or {}))
+        else:
+            given.extend(_cluster(text[1:], rest, spec))
+    return Options(tuple(given), tuple(operands))
+
+
+def _long(text: str, rest: list[Arg], spec: str, long: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, value = text[2:].partition("=")
+    letter = long.get(name)
+    if letter is None:
+        raise CannotTell
+    at = spec.find(letter)
+    if not equals and spec[at + 1 : at + 2] == ":" and spec[at + 2 : at + 3] != ":":
+        if not rest:
+            raise CannotTell
+        value = rest.pop(0).known
+    return letter, value
+
+
+def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
+    """The options in `-abc5`."""
+    out: list[tuple[str, str]] = []
+    while text:
+        letter, text = text[0], text[1:]
+        at = spec.find(letter)
+        if at < 0 or letter == ":":
+            raise CannotTell
+        if spec[at + 1 : at + 2] != ":":
+            out.append((letter, ""))
+            continue
+        if not text and spec[at + 2 : at + 3] != ":":
+            if not rest:
+                raise CannotTell
+            text = rest.pop(0).known
+        out.append((letter, text))
+        break
+    return out
+
+
+def integer(text: str) -> int:
+    """A plain number of lines. Raises CannotTell for anything else (`10k`, ``)."""
+    if not text.isascii() or not text.isdigit():
+        raise CannotTell
+    return int(text)

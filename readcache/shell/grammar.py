@@ -1,0 +1,80 @@
+"""From tokens to nodes where no compound command is about, so that most commands need no parser at all.
+
+The pieces that every parser builds with are here too, so that they build the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Seq
+
+from readcache.shell.lexer import Kind, Token
+from readcache.shell.syntax import Command, Node, Opaque, Pipeline, Redirect, Sequence, Word
+
+BACKGROUND = ("&", Command(()))  # what follows a last `&`: nothing
+
+
+def flat(source: str, tokens: Seq[Token]) -> Node | None:
+    """The node of a chain of pipelines of simple commands; None for anything else, and for what is no shell."""
+    items: list[tuple[str, Node]] = []
+    before = ";"
+    commands: list[Node] = []
+    pipes: list[str] = []
+    current: list[Token] = []
+    for token in (*tokens, _END):
+        if token.kind is Kind.RESERVED or token.text in ("(", ")"):
+            return None
+        if token.kind is not Kind.OPERATOR:
+            current.append(token)
+            continue
+        command = command_of(source, current)
+        if command is None:
+            ended = token is _END and not current and not commands and before in (";", "&")
+            return sequence(items, trailing=before) if ended else None
+        commands.append(command)
+        current = []
+        if token.text in ("|", "|&"):
+            pipes.append(token.text)
+            continue
+        items.append((before, pipeline(commands, pipes)))
+        before, commands, pipes = token.text, [], []
+    return sequence(items)
+
+
+_END = Token(Kind.OPERATOR, 0, 0, "")
+
+
+def command_of(source: str, tokens: Seq[Token]) -> Node | None:
+    """The simple command of these tokens; None when there are none, or they are no command."""
+    if not tokens:
+        return None
+    if any(token.kind is Kind.OPAQUE for token in tokens):
+        behind = all(token.kind is Kind.REDIRECT for token in tokens[1:])
+        return Opaque(source[tokens[0].start : tokens[-1].end]) if behind else None
+    return Command(words_of(tokens), redirects_of(tokens), assignments_of(tokens))
+
+
+def words_of(tokens: Iterable[Token]) -> tuple[Word, ...]:
+    """The words among the tokens."""
+    return tuple(token.word for token in tokens if token.kind is Kind.WORD and token.word is not None)
+
+
+def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
+    """The redirections among the tokens."""
+    return tuple(token.redirect for token in tokens if token.redirect is not None)
+
+
+def assignments_of(tokens: Iterable[Token]) -> tuple[tuple[str, Word], ...]:
+    """The assignments among the tokens."""
+    return tuple((token.text, token.word) for token in tokens if token.kind is Kind.ASSIGNMENT and token.word)
+
+
+def pipeline(commands: Seq[Node], pipes: Iterable[str]) -> Node:
+    """The commands joined by `pipes`; one alone is itself."""
+    return commands[0] if len(commands) == 1 else Pipeline(tuple(commands), "|&" in pipes)
+
+
+def sequence(items: Seq[tuple[str, Node]], trailing: str = ";") -> Node:
+    """The items as one node: one alone is itself. `trailing`: the operator behind the last, if any."""
+    all_items = (*items, BACKGROUND) if trailing == "&" else tuple(items)
+    return all_items[0][1] if len(all_items) == 1 else Sequence(all_items)

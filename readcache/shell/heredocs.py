@@ -1,0 +1,51 @@
+"""Heredocs: where a body ends (manual, "Here Documents")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_QUOTES = re.compile(r"['\"\\]")
+
+
+@dataclass(slots=True)
+class Pending:
+    """A heredoc whose body is still to come; `index` is its token's, -1 when nobody wants it."""
+
+    index: int
+    op: str
+    fd: int | None
+    delimiter: str
+    quoted: bool
+    strip_tabs: bool
+
+
+def pending_heredoc(index: int, op: str, fd: int | None, word: str) -> Pending:
+    """The heredoc that `op` and the delimiter's source `word` announce."""
+    return Pending(index, op, fd, _QUOTES.sub("", word), _QUOTES.search(word) is not None, op == "<<-")
+
+
+def read_body(source: str, start: int, one: Pending) -> tuple[str, int]:
+    """The body that begins at `start`, up to its delimiter or, as bash has it, to the end of the source; and the place
+    behind it. Tabs and backslashes are left in it."""
+    pos = start
+    while pos < len(source):
+        end = _line_end(source, pos)
+        while not one.quoted and end < len(source) and _is_continued(source[pos:end]):
+            end = _line_end(source, end + 1)
+        line = source[pos:end] if one.quoted else source[pos:end].replace("\\\n", "")
+        if (line.lstrip("\t") if one.strip_tabs else line) == one.delimiter:
+            return source[start:pos], min(end + 1, len(source))
+        pos = end + 1
+    body = source[start:]
+    return (body if not body or body.endswith("\n") else body + "\n"), len(source)
+
+
+def _line_end(source: str, pos: int) -> int:
+    end = source.find("\n", pos)
+    return len(source) if end < 0 else end
+
+
+def _is_continued(line: str) -> bool:
+    """Does it end in an odd number of backslashes?"""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1

@@ -1,0 +1,312 @@
+"""What programs write: a table from a program's name to the files it writes and what it prints.
+
+Only what the command names is told; a program that is not in the table may write whatever it likes, and the bytes of
+later reads decide.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from readcache.claims import WHOLE_TREE
+from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
+from readcache.shell.readers import git_command, sed_script
+from readcache.shell.streams import ANYTHING, Claims, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a program prints, and the keys that it writes. `authored`: (key, text, first line) as in `Authored`."""
+
+    claims: Claims = ()
+    writes: tuple[str, ...] = ()
+    authored: tuple[tuple[str, str, int], ...] = ()
+
+
+Writer = Callable[[Call], "Effect | None"]  # None: this call writes nothing, ask the readers
+
+
+def _operands(args: Iterable[Arg]) -> list[Arg]:
+    """Everything that does not look like an option."""
+    out: list[Arg] = []
+    only_operands = False
+    for arg in args:
+        if arg.text == "--" and not only_operands:
+            only_operands = True
+        elif only_operands or not (arg.text or "").startswith("-"):
+            out.append(arg)
+    return out
+
+
+def _keys(call: Call, args: Iterable[Arg]) -> tuple[str, ...]:
+    return tuple(key for key in map(call.key, args) if key is not None)
+
+
+def _has_flag(call: Call, letters: str, *long: str) -> bool:
+    """Is one of the short options, alone or in a cluster, or one of the long ones among the arguments?"""
+    texts = [arg.text or "" for arg in call.args]
+    return any(
+        text.split("=")[0] in long or (re.fullmatch(r"-[A-Za-z]+", text) and any(c in letters for c in text[1:]))
+        for text in texts
+    )
+
+
+def _sed(call: Call) -> Effect | None:
+    if not any(re.match(r"-[nErsuz]*i|--in-place", arg.text or "") for arg in call.args):
+        return None
+    _, files, _, _ = sed_script(call)
+    return Effect((), _keys(call, files))
+
+
+def _perl(call: Call) -> Effect | None:
+    if not any(re.match(r"-[0-9A-Za-z]*i", arg.text or "") for arg in call.args):
+        return None
+    given = options(call.args, "pnlwai::0::e:E:M:F:s")
+    return Effect((), _keys(call, given.operands if given.has("eE") else given.operands[1:]))
+
+
+def _tee(call: Call) -> Effect:
+    files = _operands(call.args)
+    append = _has_flag(call, "a", "--append")
+    keys = _keys(call, files)
+    return Effect(call.stdin.claims, keys, authored_by(call.stdin, keys, append=append))
+
+
+def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[tuple[str, str, int], ...]:
+    """The files that a text of the command's own goes into."""
+    if stdin.body is None:
+        return ()
+    return tuple((key, stdin.body, 0 if append else 1) for key in keys)
+
+
+def _copy(call: Call) -> Effect:
+    """cp, mv, install, ln, rsync: the target, below a directory where it is seen to be one; for mv the sources too."""
+    files, into = _sources_and_target(call)
+    sources, target = _keys(call, files), call.key(into)
+    written: tuple[str, ...] = ()
+    if target is not None:
+        name = into.path or ""
+        directory = len(files) > 1 or name in (".", "..") or name.endswith(("/", "/.", "/.."))
+        written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources) if directory else (target,)
+    said = ANYTHING if _has_flag(call, "v", "--verbose") else ()
+    return Effect(said, (*written, *(sources if call.name == "mv" else ())))
+
+
+def _sources_and_target(call: Call) -> tuple[list[Arg], Arg]:
+    args, into = list(call.args), None
+    valued = ("-m", "-o", "-g") if call.name == "install" else ()
+    for k in reversed(range(len(args) - 1)):
+        text = args[k].text
+        if text in valued or text in ("-t", "--target-directory"):
+            into = into if text in valued else text_arg(f"{args[k + 1].path}/")
+            del args[k : k + 2]
+    files = _operands(args)
+    if into is None and call.name == "ln" and len(files) == 1:
+        into = text_arg(".")
+    if into is None:
+        if len(files) < 2:
+            raise CannotTell
+        into = files.pop()
+    return files, into
+
+
+def _remove(call: Call) -> Effect:
+    said = ANYTHING if _has_flag(call, "v", "--verbose") else ()
+    return Effect(said, _keys(call, _operands(call.args)))
+
+
+def _truncate(call: Call) -> Effect:
+    given = options(call.args, "cos:r:", {"size": "s", "no-create": "c", "reference": "r"})
+    return Effect((), _keys(call, given.operands))
+
+
+def _dd(call: Call) -> Effect:
+    targets = [text_arg(arg.text[3:]) for arg in call.args if arg.text and arg.text.startswith("of=")]
+    return Effect(ANYTHING, _keys(call, targets))
+
+
+def _sort(call: Call) -> Effect | None:
+    for k, arg in enumerate(call.args):
+        if arg.text == "-o" and k + 1 < len(call.args):
+            return Effect((), _keys(call, [call.args[k + 1]]))
+    return None
+
+
+_PATCHED = re.compile(r"^(?:\+\+\+|---) ([^\t\n]+)|^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
+
+
+def patched_files(patch: str, strip: int) -> tuple[str, ...]:
+    """The paths that a patch names, `strip` leading components taken off (but for `*** Update File: x`)."""
+    out: list[str] = []
+    for path, plain in _PATCHED.findall(patch):
+        if plain:
+            out.append(plain.strip())
+        elif path.strip() != "/dev/null":
+            out.append("/".join(path.strip().split("/")[strip:]))
+    return tuple(dict.fromkeys(name for name in out if name))
+
+
+def _patched(call: Call, patch: str | None, strip: int) -> Effect:
+    names = patched_files(patch, strip) if patch is not None else ()
+    if not names:
+        return Effect(ANYTHING, (WHOLE_TREE,))
+    return Effect(ANYTHING, _keys(call, map(text_arg, names)))
+
+
+def _strip(call: Call, default: int) -> int:
+    for arg in call.args:
+        found = re.fullmatch(r"(?:-p|--strip=)(\d+)", arg.text or "")
+        if found:
+            return int(found.group(1))
+    return default
+
+
+_PATCH_SPEC = "bcEeflnNRsTuvZp:i:d:o:r:B:D:F:V:Y:z:g:?t"
+_PATCH_LONG = {"strip": "p", "input": "i", "directory": "d", "output": "o", "dry-run": "?", "forward": "N"}
+_PATCH_LONG |= {"reverse": "R", "batch": "t", "force": "f", "silent": "s", "quiet": "s", "verbose": "v", "unified": "u"}
+
+
+def _patch(call: Call) -> Effect:
+    given = options(call.args, _PATCH_SPEC, _PATCH_LONG)
+    if given.has("?"):
+        return Effect(ANYTHING)
+    if given.has("o"):
+        return Effect(ANYTHING, _keys(call, [text_arg(given.value("o") or "")]))
+    if given.operands:
+        return Effect(ANYTHING, _keys(call, given.operands[:1]))
+    directory = given.value("d")
+    if directory is not None:
+        call = replace(call, cwd=call.key(text_arg(directory)))
+    strip = given.value("p")
+    return _patched(call, None if given.has("i") else call.stdin.body, integer(strip) if strip else 0)
+
+
+def _apply_patch(call: Call) -> Effect:
+    body = call.stdin.body if call.stdin.body is not None else (call.args[0].text if call.args else None)
+    return _patched(call, body, 0)
+
+
+_WHOLE_TREE_GIT = ("reset", "merge", "pull", "rebase", "am", "cherry-pick", "revert", "clean", "switch")
+
+
+def _git(call: Call) -> Effect | None:
+    git = git_command(call)
+    verb, args = git.name, git.args
+    texts = [arg.text for arg in args]
+    if verb == "add":
+        return Effect()
+    if verb == "apply":
+        if {"--stat", "--check", "--numstat", "--summary"} & set(texts):
+            return Effect(ANYTHING)
+        patches = [arg for arg in _operands(args) if arg.text != "-"]
+        return _patched(git, None if patches else call.stdin.body, _strip(git, 1))
+    if verb == "stash":
+        return Effect(ANYTHING, () if texts[:1] and texts[0] in ("list", "show", "drop", "clear") else (WHOLE_TREE,))
+    if verb in ("mv", "rm"):
+        return Effect(ANYTHING if verb == "rm" else (), () if "--cached" in texts else _keys(git, _operands(args)))
+    if verb in ("checkout", "restore"):
+        return _git_checkout(git, texts)
+    if verb == "switch" and {"-c", "-C", "--create"} & set(texts):
+        return Effect(ANYTHING)
+    if verb in _WHOLE_TREE_GIT:
+        harmless = verb == "reset" and not {"--hard", "--merge", "--keep"} & set(texts)
+        harmless = harmless or (verb == "clean" and any(re.match(r"-\w*n|--dry-run", text or "") for text in texts))
+        return Effect(ANYTHING, () if harmless else (WHOLE_TREE,))
+    return None
+
+
+def _git_checkout(call: Call, texts: list[str | None]) -> Effect:
+    """`git checkout`/`restore`: paths after `--`, and what looks like a path; else a branch, and so any file."""
+    if call.name == "restore":
+        staged_only = "--staged" in texts and "--worktree" not in texts
+        paths = [arg for arg in _operands(call.args) if arg.text not in _source_values(texts)]
+        return Effect((), () if staged_only else _keys(call, paths))
+    if {"-b", "-B", "--orphan"} & set(texts):
+        return Effect(ANYTHING)
+    if "--" in texts:
+        paths = list(call.args[texts.index("--") + 1 :])
+        return Effect(ANYTHING, _keys(call, paths) if paths else (WHOLE_TREE,))
+    operands = _operands(call.args)
+    if {"--theirs", "--ours"} & set(texts) or (len(operands) == 1 and _looks_like_file(operands[0])):
+        return Effect(ANYTHING, _keys(call, operands))
+    if len(operands) > 1:
+        paths = operands if _looks_like_file(operands[0]) else operands[1:]
+        return Effect(ANYTHING, _keys(call, paths))
+    return Effect(ANYTHING, (WHOLE_TREE,))
+
+
+def _source_values(texts: list[str | None]) -> set[str | None]:
+    return {texts[k + 1] for k, text in enumerate(texts[:-1]) if text in ("-s", "--source")}
+
+
+def _looks_like_file(arg: Arg) -> bool:
+    text = arg.path or ""
+    return text in (".", "..") or re.search(r"\.[A-Za-z]\w*$", text) is not None
+
+
+# name -> the words that make it write, any of them; () when it writes of itself unless one of _READ_ONLY is given
+_FORMATTERS: dict[str, tuple[str, ...]] = {
+    "black": (),
+    "isort": (),
+    "rustfmt": (),
+    "ruff": ("--fix", "--fix-only", "format"),
+    "gofmt": ("-w",),
+    "gofumpt": ("-w",),
+    "goimports": ("-w",),
+    "prettier": ("--write", "-w"),
+    "eslint": ("--fix",),
+    "clang-format": ("-i",),
+    "autopep8": ("-i", "--in-place"),
+    "yapf": ("-i", "--in-place"),
+    "shfmt": ("-w",),
+    "biome": ("--write", "--apply"),
+}
+_READ_ONLY = ("--check", "--diff", "-c", "--check-only", "-d", "-")
+_SUBCOMMANDS = ("check", "format", "lint")
+
+
+def _formatter(call: Call) -> Effect | None:
+    texts = [arg.text for arg in call.args]
+    needed = _FORMATTERS[call.name]
+    writes = any(word in texts for word in needed) if needed else not any(word in texts for word in _READ_ONLY)
+    if not writes or "--check" in texts or "--diff" in texts:
+        return None
+    files = [arg for arg in _operands(call.args) if arg.text not in _SUBCOMMANDS]
+    return Effect(ANYTHING, _keys(call, files))
+
+
+def _by_other_programs(call: Call) -> Effect | None:
+    """`xargs sed -i …`, `find … -exec rm`: files that are found at run time."""
+    texts = [arg.text or "" for arg in call.args]
+    edits = any(text in ("sed", "perl") for text in texts) and any(re.match(r"-\w*i", text) for text in texts)
+    if edits or any(text in ("rm", "mv", "cp", "-delete") for text in texts):
+        return Effect(ANYTHING, (WHOLE_TREE,))
+    return None
+
+
+WRITERS: dict[str, Writer] = {
+    "sed": _sed,
+    "gsed": _sed,
+    "perl": _perl,
+    "tee": _tee,
+    "cp": _copy,
+    "mv": _copy,
+    "ln": _copy,
+    "install": _copy,
+    "rsync": _copy,
+    "rm": _remove,
+    "unlink": _remove,
+    "truncate": _truncate,
+    "dd": _dd,
+    "sort": _sort,
+    "patch": _patch,
+    "apply_patch": _apply_patch,
+    "applypatch": _apply_patch,
+    "git": _git,
+    "xargs": _by_other_programs,
+    "find": _by_other_programs,
+    **{name: _formatter for name in _FORMATTERS},
+}

@@ -1,0 +1,170 @@
+"""Opening the SQLite file: making it, its schema, forks, and what its errors mean to a user."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+import time
+import weakref
+from typing import Protocol
+
+from readcache.errors import StoreError
+
+BUSY_SECONDS = 5.0
+APPLICATION_ID = 0x72646361  # tells this program's files from others' SQLite files
+
+# Number n brings a file from schema version n to n + 1. Never edit one that was released: add the next.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        "CREATE TABLE blobs (name TEXT PRIMARY KEY, text TEXT NOT NULL)",
+        """CREATE TABLE events (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL,
+            kind TEXT NOT NULL, call_id TEXT NOT NULL, body TEXT NOT NULL, blob TEXT REFERENCES blobs (name))""",
+        "CREATE INDEX events_of_session ON events (session)",
+        "CREATE INDEX events_of_context ON events (session, agent)",
+        "CREATE INDEX events_of_call ON events (session, call_id)",
+        "CREATE INDEX events_not_shown ON events (session) WHERE kind NOT IN ('delivered', 'settled')",
+        """CREATE TABLE contexts (
+            session TEXT NOT NULL, agent TEXT NOT NULL, events INTEGER NOT NULL, at REAL NOT NULL,
+            newest_call TEXT, floor INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session, agent)) WITHOUT ROWID""",
+        """CREATE TABLE found_by (
+            session TEXT NOT NULL, agent TEXT NOT NULL, what TEXT NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL,
+            call_id TEXT NOT NULL, PRIMARY KEY (session, agent, what, name, seq)) WITHOUT ROWID""",
+    ),
+)
+
+_WHAT_TO_DO = (
+    ("locked", "another process has kept it locked; try again, or end that process"),
+    ("full", "free some disk space"),
+    ("not a database", "it is not a readcache store: move it away or name another file"),
+    ("malformed", "it is damaged: move it away, and a new one will be made"),
+)
+
+
+def explain(error: Exception, doing: str, path: str) -> str:
+    """What happened, to which path, and what to do."""
+    text = str(error)
+    todo = "check the path, its rights and its disk, or name another file"
+    for fragment, advice in _WHAT_TO_DO:
+        if fragment in text:
+            todo = advice
+            break
+    if isinstance(error, OSError):
+        text = error.strerror or text
+    return f"cannot {doing} the store {path}: {text}; {todo}"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection to the file, made if need be, at this version's schema. OSError, sqlite3.Error or StoreError."""
+    with _connecting:
+        _create(path)
+        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            _set_up(db, path)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def _create(path: str) -> None:
+    """Makes the file for its owner alone. One that exists is not opened: closing it would drop our own SQLite locks."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise StoreError(f"cannot open the store {path}: it is not a file; name another one") from None
+
+
+def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
+    version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
+    if version > len(MIGRATIONS) and application == APPLICATION_ID:
+        raise StoreError(
+            f"the store {path} has schema version {version}, this readcache knows up to {len(MIGRATIONS)}: "
+            "upgrade readcache, or name another file"
+        )
+    empty = not application and not version and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if application != APPLICATION_ID and not empty:
+        raise StoreError(f"{path} is the database of another program: name another file for the store")
+
+
+def _set_up(db: sqlite3.Connection, path: str) -> None:
+    """SQLite does not wait by itself while others change the journal of a new file, or tidy up as the last to close."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            _refuse_foreign(db, path)
+            db.execute("PRAGMA journal_mode = WAL").fetchone()
+            db.execute("PRAGMA synchronous = NORMAL")
+            _migrate(db)
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    if _pragma(db, "user_version") == len(MIGRATIONS):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for version in range(_pragma(db, "user_version"), len(MIGRATIONS)):  # anew: another may have been first
+            for statement in MIGRATIONS[version]:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {version + 1}")
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+# A connection must not be carried over a fork: SQLite keeps the file locks that the process holds in its memory, and
+# the child would believe that it holds its parent's. So connections are closed before a fork and opened again after.
+
+
+class Forkable(Protocol):
+    """What is to be told of forks."""
+
+    def before_fork(self) -> None:
+        """Called in the parent."""
+
+    def after_fork(self) -> None:
+        """Called in both, in the thread that forked."""
+
+
+_connecting = threading.RLock()
+_followed: weakref.WeakSet[Forkable] = weakref.WeakSet()
+_held: list[Forkable] = []
+
+
+def follow_forks(store: Forkable) -> None:
+    """Tells `store` of every fork for as long as it lives."""
+    _followed.add(store)
+
+
+def _before_fork() -> None:
+    _held[:] = _followed
+    for store in _held:
+        store.before_fork()
+    _connecting.acquire()
+
+
+def _after_fork() -> None:
+    _connecting.release()
+    for store in _held:
+        store.after_fork()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

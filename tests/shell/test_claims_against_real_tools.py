@@ -1,0 +1,338 @@
+"""The main oracle of the readers: claims, laid over files that we know, give what bash and its tools really print."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from readcache.claims import Anything, Claim, FileLines, Literal
+from readcache.shell import read_command
+from readcache.text import split_lines, split_number
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+
+# Known to the line. {a}..{d} are line numbers with a <= b and c <= d; f and g are files.
+EXACT = [
+    "cat f",
+    "cat -n f",
+    "cat < f",
+    "cat -- f",
+    "cat ./f",
+    "cat 'f'",
+    "cat f | cat | cat -",
+    "cat f | cat -n",
+    "cat -n f | sed -n '{a},{b}p'",
+    "nl -ba f",
+    "nl -b a -w2 f",
+    "nl -ba -s': ' f",
+    "nl -ba -v{a} f",
+    "nl -ba -n rz f",
+    "nl -ba f | sed -n '{a},{b}p'",
+    "nl -ba f | sed -n '{a},{b}p;{c},{d}p'",
+    "sed -n '{a},{b}p' f | nl -ba -v{a}",
+    "sed -n '{a},{b}p' f | nl -ba -v1 | sed -n '2,3p'",
+    "head f",
+    "head -n {a} f",
+    "head -{a} f",
+    "head -n{a} f",
+    "head --lines={a} f",
+    "head --lines {a} f",
+    "head -n 0 f",
+    "tail -n +{a} f",
+    "tail +{a} f",
+    "tail -n +{a} f | head -n {b}",
+    "head -n {b} f | tail -n +{a}",
+    "cat f | tail -n +{a} | head -{b}",
+    "sed -n '{a},{b}p' f",
+    "sed -n {a},{b}p f",
+    "sed -n '{a}p' f",
+    "sed -n '{a},$p' f",
+    "sed -n '{a},+3p' f",
+    "sed -n '{b},{a}p' f",
+    "sed -n '{a},{b}p;{c},{d}p' f",
+    "sed -n '{a},{b}p\n{c},{d}p' f",
+    "sed -n -e '{a}p' -e '{b}p' f",
+    "sed -n '{a}p;{b}p;{c}p;{d}p' f",
+    "sed -n '{a},{b}{{p}}' f",
+    "sed -n '{a},{b}{{p;}};{b}q' f",
+    "sed -n '{a},{b}p;{b}q' f",
+    "sed -n '{a},{b} p; {d} q' f",
+    "sed -ne '{a},{b}p' f",
+    "sed --quiet '{a},{b}p' f",
+    "sed -E -n '{a},{b}p' f",
+    "sed '{a},{b}!d' f",
+    "sed '{a},{b}d' f",
+    "sed '{a}d;{c},{d}d' f",
+    "sed {b}q f",
+    "sed -n '{a},{b}!p' f",
+    "sed '' f",
+    "sed -n '{a},{b}p' f | sed -n '{c},{d}p'",
+    "sed -n '{a},{b}p;{c},{d}p' f | sed 2,3d",
+    "sed -n '{a},{b}p;{c},{d}p' f | cat -n | sed -n '{a},$p'",
+    "cat f | sed -n '{a},{b}p'",
+    "sed -n '{a},{b}p' < f",
+    "sed -n '{a},{b}p' f | cat -n",
+    "awk 'NR>={a} && NR<={b}' f",
+    "awk 'NR >= {a} && NR <= {b}' f | cat -n",
+    "awk 'NR=={a},NR=={b}' f",
+    "awk 'NR=={b},NR=={a}' f",
+    "awk 'NR=={a}' f",
+    "awk 'NR>{a}' f",
+    "awk 'NR<{b}' f",
+    "awk '{a}<=NR && NR<{b}' f",
+    "awk 'NR!={a}' f",
+    "awk '{{print}}' f",
+    "awk '{{print $0}}' f",
+    "awk 'FNR>={a} && FNR<={b} {{print}}' f",
+    "awk 'NR>={a} && NR<={b} {{print NR\": \"$0}}' f",
+    "awk 'NR>={a} && NR<={b} {{print NR \":\" $0}}' f",
+    "awk 'NR>={a}&&NR<={b}{{print NR\"\\t\"$0}}' f",
+    "awk 'NR>={a} && NR<={b} {{print NR, $0}}' f",
+    "awk 'NR>={a} && NR<={b} {{printf \"%d: %s\\n\", NR, $0}}' f",
+    "awk 'NR>={a} && NR<={b} {{printf \"%4d  %s\\n\", NR, $0}}' f",
+    "awk 'NR>={a} && NR<={b} {{printf(\"%5d|%s\\n\", NR, $0)}}' f",
+    "awk 'NR>={a}; NR>{b}{{exit}}' f",
+    "awk 'NR>{b}{{exit}} NR>={a}' f",
+    "awk 'NR>={a} {{print}} NR=={b} {{exit}}' f",
+    "awk '{{if (NR>={a} && NR<={b}) print NR\": \"$0}}' f",
+    "awk 'NR>={a} && NR<={b} || NR=={d}' f",
+    "awk '(NR>={a} && NR<={b}) || (NR>={c} && NR<={d})' f",
+    "awk -v s={a} -v e={b} 'NR>=s && NR<=e' f",
+    "awk 'NR<{a}{{next}} {{print}}' f",
+    "cat f g",
+    "cat g f g",
+    "cat f; cat g",
+    "cat f && cat g",
+    "{{ cat f; sed -n '{a},{b}p' g; }}",
+    "(cat g; head -n {a} f)",
+    "head -n {a} f g",
+    "head -{a} ./f g",
+    "head -q -n {a} f g",
+    "head -v -n {a} g",
+    "tail -n +{a} f g",
+    "sed -s -n '{a},{b}p' f g",
+    "echo '--- f ---'; sed -n '{a},{b}p' f; echo; echo -e 'x\\ty'; cat g",
+    "cat f && echo and && cat g",
+    "printf 'one\\ntwo\\n' && cat f; printf '%s: %s\\n' a b",
+    "printf '\\n'; cat f",
+    'F=f; cat $F; cat "${{F}}"',
+    'for x in f g; do echo "== $x"; head -n {a} $x; done',
+    "cd d && cat h && cd .. && cat f",
+    "(cd d; cat h); cat f",
+    "cd d; cat ../f",
+    'cat "$PWD/f"',
+    "cat f >out; cat g",
+    "{{ cat f; echo hidden; }} >out; cat g",
+    "cat f > /dev/null; cat g 2>/dev/null",
+    "cat f 2>&1",
+    "cat f 1>&2",
+    "cat f | tee out | sed -n '{a},{b}p'",
+    "tee out < f | head -n {a}",
+    "cat <<'EOF'\n$x `y`\n\\z\nEOF\ncat f",
+    "cat <<EOF\nplain\nEOF",
+    "cat <<-EOF\n\ttabbed\nplain\n\tEOF\ncat f",
+    "cat <<< 'here string'",
+    "timeout 5 cat f; env A=1 head -n {a} f; command cat f; A=1 cat f; /bin/cat f; \\cat f; nice -n 1 cat g",
+    "bash -c 'cd d; cat h'; cat f",
+    "sh -c \"sed -n '{a},{b}p' f\"",
+    "bash <<'EOF'\ncat f\nEOF",
+    "[ -f f ] && cat f",
+    "test -f nope; cat f",
+    "if [ -f f ]; then sed -n '{a},{b}p' f; fi",
+    "true && cat f || false",
+    "less f | head -n {a}",
+    "export X=1; set -e; mkdir e; cat f",
+    "cp f out; rm out; cat f",
+    "sort f -o out; cat g",
+    "wc -l f >/dev/null; cat f",
+    "# a comment\ncat f # another",
+    "cat \\\n  f",
+    "python3 -c \"print(open('f').read(), end='')\"",
+    "python3 -c \"\nwith open('f') as h:\n    lines = h.readlines()\n"
+    "for i, line in enumerate(lines[{a}:{b}], start={a}+1):\n"
+    "    print(f'{{i}}: {{line}}', end='')\n\"",
+    "python3 - <<'EOF'\nfor i, line in enumerate(open('f'), 1):\n    print(f'{{i:4d}}|{{line}}', end='')\nEOF",
+    "python3 - <<'EOF'\nfrom pathlib import Path\nlines = Path('f').read_text().split('\\n')[:{a}]\n"
+    "for line in lines:\n    print(line)\nEOF",
+]
+
+# Known to the line when the file is at least {b} lines long.
+EXACT_WHEN_LONG = [
+    "head -n {b} f | tail -n {a}",
+    "cat f | head -{b} | tail -{a}",
+    "cat -n f | head -n {b} | tail -n {a}",
+    "sed -n '{a},{b}p' f | tail -n 2",
+    "sed -n '{a},{b}p' f | tail -1",
+    "sed -n '{a},{b}p' f | head -n -1",
+    "sed -n '{a},{b}p' f | sed '$d'",
+    "sed -n '{a},{b}p' f | sed -n '$p'",
+]
+
+# Lines of f (numbered where the claim says so); which is not known, or not where they end.
+SOME = [
+    "tail -n {a} f",
+    "tail -{a} f",
+    "cat f | tail -n {a}",
+    "nl -ba f | tail -n {a}",
+    "head -n -{a} f",
+    "sed -n '/e/,/o/p' f",
+    "sed -n '/e/p' f",
+    "sed '/e/d' f",
+    "sed -n '$p' f",
+    "sed '$d' f",
+    "sed p f",
+    "sed -n '{a}~3p' f",
+    "nl -ba f | sed -n '/e/p'",
+    "cat -n f | grep e",
+    "grep e f",
+    "grep -n e f",
+    "grep -n -i 'e\\|o' f",
+    "grep -n -B1 e f",
+    "grep -vn e f",
+    "sed -n '{a},{b}p' f | grep -n e",
+    "cat f | grep -n e | head -n 2",
+    "awk '/e/' f",
+    "awk 'NR%2==0' f",
+    "awk '/e/{{print NR\": \"$0}}' f",
+    'a={a}; sed -n "$((a)),$((a+2))p" f',
+    'sed -n "$(echo {a}),{b}p" f',
+]
+
+TEXT = st.text(st.sampled_from("eo ax19:\t-|é→\r\x0c\\$"), max_size=8)
+FILE = st.tuples(st.lists(TEXT, max_size=14), st.booleans())
+NUMBERS = st.lists(st.integers(1, 16), min_size=4, max_size=4)
+EXAMPLES = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that really ran in a directory with the files f, g and d/h."""
+
+    claims: tuple[Claim, ...]
+    output: list[str]
+    files: dict[str, list[str]]
+
+
+def run(command: str, f: tuple[list[str], bool], g: list[str]) -> Ran:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        (root / "d").mkdir()
+        ended = "".join(line + "\n" for line in f[0])
+        contents = {
+            "f": ended if f[1] else ended[:-1],
+            "g": "".join(line + "\n" for line in g),
+            "d/h": "below\n" + ended,
+        }
+        for path, content in contents.items():
+            (root / path).write_bytes(content.encode())
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        reading = read_command(command, str(root), done.returncode)
+    assert reading.parsed
+    lines = {f"{root}/{path}": split_lines(content) for path, content in contents.items()}
+    return Ran(reading.claims, split_lines(done.stdout.decode()), lines)
+
+
+def laid(claim: Claim, files: dict[str, list[str]]) -> list[tuple[int | None, str | None, str]]:
+    """What a claim foresees, as (number, separator, text) lines."""
+    if isinstance(claim, Literal):
+        return [(None, None, line) for line in split_lines(claim.text)]
+    assert isinstance(claim, FileLines), claim
+    assert claim.ranges is not None, claim
+    (key,) = claim.keys
+    lines = files[key]
+    return [
+        (None if claim.sep is None else n + claim.shift, claim.sep, lines[n - 1])
+        for start, end in claim.ranges
+        for n in range(start, (len(lines) if end is None else min(end, len(lines))) + 1)
+    ]
+
+
+def assert_exact(ran: Ran) -> None:
+    expected = [line for claim in ran.claims for line in laid(claim, ran.files)]
+    assert len(ran.output) == len(expected), (ran.claims, ran.output)
+    for shown, (number, sep, text) in zip(ran.output, expected, strict=True):
+        if sep is None:
+            assert shown == text, ran.claims
+        else:
+            assert split_number(shown, sep) == (number, text), ran.claims
+
+
+def fill(command: str, numbers: list[int]) -> str:
+    a, b = sorted(numbers[:2])
+    c, d = sorted(numbers[2:])
+    return command.format(a=a, b=b, c=c, d=d)
+
+
+@pytest.mark.parametrize("command", EXACT)
+def test_claims_foresee_the_output_to_the_line(command: str) -> None:
+    lines = ["def one():", "", "    return 1", "", "", "class Two:", "    pass", "", "end", "x", "y", "z"]
+    assert_exact(run(fill(command, [3, 7, 2, 9]), (lines, True), ["g one", "", "g three"]))
+
+
+@EXAMPLES
+@given(command=st.sampled_from(EXACT), f=FILE, g=st.lists(TEXT, max_size=5), numbers=NUMBERS)
+@example(command="cat -n f | sed -n '{a},{b}p'", f=([""], True), g=[], numbers=[1, 1, 1, 1])
+@example(command="sed -n '{a},$p' f", f=(["x"], False), g=[], numbers=[1, 1, 1, 1])
+def test_claims_foresee_the_output_of_any_file(
+    command: str, f: tuple[list[str], bool], g: list[str], numbers: list[int]
+) -> None:
+    if " g" in command or ";" in command or "d/h" in command:  # an unended file would share a line with the next
+        f = (f[0], True)
+    if "python3" in command:  # Python takes \r and \f for the ends of lines
+        f = ([line.replace("\r", "").replace("\x0c", "") for line in f[0]], True)
+    if "read_text" in command:
+        assume(len(f[0]) > 16)
+    assert_exact(run(fill(command, numbers), f, g))
+
+
+@EXAMPLES
+@given(command=st.sampled_from(EXACT_WHEN_LONG), lines=st.lists(TEXT, min_size=16, max_size=20), numbers=NUMBERS)
+def test_the_end_of_a_start_is_known_for_a_long_file(command: str, lines: list[str], numbers: list[int]) -> None:
+    assert_exact(run(fill(command, numbers), (lines, True), []))
+
+
+@EXAMPLES
+@given(command=st.sampled_from(SOME), f=FILE, numbers=NUMBERS)
+def test_unknown_lines_are_lines_of_the_file(command: str, f: tuple[list[str], bool], numbers: list[int]) -> None:
+    ran = run(fill(command, numbers), (f[0], True), [])
+    (claim,) = ran.claims
+    assert isinstance(claim, FileLines)
+    (key,) = claim.keys
+    lines = ran.files[key]
+    if claim.ranges is not None:
+        foreseen = [text for _, _, text in laid(claim, ran.files)]
+        assert foreseen[: len(ran.output)] == ran.output
+        return
+    for shown in ran.output:
+        if claim.sep is None:
+            assert shown in lines
+        elif claim.gaps and shown != "--":
+            numbered = split_number(shown, claim.sep) or split_number(shown, "-")
+            assert numbered is not None
+            assert lines[numbered[0] - claim.shift - 1] == numbered[1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat nope", "cat nope f", "head -n 3 nope", "cat nope 2>/dev/null || cat f", "cd nope && cat f", "exit 3; echo x"],
+)
+def test_what_fails_still_gives_claims(command: str) -> None:
+    ran = run(command, (["a"], True), [])
+    assert not any(isinstance(claim, Literal) for claim in ran.claims)
+    assert all(isinstance(claim, FileLines | Anything) for claim in ran.claims)

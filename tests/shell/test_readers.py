@@ -1,0 +1,332 @@
+"""What commands print, where the real tools cannot be asked: names of renderings, places, doubt, and never an error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readcache.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal, key_of
+from readcache.paths import canonical_path
+from readcache.shell import read_command
+
+ANY = Anything()
+
+
+def claims(command: str, exit_code: int | None = 0) -> list[Claim]:
+    return list(read_command(command, "/w", exit_code).claims)
+
+
+def lines(path: str, variant: str = "") -> FileLines:
+    return FileLines((key_of(f"/w/{path}", variant),))
+
+
+def some(path: str, variant: str = "") -> FileLines:
+    return FileLines((key_of(f"/w/{path}", variant),), None)
+
+
+RENDERED = {
+    "cat -A f": lines("f", "cat -A"),
+    "cat -ET f | sed -n '2,4p'": FileLines((key_of("/w/f", "cat -ET"),), ((2, 4),)),
+    "head -5 f | cat -A": FileLines((key_of("/w/f", "cat -A"),), ((1, 5),)),
+    "cat -b f": some("f", "cat -b"),
+    "cat -s f": some("f"),
+    "nl f": some("f", "nl"),
+    "nl -ba -i5 f": some("f", "nl -ba -i5"),
+    "nl -ba -n ln f": some("f", "nl -ba -nln"),
+    "tac f": some("f", "tac"),
+    "sort -u f": some("f", "sort -u"),
+    "cat f | sort | uniq -c": some("f", "sort | uniq -c"),
+    "cut -d: -f1 f": some("f", "cut -d: -f1"),
+    "cut -d : -f 1 f": some("f", "cut -d : -f 1"),
+    "tr a-z A-Z < f": some("f", "tr a-z A-Z"),
+    "jq -r .name f": some("f", "jq -r .name"),
+    "sed 's/a/b/' f": some("f", "sed s/a/b/"),
+    "sed -n '5{s/a/b/;p}' f": some("f", "sed -n 5{s/a/b/;p}"),
+    "sed = f": some("f", "sed ="),
+    "awk '{print $1}' f": some("f", "awk {print $1}"),
+    "awk 'BEGIN{x=1} {print}' f": some("f", "awk BEGIN{x=1} {print}"),
+    "cat -n f | sort": some("f", "0\t| sort"),
+    "grep x f | cat -n": some("f", "cat -n"),
+    "bat -n f": some("f", "-n"),
+    "bat -pp --line-range 3:9 f": FileLines(("/w/f",), ((3, 9),)),
+}
+
+
+@pytest.mark.parametrize(("command", "claim"), RENDERED.items())
+def test_a_changed_rendering_has_a_key_of_its_own(command: str, claim: FileLines) -> None:
+    assert claims(command) == [claim]
+
+
+UNFORESEEN = [
+    "wc -l f",
+    "grep -c x f",
+    "grep -l x f g",
+    "grep -o x f",
+    "grep x f g",
+    "grep -n x *.py",
+    "grep -r x .",
+    "grep -rn x src",
+    "rg -n x .",
+    "find . -exec cat {} +",
+    "ls | xargs cat",
+    "cat $F",
+    'cat "$(ls)"',
+    "cat `ls`",
+    "cat ${F:-x}",
+    "cat f &",
+    "head -z f",
+    "head --unknown f",
+    "tail -f f",
+    "head -20 a *.py",
+    "cat f | wc",
+    "cat f | python3 -c 'import sys; print(len(sys.stdin.read()))'",
+    "git diff -- f",
+    "git log -p f",
+    "git show HEAD",
+    "git show HEAD:",
+    "git -C x show HEAD:f",
+    "awk 'NR==1' v=1 f",
+    "echo -n x | cat; echo $X",
+    "printf '%d\\n' 3 < f",
+    "less +10 f",
+    "case x in x) cat f;; esac",
+    "f() { cat f; }; f",
+    "while true; do cat f; done",
+    "ssh host cat f",
+    "docker exec x cat f",
+    "sudo -i cat f",
+    "python3 script.py < f",
+    "python3 -c \"print(open('f').read()[:100])\"",
+    "python3 -c \"\nfor x in open('f'): print(x.upper())\"",
+    "python3 -c \"\nfor x in open('f'): print(x)\"",
+    "python3 -c \"print('x'); print(open('f').read())\"",
+    "bash script.sh < f",
+    'bash -c "$X" < f',
+    "source f | cat",
+]
+
+
+@pytest.mark.parametrize("command", UNFORESEEN)
+def test_what_cannot_be_told_is_anything(command: str) -> None:
+    assert claims(command) == [ANY]
+
+
+PLACES = {
+    "cat /abs/./x/../f": "/abs/f",
+    "cat ../f": "/f",
+    "cat ~/f": "~/f",
+    "cat $HOME/f": "~/f",
+    'cat "${HOME}/a b"': "~/a b",
+    "cat '~/f'": "/w/~/f",
+    "cat \\~/f": "/w/~/f",
+    "cat D:/a/f": "/d/a/f",
+    'cat "D:\\a\\f"': "/d/a/f",
+    "cat /d/a/f": "/d/a/f",
+    "cat a\\ b": "/w/a b",
+    "cat 'a*b'": "/w/a*b",
+    "cd d; cat f": "/w/d/f",
+    "cd d && cd - && cat f": "/w/f",
+    "cd d/e && cd .. && cat f": "/w/d/f",
+    "cd; cat f": "~/f",
+    "cd ~/x; cat f": "~/x/f",
+    "cd D:/x; cat f": "/d/x/f",
+    "(cd d); cat f": "/w/f",
+    "cd d | true; cat f": "/w/f",
+    "{ cd d; }; cat f": "/w/d/f",
+    "pushd d >/dev/null; popd >/dev/null; cat f": "/w/f",
+    "cat $PWD/f": "/w/f",
+    "D=/abs; cat $D/f": "/abs/f",
+    "A=a B=b; cat $A$B": "/w/ab",
+    "export D=d; cat $D/f": "/w/d/f",
+    "cat -- -f": "/w/-f",
+    "cat /w//f": "/w/f",
+    "cat //f": "/f",
+}
+
+
+@pytest.mark.parametrize(("command", "path"), PLACES.items())
+def test_a_file_has_one_name(command: str, path: str) -> None:
+    assert claims(command) == [FileLines((path,))]
+
+
+LOST = [
+    "cd $X; cat f",
+    "cd d || cd e; cat f",
+    "if x; then cd d; fi; cat f",
+    "F=a; F=$(ls); cat $F",
+    "F='a b'; cat $F",
+    "F=a; read F; cat $F",
+    "if x; then F=a; fi; cat $F",
+]
+
+
+@pytest.mark.parametrize("command", LOST)
+def test_a_place_that_is_not_known_is_no_file(command: str) -> None:
+    assert claims(command) == [ANY]
+
+
+def test_a_test_prints_nothing_and_a_negation_changes_nothing() -> None:
+    assert claims("[[ -f f ]] && cat f") == [lines("f")]
+    assert claims("((X > 1)); cat f") == [lines("f")]
+    assert claims("! cat f") == [lines("f")]
+
+
+def test_an_absolute_path_needs_no_directory() -> None:
+    assert claims("cd $X; cat /abs") == [FileLines(("/abs",))]
+
+
+def test_a_glob_is_a_key_of_its_own() -> None:
+    assert claims("cat src/*.py") == [some("src/*.py")]
+    assert claims('for f in src/*.py; do cat "$f"; done') == [some("src/*.py")]
+    assert claims('for f in src/*.py; do echo "$f"; cat "$f"; done') == [ANY]
+    assert claims("cat a src/*.py | grep x") == [FileLines(("/w/a", "/w/src/*.py"), None)]
+
+
+def test_a_blob_is_not_the_file() -> None:
+    assert claims("git show HEAD~1:src/a.py") == [FileLines(("git:HEAD~1:src/a.py",))]
+    assert claims("git --no-pager show main:a | sed -n '3,5p'") == [FileLines(("git:main:a",), ((3, 5),))]
+
+
+def test_borders_between_files_in_a_pipe_are_unknown() -> None:
+    assert claims("cat a b | sed -n '5,10p'") == [FileLines(("/w/a", "/w/b"), None)]
+    assert claims("{ cat a; cat b; } | head -5") == [FileLines(("/w/a", "/w/b"), None)]
+
+
+def test_numbers_that_go_on_into_a_second_file_say_nothing_about_it() -> None:
+    assert claims("cat -n a b") == [FileLines(("/w/a",), sep="\t"), some("b", "cat -n")]
+
+
+def test_numbers_with_gaps_speak_for_themselves() -> None:
+    assert claims("grep -n x f") == [FileLines(("/w/f",), None, ":", gaps=True)]
+    assert claims("sed -n '10,20p' f | grep -n x") == [FileLines(("/w/f",), None, ":", -9, gaps=True)]
+    assert claims("nl -ba f | grep x") == [FileLines(("/w/f",), None, "\t", gaps=True)]
+    assert claims("nl -ba f | tail -3") == [FileLines(("/w/f",), None, "\t")]
+    assert claims("tail -20 f | grep -n x") == [some("f", "grep -n")]
+
+
+def test_a_line_printed_twice_is_claimed_twice() -> None:
+    assert claims("sed -n '1,3p;3,5p' f") == [FileLines(("/w/f",), ((1, 3), (3, 5)))]
+    assert claims("sed -n '1,300p;2,299p' f") == [some("f")]
+
+
+def test_a_filter_that_selects_nothing_prints_nothing() -> None:
+    assert claims("sed -n '1,5p' f | sed -n '9,12p'") == []
+    assert claims("head -0 f") == []
+
+
+def test_text_counts_as_foreseen_only_where_it_surely_is_printed() -> None:
+    both = [lines("f"), Literal("done\n")]
+    perhaps = [lines("f"), ANY]
+    assert claims("cat f && echo done") == both
+    assert claims("cat f && echo done", exit_code=1) == perhaps
+    assert claims("cat f && echo done", exit_code=None) == perhaps
+    assert claims("cat f; echo done", exit_code=1) == both
+    assert claims("cat f && echo done; true") == perhaps
+    assert claims("cat f || echo done") == perhaps
+    assert claims("cat f && echo done || true") == perhaps
+    assert claims("if [ x ]; then cat f; echo done; fi") == perhaps
+    assert claims("cd d || exit; cat /w/f; echo done") == perhaps
+    assert claims("if [ x ]; then exit 1; fi; cat f; echo done", exit_code=1) == perhaps
+    assert claims("cat f; set -e; make; echo done", exit_code=1) == perhaps
+    assert claims("(cat f && echo done)") == both
+    assert claims("{ cat f && echo done; } | cat") == perhaps
+
+
+def test_neighbouring_texts_are_one() -> None:
+    assert claims("cat a; echo; echo '--- b ---'; cat b") == [lines("a"), Literal("\n--- b ---\n"), lines("b")]
+
+
+def test_a_loop_over_words_is_unrolled_up_to_a_limit() -> None:
+    assert claims("for f in a b; do echo $f; cat $f; done") == [
+        Literal("a\n"),
+        lines("a"),
+        Literal("b\n"),
+        lines("b"),
+    ]
+    many = " ".join(f"f{n}" for n in range(51))
+    assert claims(f"for f in {many}; do echo $f; cat $f; done") == [ANY]
+    assert claims("for f in $(ls); do cat $f; done") == [ANY]
+
+
+def test_the_range_of_a_script_made_at_run_time_is_unknown() -> None:
+    assert claims('sed -n "$A,${B}p" f') == [some("f")]
+
+
+@pytest.mark.parametrize(
+    "name", ["cat", "/bin/cat", "/usr/bin/cat", "command cat", "sudo -u x cat", "env -u X A=1 cat"]
+)
+@pytest.mark.parametrize("around", ["", "timeout -k 5 10s ", "nice -n 5 ", "nohup ", "stdbuf -oL "])
+def test_what_a_wrapper_runs_is_read(name: str, around: str) -> None:
+    assert claims(f"{around}{name} f") == [lines("f")]
+
+
+def test_another_program_of_the_same_name_is_not_trusted() -> None:
+    assert claims("./cat f") == [ANY]
+    assert claims("tools/sed -n 1,5p f") == [ANY]
+
+
+def test_python_that_prints_a_file_is_a_reader() -> None:
+    whole = [lines("f")]
+    assert claims("python -c \"with open('f') as h: print(h.read(), end='')\"") == whole
+    assert claims("python3 -c \"\nfor line in open('f'):\n    print(line, end='')\n\"") == whole
+    assert claims("python3 -c \"\nfor line in open('f'):\n    print(line.rstrip())\n\"") == whole
+    assert claims("python3 -c \"import sys; sys.stdout.write(open('f').read())\"") == whole
+    sliced = claims("python3 -c \"\nlines = open('f').readlines()\nprint(''.join(lines[9:20]))\n\"")
+    assert sliced == [FileLines(("/w/f",), ((10, 20),))]
+
+
+def test_the_empty_line_that_print_adds_hides_the_end_of_the_file() -> None:
+    assert claims("python3 -c \"print(open('f').read())\"") == [some("f")]
+    assert claims("python - <<'E'\nimport pathlib\nprint(pathlib.Path('f').read_text())\nE") == [some("f")]
+
+
+def test_where_the_end_is_cut_off_the_last_line_is_not_the_end_of_the_file() -> None:
+    assert claims("head -n -3 f") == [some("f")]
+    assert claims("head -c 100 f") == [some("f")]
+    assert claims("sed '$d' f") == [some("f")]
+
+
+def test_a_silent_program_in_a_command_that_failed_may_have_complained() -> None:
+    assert claims("cat f; cp a b", exit_code=1) == [lines("f"), ANY]
+    assert claims("cat f; cp a b", exit_code=0) == [lines("f")]
+
+
+def test_a_doubtful_python_program_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    claims(r"""python3 -c 'print(open("f").read()); x = "\d"'""")
+    assert not recwarn.list
+
+
+def test_a_command_that_is_refused_says_so() -> None:
+    assert read_command("cat 'unterminated", "/w") == UNPARSED
+    assert read_command("", "/w") is OPAQUE
+
+
+def test_a_reading_is_remembered() -> None:
+    assert read_command("cat remembered", "/w") is read_command("cat remembered", "/w")
+
+
+WORDS = """cat head tail sed nl awk grep tee cp mv rm git show python3 bash cd echo printf for in do done if then fi
+-c -n -i -e | || && ; & > >> < << <<< 2>&1 ( ) { } $ $X ${X} $(ls) ` ' " \\ * ? ~ - -- 1,5p $p NR==1
+EOF f a/b D:\\x = !"""
+
+
+@settings(max_examples=400, deadline=None)
+@given(words=st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=14), joined=st.sampled_from([" ", ""]))
+def test_no_command_raises(words: list[str], joined: str) -> None:
+    reading = read_command(joined.join(words), "/w")
+    for write in reading.writes:
+        assert 0 <= write.before <= len(reading.claims)
+    for claim in reading.claims:
+        assert not isinstance(claim, Literal) or claim.text.endswith("\n")
+        assert not isinstance(claim, FileLines) or all(key.startswith(("/", "~", "git:")) for key in claim.keys)
+
+
+def test_deep_nesting_is_no_error() -> None:
+    assert claims("( " * 3000 + "cat f" + " )" * 3000) in ([ANY], [lines("f")])
+
+
+@given(path=st.text(st.sampled_from("ab./~ *\\:D"), max_size=12))
+def test_a_canonical_path_stays_as_it_is(path: str) -> None:
+    once = canonical_path(path, "/w")
+    assert canonical_path(once, "/elsewhere") == once
