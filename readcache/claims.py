@@ -86,3 +86,9 @@ def key_of(path: str, variant: str = "") -> str:
 def path_of(key: str) -> str:
     """The path (or `git:REV:path`) that a key is about."""
     return key.partition("\0")[0]
+
+
+def glob_stem(key: str) -> str | None:
+    """What stands in a glob pattern before its first `*`, `?` or `[`; None when the key is no pattern."""
+    first = [at for at in map(key.find, "*?[") if at >= 0]
+    return key[: min(first)] if first else None

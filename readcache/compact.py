@@ -66,7 +66,7 @@ def _rewrite(
     pointers: list[Pointer] = [pointer for pointer in event.pointers if pointer not in lost]
     for pointer in lost:
         if restored is not None and _stands_in(view, pointer, restored):
-            source = marker.Source(restored.label, 0, heading=restored.label)
+            source = marker.Source(restored.label, restored=True)
             lines[pointer.line] = marker.write_marker(session_tag, _what(pointer), [source])
             pointers.append(replace(pointer, sources=(restored.call_id,)))
         else:

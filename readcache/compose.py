@@ -12,6 +12,7 @@ from readcache.events import Delivered, Origin, Piece, Pointer
 from readcache.judge import Call, Judgement, Omission
 from readcache.policy import Mode, Policy
 from readcache.reply import Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.spans import normalise
 from readcache.view import Delivery, View
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
@@ -195,9 +196,9 @@ def _cut(judgement: Judgement, omission: Omission, tag: str, number: int) -> _Cu
     else:
         omitted = Omitted(None, omission.low + 1, omission.high, _ids(runs))
     whole = (omission.low, omission.high) == (0, len(judgement.lines))
-    text = marker.write_marker(
-        tag, _what(runs, omitted), _name_sources(runs, number), whole_read=whole and bool(piece.keys)
-    )
+    what, paths = _what(runs, omitted)
+    sources = _name_sources(runs, number)
+    text = marker.write_marker(tag, what, sources, paths=paths, whole_read=whole and bool(piece.keys))
     numbered = any(run.piece.sep is not None for run in runs)
     return _Cut(omission.low, omission.high, text, omitted, numbered)
 
@@ -206,8 +207,8 @@ def _ids(runs: tuple[Run, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.reference.delivery.event.call_id for run in runs))
 
 
-def _what(runs: tuple[Run, ...], omitted: Omitted) -> str:
-    """In words: the files' lines where all are known, else this output's."""
+def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
+    """In words: the files' lines where all are known, else this output's; and the paths that this names."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for run in runs:
         if len(run.piece.keys) != 1 or not run.piece.first:
@@ -220,35 +221,43 @@ def _what(runs: tuple[Run, ...], omitted: Omitted) -> str:
             known.append((start, start + run.high - run.low - 1))
     else:
         if len(spans) <= 2 and sum(map(len, spans.values())) <= 4:
-            return " and ".join(marker.name_lines(path, found) for path, found in spans.items())
-    keys = list(dict.fromkeys(path_of(key) for run in runs for key in run.piece.keys))
-    of = f" ({marker.shorten_path(keys[0].rsplit('/', 1)[-1])})" if len(keys) == 1 else ""
-    return f"lines {omitted.start}-{omitted.end} of this output{of}" if omitted.path is None else omitted.path
+            return " and ".join(marker.name_lines(path, found) for path, found in spans.items()), list(spans)
+    paths = list(dict.fromkeys(path_of(key) for run in runs for key in run.piece.keys))
+    if not 0 < len(paths) <= 2:
+        return f"lines {omitted.start}-{omitted.end} of this output", []
+    named = ", ".join(map(marker.name_of, paths))
+    return f"lines {omitted.start}-{omitted.end} of this output ({named})", paths
 
 
 def _name_sources(runs: tuple[Run, ...], number: int) -> list[marker.Source]:
-    out: dict[tuple[str, Origin], marker.Source] = {}
+    by_text: dict[tuple[str, Origin], list[Run]] = {}
     for run in runs:
-        delivery = run.reference.delivery
-        event = delivery.event
-        out.setdefault(
-            (event.call_id, event.origin),
+        event = run.reference.delivery.event
+        by_text.setdefault((event.call_id, event.origin), []).append(run)
+    out: list[marker.Source] = []
+    for (_, origin), theirs in by_text.items():
+        delivery = theirs[0].reference.delivery
+        out.append(
             marker.Source(
-                event.label,
+                delivery.event.label,
                 _ago(number, delivery.call),
-                own_command=event.origin is Origin.COMMAND,
-                heading=event.label if event.origin is Origin.RESTORED else None,
-                lines=_other_numbers(run),
-            ),
+                own_command=origin is Origin.COMMAND,
+                restored=origin is Origin.RESTORED,
+                there=_other_numbers(theirs),
+            )
         )
-    return list(out.values())
+    return out
 
 
-def _other_numbers(run: Run) -> tuple[int, int] | None:
+def _other_numbers(runs: list[Run]) -> tuple[tuple[int, int], ...]:
     """The numbers that stand in front of the lines at the source, where they differ from those left out here."""
-    source, piece = run.reference.piece, run.piece
-    if piece.sep is None:
-        return None
-    there = source.first + source.shift + run.at
-    here = piece.first + piece.shift + run.low - piece.at
-    return None if there == here else (there, there + run.high - run.low - 1)
+    spans: list[tuple[int, int]] = []
+    differ = False
+    for run in runs:
+        source, piece = run.reference.piece, run.piece
+        if piece.sep is None:
+            return ()
+        there = source.first + source.shift + run.at
+        differ |= there != piece.first + piece.shift + run.low - piece.at
+        spans.append((there, there + run.high - run.low - 1))
+    return normalise(spans) if differ else ()

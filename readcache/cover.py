@@ -8,6 +8,7 @@ A `Run` is a stretch of output lines that stands in one piece at one source.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from readcache.text import bodies, is_blank
 from readcache.view import KeyView, Reference, View
 
 # A run found by its text alone needs this many lines that say something (see text.is_blank); fewer match by chance.
-SOLID_LINES = 3
+SOLID_LINES = 2
 # A line that says something but stands in more places than this in one output is no landmark ("return None").
 MOST_PLACES = 8
 # Newest deliveries of a key that are searched by text; keeps a call's cost apart from the session's length.
@@ -75,7 +76,8 @@ def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], usable: Usa
 
 
 def _note_staleness(known: KeyView, key: str, usable: Usable, found: Coverage) -> None:
-    if known.invalid is not None and any(usable(reference) for reference in known.stale):
+    newest = itertools.islice(reversed(known.stale), MOST_REFERENCES)
+    if known.invalid is not None and any(map(usable, newest)):
         (found.written if known.invalid.written else found.outdated).add(key)
 
 
@@ -107,7 +109,40 @@ def _by_number(
                 runs.append(Run(piece.at + a, piece.at + b, reference, a + shift, piece))
             elif not same and not _is_cut(texts, theirs, a, b, shift):
                 disagree = True
-    return runs, disagree
+    return _in_one_place(view, known, piece, texts, usable, runs), disagree
+
+
+def _in_one_place(
+    view: View, known: KeyView, piece: Piece, texts: list[str], usable: Usable, runs: list[Run]
+) -> list[Run]:
+    """Neighbouring runs of several deliveries become one where a single delivery holds all their lines: the reader
+    has one place to look at, and the marker one to name."""
+    out: list[Run] = []
+    for group in _neighbours(runs):
+        low, high = group[0].low, group[-1].high
+        if len(group) > 1:
+            for reference in itertools.islice(known.references(), MOST_REFERENCES):
+                at = piece.first + low - piece.at - reference.piece.first
+                inside = reference.piece.first and at >= 0 and at + high - low <= reference.piece.count
+                if not inside or known.is_stale(reference.delivery) or not usable(reference):
+                    continue
+                if not can_stand_for(reference, piece) or (piece.sep and reference.piece.shift != piece.shift):
+                    continue
+                if view.bodies(reference)[at : at + high - low] == texts[low - piece.at : high - piece.at]:
+                    group = [Run(low, high, reference, at, piece)]
+                    break
+        out += group
+    return out
+
+
+def _neighbours(runs: list[Run]) -> list[list[Run]]:
+    out: list[list[Run]] = []
+    for run in runs:
+        if out and out[-1][-1].high == run.low:
+            out[-1].append(run)
+        else:
+            out.append([run])
+    return out
 
 
 def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
@@ -157,6 +192,8 @@ def _by_text(
     if not any(open_lines):
         return []
     references = [r for r in _candidates(view, piece, delta) if usable(r) and can_stand_for(r, piece)]
+    if not references:
+        return []
     found = find_runs(texts, open_lines, [(r, view.bodies(r)) for r in references[:MOST_REFERENCES]])
     return [Run(piece.at + a, piece.at + b, reference, at, piece) for a, b, reference, at in found]
 
@@ -165,11 +202,13 @@ def _candidates(view: View, piece: Piece, delta: bool) -> list[Reference]:
     out: list[Reference] = []
     for key in dict.fromkeys(_with_namesakes(view, piece.keys) if delta else piece.keys):
         known = view.key(key)
-        for reference in known.references():
-            if delta or (not (piece.first and reference.piece.first) and not known.is_stale(reference.delivery)):
-                out.append(reference)
-            if len(out) >= MOST_REFERENCES:
+        references = known.references() if delta or not piece.first else reversed(known.loose)
+        for reference in itertools.islice(references, MOST_REFERENCES - len(out)):
+            if known.is_stale(reference.delivery) and not delta:
                 break
+            out.append(reference)
+        if len(out) >= MOST_REFERENCES:
+            break
     return out
 
 

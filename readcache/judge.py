@@ -84,7 +84,7 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
     whole = _whole(view, call, pieces, usable, policy)
     if policy.any_output and index is not None and whole is None:
         coverage.runs += _runs_anywhere(view, lines, pieces, coverage, index, usable)
-    omissions = _omissions(coverage.runs)
+    omissions = _omissions(coverage.runs, lines)
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return Judgement(lines, pieces, (), Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL, full.changed, whole)
     if not omissions:
@@ -191,20 +191,29 @@ def _runs_anywhere(
     return out
 
 
-def _omissions(runs: list[Run]) -> tuple[Omission, ...]:
+def _omissions(runs: list[Run], lines: Sequence[str]) -> tuple[Omission, ...]:
     """Adjacent runs become one omission, as long as its marker can name all their sources."""
-    out: list[Omission] = []
+    groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda r: r.low):
-        last = out[-1] if out else None
-        if last is not None and last.high == run.low and _sources(last.runs, run) <= marker.MOST_SOURCES:
-            out[-1] = Omission(last.low, run.high, (*last.runs, run))
+        if groups and groups[-1][-1].high == run.low and _sources([*groups[-1], run]) <= marker.MOST_SOURCES:
+            groups[-1].append(run)
         else:
-            out.append(Omission(run.low, run.high, (run,)))
-    return tuple(out)
+            groups.append([run])
+    for group in groups:
+        for end in (0, -1):
+            while len(group) > 1 and _costs_more(group, group[end], lines):
+                del group[end]
+    return tuple(Omission(group[0].low, group[-1].high, tuple(group)) for group in groups)
 
 
-def _sources(runs: tuple[Run, ...], run: Run) -> int:
-    return len({(r.reference.delivery.event.call_id, r.reference.delivery.event.origin) for r in (*runs, run)})
+def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
+    """Would it take more characters to name the run's source than the run has?"""
+    alone = _sources(group) > _sources([other for other in group if other is not run])
+    return alone and sum(len(line) + 1 for line in lines[run.low : run.high]) < marker.SOURCE_CHARS
+
+
+def _sources(runs: Sequence[Run]) -> int:
+    return len({(r.reference.delivery.event.call_id, r.reference.delivery.event.origin) for r in runs})
 
 
 def _why(omissions: tuple[Omission, ...], everything: bool, coverage: Coverage) -> Reason:

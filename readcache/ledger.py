@@ -84,6 +84,11 @@ class Ledger:
             self.failures[reason.value] += 1
             self.append_later([Failed(call_id, reason.value, f"{type(error).__name__}: {error}")])
 
+    def unlogged(self) -> list[Failed]:
+        """Failures of ours that the store has not taken."""
+        with self.lock:
+            return [event for event in self._later if isinstance(event, Failed)]
+
     def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
         """For a process that judges one call: the view starts with what matters to these keys and digests alone."""
         with self.lock:

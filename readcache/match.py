@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from readcache.claims import Anything, Claim, FileLines, Literal, Range
+from readcache.claims import Anything, Claim, FileLines, Literal, Range, glob_stem
 from readcache.events import Piece
-from readcache.text import GREP, split_lines, split_number
+from readcache.text import GREP, count_lines, split_lines, split_number
 from readcache.view import View
 
 # A glob or an open border names at most this many files; beyond, coverage by text would cost more than it finds.
@@ -32,9 +32,9 @@ def _lay(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, v
     if low >= high or not claims:
         return []
     for k, claim in enumerate(claims):
-        if isinstance(claim, Literal):
+        if isinstance(claim, Literal) and not claim.text.isspace():
             text = split_lines(claim.text)
-            at = _find(text, lines, low if k else low, high)
+            at = _find(text, lines, low, high)
             if at is None:
                 return _lay(claims[:k] + claims[k + 1 :], lines, low, high, view)
             before = _lay(claims[:k], lines, low, at, view)
@@ -130,8 +130,8 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
     """A glob stands for itself and for the files seen before that it matches."""
     out = list(keys)
     for key in keys:
-        if any(c in key for c in "*?["):
-            stem = key[: min(key.find(c) for c in "*?[" if c in key)]
+        stem = glob_stem(key)
+        if stem is not None:
             out += [k for k in view.keys(stem) if k not in out and "\0" not in k and fnmatchcase(k, key)]
     return tuple(out[:MOST_KEYS])
 
@@ -150,56 +150,71 @@ def _lay_after_anything(
 
 
 def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """`claims` has two or more members and begins with raw file lines; literals are gone."""
-    files = [c for c in claims if isinstance(c, FileLines)]
-    if len(files) < len(claims) or any(c.sep is not None or c.ranges is None or len(c.keys) != 1 for c in files):
+    """Two or more claims: raw file lines, and literals of blank lines, which alone are no landmark."""
+    if not all(isinstance(claim, Literal) or _is_countable(claim) for claim in claims):
         return _mixed(claims, low, high, view)
     best, score = None, 0
-    candidates = list(_lengths([_longest(c, view) for c in files], high - low))
-    for lengths in candidates:
-        pieces = _place_all(files, lengths, low)
+    candidates = 0
+    for lengths in _lengths([_longest(claim, view) for claim in claims], high - low):
+        pieces = _place_all(claims, lengths, lines, low)
+        if pieces is None:
+            continue
+        candidates += 1
         agreed = sum(_agreement(piece, lines, view) for piece in pieces)
         if best is None or agreed > score:
             best, score = pieces, agreed
-    if best is None or (len(candidates) > 1 and score <= 0):
+    if best is None or (candidates > 1 and score <= 0):
         return _mixed(claims, low, high, view)
     return best
 
 
-def _longest(claim: FileLines, view: View) -> int | None:
-    """The most lines the claim can print; None: unbounded."""
+def _is_countable(claim: Claim) -> bool:
+    return isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+
+
+def _longest(claim: Claim, view: View) -> tuple[int | None, bool]:
+    """The most lines the claim can print (None: unbounded), and whether it may print fewer."""
+    if isinstance(claim, Literal):
+        return count_lines(claim.text), False
+    assert isinstance(claim, FileLines)
     total = view.key(claim.keys[0]).total
     count = 0
     for start, end in claim.ranges or ():
         if total is not None:
             end = total if end is None else min(end, total)
         if end is None:
-            return None
+            return None, True
         count += max(0, end - start + 1)
-    return count
+    return count, True
 
 
-def _lengths(longest: list[int | None], total: int) -> Iterable[tuple[int, ...]]:
+def _lengths(longest: list[tuple[int | None, bool]], total: int) -> Iterable[tuple[int, ...]]:
     """The ways to share `total` lines out when at most one claim printed less than it could."""
-    open_ones = [k for k, n in enumerate(longest) if n is None]
-    if len(open_ones) > 1:
+    unbounded = [k for k, (most, _) in enumerate(longest) if most is None]
+    if len(unbounded) > 1:
         return
-    full = sum(n for n in longest if n is not None)
-    if not open_ones and full == total:
-        yield tuple(n or 0 for n in longest)
+    full = [most or 0 for most, _ in longest]
+    if not unbounded and sum(full) == total:
+        yield tuple(full)
         return
-    for k in open_ones or range(len(longest)):
-        rest = total - full + (longest[k] or 0)
-        limit = longest[k]
-        if rest >= 0 and (limit is None or rest <= limit):
-            yield tuple(rest if j == k else (n or 0) for j, n in enumerate(longest))
+    for k in unbounded or [k for k, (_, may_be_short) in enumerate(longest) if may_be_short]:
+        rest = total - sum(full) + full[k]
+        most = longest[k][0]
+        if rest >= 0 and (most is None or rest <= most):
+            yield (*full[:k], rest, *full[k + 1 :])
 
 
-def _place_all(files: list[FileLines], lengths: tuple[int, ...], low: int) -> list[Piece]:
+def _place_all(
+    claims: Sequence[Claim], lengths: tuple[int, ...], lines: Sequence[str], low: int
+) -> list[Piece] | None:
+    """The pieces when each claim printed so many lines; None when a literal does not stand where it would."""
     out: list[Piece] = []
-    for claim, length in zip(files, lengths, strict=True):
-        assert claim.ranges is not None
-        out += _place_raw(claim.ranges, claim.keys, low, low + length)
+    for claim, length in zip(claims, lengths, strict=True):
+        if isinstance(claim, Literal):
+            if list(lines[low : low + length]) != split_lines(claim.text):
+                return None
+        elif isinstance(claim, FileLines) and claim.ranges is not None:
+            out += _place_raw(claim.ranges, claim.keys, low, low + length)
         low += length
     return out
 

@@ -63,7 +63,7 @@ SUBMIT_COMMANDS = (
 )
 
 # Two markers of about 110 characters. Chosen by replay of the recorded sessions, see tests/benchmarks/README.md.
-MIN_CHARS = 240
+MIN_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ class Session:
     """One reader's conversation.
 
     `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` separates contexts inside a session.
-    `clock` gives seconds since the epoch.
+    `clock` gives seconds since the epoch. `one_shot`: this process judges a single call, and its view holds only what
+    matters to that.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Session:
         store: str | os.PathLike[str] | Store | None = None,
         policy: Policy = Policy(),  # noqa: B008  frozen
         clock: Callable[[], float] = time.time,
+        one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = session_id or uuid.uuid4().hex
@@ -67,7 +69,7 @@ class Session:
             self._ledger.fail("", Reason.STORE_FAILED, error)
         self._clock = clock
         self._batch = ""
-        self._one_shot = False  # this process judges a single call: the view holds only what matters to it
+        self._one_shot = one_shot
 
     # ------------------------------------------------------------ commands
 
@@ -107,12 +109,24 @@ class Session:
         cwd: str,
         call_id: str | None,
         trouble: Reason | None = None,
+        show: Callable[[Reply], None] | None = None,
     ) -> Reply:
         reading = Reading() if self.policy.mode is Mode.OFF else read_command(command, cwd, exit_code)
         call = Call(
             self._call_id(call_id), command, json.dumps([command, cwd]), output, reading, self._batch, trouble
         )
-        return self._answer(call, exit_code)
+        return self._answer(call, exit_code, show)
+
+    def _observe_writes(self, command: str, *, exit_code: int, cwd: str, call_id: str | None) -> None:
+        """Logs what a command wrote whose output went past the session."""
+        reading = read_command(command, cwd, exit_code)
+        if not reading.writes:
+            return
+        call = Call(self._call_id(call_id), command, "", "", Reading(writes=reading.writes, authored=reading.authored))
+        with contextlib.suppress(StoreError):  # it fails again below, and is counted there
+            if self._one_shot:
+                self._ledger.begin_about((), ())
+        self._tell(call.call_id, lambda view: written_first(view, call, self.policy))
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -168,7 +182,7 @@ class Session:
         claim = FileLines((key,), ((max(1, start), end),), sep)
         reading = Reading() if opaque else Reading((claim,))
         request = json.dumps([key, start, end, sep is not None])
-        call = Call(self._call_id(call_id), f"read {path}", request, output, reading, self._batch, trouble)
+        call = Call(self._call_id(call_id), f"read {key}", request, output, reading, self._batch, trouble)
         return self._answer(call, exit_code)
 
     def wrote(
@@ -178,7 +192,7 @@ class Session:
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key = canonical_path(os.fspath(path), self.root)
         name = self._call_id(call_id)
-        label = f"write {os.fspath(path)}"
+        label = f"write {key}"
 
         def events(view: View) -> list[Event]:
             wrote = Wrote(name, (key,), label, view.number_of(name))
@@ -299,8 +313,10 @@ class Session:
     def _call_id(self, given: str | None) -> str:
         return given if given is not None else f"rc-{uuid.uuid4().hex[:12]}"
 
-    def _answer(self, call: Call, exit_code: int) -> Reply:
-        """Judges and logs one call; on any failure of ours, the real output."""
+    def _answer(self, call: Call, exit_code: int, show: Callable[[Reply], None] | None = None) -> Reply:
+        """Judges and logs one call; on any failure of ours, the real output. `show` puts the reply before the reader:
+        it is called before the log is sealed, so that whatever happens meanwhile, nothing counts as seen that was not.
+        It is not called after a failure of ours."""
         if self.policy.mode is Mode.OFF:
             return plain_reply(call, exit_code, Reason.MODE_OFF)
         ledger = self._ledger
@@ -318,6 +334,8 @@ class Session:
                     index=ledger.line_index() if self.policy.any_output else None,
                 )
                 ledger.append(events)
+                if show is not None:
+                    show(reply)
             return reply
         except StoreError as error:
             reason = Reason.STORE_FAILED

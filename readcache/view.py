@@ -17,9 +17,11 @@ from bisect import bisect_left, insort
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import chain
 
 from readcache import text as text_
-from readcache.claims import WHOLE_TREE, path_of
+from readcache.claims import WHOLE_TREE, glob_stem, path_of
 from readcache.events import Compacted, Delivered, Event, Failed, Origin, Piece, Rewound, Settled, Wrote
 from readcache.reply import Outcome, Reason
 from readcache.spans import SpanMap, subtract
@@ -64,13 +66,14 @@ class Invalidation:
 class KeyView:
     """The references of one key: a fold over its own history, so that forgetting a delivery rebuilds only its keys."""
 
-    __slots__ = ("history", "invalid", "loose", "numbered", "stale", "total")
+    __slots__ = ("history", "invalid", "loose", "numbered", "stale", "total", "_current")
 
     def __init__(self, history: Iterable[Reference | Invalidation] = ()) -> None:
         self.history: list[Reference | Invalidation] = []
         self.numbered: SpanMap[Reference] = SpanMap()
         self.loose: list[Reference] = []
         self.stale: list[Reference] = []
+        self._current: list[Reference] = []  # those that the next invalidation makes stale
         self.invalid: Invalidation | None = None
         self.total: int | None = None  # lines in the file, where its end was seen
         for step in history:
@@ -80,10 +83,11 @@ class KeyView:
         """Take one more step."""
         self.history.append(step)
         if isinstance(step, Invalidation):
-            self.stale = [old for old in self.history if isinstance(old, Reference)]
-            self.numbered, self.loose = SpanMap(), []
+            self.stale += self._current
+            self.numbered, self.loose, self._current = SpanMap(), [], []
             self.invalid, self.total = step, None
             return
+        self._current.append(step)
         piece = step.piece
         if not piece.first:
             self.loose.append(step)
@@ -95,7 +99,7 @@ class KeyView:
 
     def references(self) -> Iterator[Reference]:
         """All of them, current and stale, newest first."""
-        return (step for step in reversed(self.history) if isinstance(step, Reference))
+        return chain(reversed(self._current), reversed(self.stale))
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Was the key written or seen changed since `delivery`?"""
@@ -267,9 +271,13 @@ class View:
                 self._invalidate(key, step)
 
     def _invalidate(self, path: str, step: Invalidation) -> None:
+        """A write to a file, to a directory (everything below), or to a glob's files."""
         below = path.rstrip("/") + "/"
-        for key in [k for k in self.keys(path) if path_of(k) == path or k.startswith(below)]:
-            self._keys[key].add(step)
+        stem = glob_stem(path)
+        for key in self.keys(path if stem is None else stem):
+            name = path_of(key)
+            if name == path or key.startswith(below) or (stem is not None and fnmatchcase(name, path)):
+                self._keys[key].add(step)
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):

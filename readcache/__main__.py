@@ -1,0 +1,9 @@
+"""`python -m readcache`."""
+
+from __future__ import annotations
+
+import sys
+
+from readcache.cli import main
+
+sys.exit(main())

@@ -1,0 +1,228 @@
+"""A bash whose environment, signals, streams and death are those it would have without us around it. POSIX only."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import time
+from types import FrameType
+from typing import Any, NoReturn
+
+# Bytes and seconds. What prints more or takes longer is no read: what is held is shown then, and the rest as it comes,
+# so that a harness which runs out of patience (30 s and up) has seen it.
+MOST_HELD = 8_000_000
+LONGEST_HELD = 20.0
+_POLL = 0.05  # seconds; only to notice that bash has ended while a child of it keeps its output open
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+
+
+class OutputLost(BaseException):
+    """What we print does not arrive. Not an `Exception`, so that whatever was about to be recorded is undone."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def become_bash(command: str, env: dict[str, str]) -> NoReturn:
+    """This process becomes `bash -c command`. OSError when there is no bash."""
+    undo_locale_coercion(env)
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    os.execvpe("bash", ["bash", "-c", command], env)
+
+
+def start_bash(command: str, env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> int:
+    """The pid of a new `bash -c command`, in our process group. OSError when there is no bash."""
+    undo_locale_coercion(env)
+    actions = [(os.POSIX_SPAWN_DUP2, fd, at) for fd, at in ((stdout, 1), (stderr, 2)) if fd != at]
+    return os.posix_spawnp(
+        "bash", ["bash", "-c", command], env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON
+    )
+
+
+def undo_locale_coercion(env: dict[str, str]) -> None:
+    """Takes back the LC_CTYPE that Python sets at its start in a C locale (PEP 538)."""
+    if env.get("LC_CTYPE") not in _COERCED or env.get("LC_ALL"):
+        return
+    with contextlib.suppress(OSError), open("/proc/self/environ", "rb") as file:
+        given = [entry for entry in file.read().split(b"\0") if entry.startswith(b"LC_CTYPE=")]
+        if not given:
+            del env["LC_CTYPE"]
+        else:
+            env["LC_CTYPE"] = os.fsdecode(given[0].partition(b"=")[2])
+
+
+class Forwarding:
+    """While it is entered, signals that end us go to the child `pid` instead: it decides, and we follow it.
+
+        with Forwarding() as signals:
+            signals.pid = start_bash(...)
+    """
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._early: list[int] = []
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Forwarding:
+        for number in _FORWARDED:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, `&`: it stays ignored, for the child too
+                self._before[number] = signal.signal(number, self._forward)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @property
+    def pid(self) -> int:
+        """The child; 0 when there is none (any more)."""
+        return self._pid
+
+    @pid.setter
+    def pid(self, pid: int) -> None:
+        self._pid = pid
+        for number in self._early if pid else ():
+            os.kill(pid, number)
+
+    def wait(self) -> int:
+        """The child's exit status as subprocess gives it: negative for a death by signal."""
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def wait_no_longer(self) -> int | None:
+        """The same, or None while it lives."""
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if not pid:
+            return None
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
+            return  # typed at the terminal: the child, in our group, got it as well
+        if self._pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+        else:
+            self._early.append(number)
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+class _Output:
+    """What the child printed: held back, or, once it was let go, passed on as it comes."""
+
+    def __init__(self) -> None:
+        self.held: list[bytes] | None = []
+        self.size = 0
+        self.heard = True  # somebody reads what is passed on
+
+    def add(self, chunk: bytes) -> None:
+        if self.held is None:
+            self.heard = _arrives(chunk)
+        else:
+            self.held.append(chunk)
+            self.size += len(chunk)
+
+    def let_go(self) -> None:
+        if self.held is not None:
+            held, self.held = self.held, None
+            self.heard = _arrives(b"".join(held))
+
+
+def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
+    """(what the child printed into `pipe`, its exit status). None instead of the output when it was passed on as it
+    came: it was too much, took too long, or somebody keeps printing after the child's end."""
+    out = _Output()
+    status, deadline = None, time.monotonic() + LONGEST_HELD
+    try:
+        while out.heard:
+            if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
+                chunk = os.read(pipe, 1 << 16)
+                if not chunk:
+                    break
+                out.add(chunk)
+            elif status is None:
+                status = child.wait_no_longer()
+            else:  # a process in the background has the other end
+                out.let_go()
+                _leave_copying(pipe)
+                break
+            if out.size > MOST_HELD or time.monotonic() > deadline:
+                out.let_go()
+    finally:
+        os.close(pipe)
+    return None if out.held is None else b"".join(out.held), child.wait() if status is None else status
+
+
+def _arrives(data: bytes) -> bool:
+    """Prints; False when nobody reads any more. Who prints into our pipe is to learn it by SIGPIPE, as without us."""
+    try:
+        show(data)
+    except OutputLost:
+        return False
+    return True
+
+
+def _leave_copying(pipe: int) -> None:
+    """A process of its own passes on what is still to come; we end when bash ended, as bash would have."""
+    if os.fork():
+        return
+    try:
+        for number in _FORWARDED:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        while (chunk := os.read(pipe, 1 << 16)) and _arrives(chunk):
+            pass
+    finally:
+        os._exit(0)
+
+
+def show(data: bytes) -> None:
+    """Writes all of it to stdout. OutputLost when that fails."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[os.write(1, left) :]
+        except BlockingIOError:
+            select.select([], [1], [])
+        except OSError as error:
+            raise OutputLost(error) from error
+
+
+def end_like(status: int) -> int:
+    """Dies by the signal that a negative status names; else, or when it does not kill, an exit status."""
+    if status >= 0:
+        return status
+    with contextlib.suppress(OSError):  # SIGKILL has no handler
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+    return 128 - status
+
+
+def end_unheard(lost: OutputLost) -> int:
+    """What a program does whose output nobody reads: it dies by SIGPIPE; or fails, when it is the disk that is full."""
+    if lost.error.errno == errno.EPIPE:
+        return end_like(-signal.SIGPIPE)
+    with contextlib.suppress(OSError):
+        os.write(2, f"readcache: cannot write the output: {lost.error.strerror}\n".encode())
+    return 1

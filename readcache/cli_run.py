@@ -1,0 +1,160 @@
+"""`readcache run`: one command through the session, with the command's streams, signals and status.
+
+What happens to a command is decided by what it is believed to read and write:
+
+- It reads files: its output is held, judged, and the reply is printed (`_answer`).
+- It only writes files: it runs with our own streams, nothing is held, and the write is logged when it has ended.
+- Anything else: this process becomes bash. Streaming, signals and speed are those of bash, and nothing is logged. So
+  `IDENTICAL_OUTPUT` for a command that reads nothing, `any_output`, and counting such a command in a marker's "3 calls
+  ago" are given up here; a harness that wants them has `Session.observe`.
+
+Without a session there is nothing to compare with, a command inside a wrapped one does not print what the agent reads,
+and /dev/null is read by nobody: bash again. stderr is held together with stdout only where both go to the same place.
+POSIX only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from readcache import cli_child
+from readcache.cli_settings import INSIDE, Settings
+from readcache.errors import ReadcacheError, UsageError
+
+if TYPE_CHECKING:
+    from readcache.reply import Reply
+    from readcache.session import Session
+
+
+def run(command: str, settings: Settings, call_id: str | None = None) -> int:
+    """Runs `command`; returns its exit status, or dies of the signal that it died of."""
+    if "\0" in command:
+        raise UsageError("the command holds a NUL character, which bash cannot be given: take it out")
+    env = dict(os.environ)
+    try:
+        way = _choose(command, settings)
+        if way is None:
+            cli_child.become_bash(command, env)
+        env[INSIDE] = settings.context
+        return cli_child.end_like(way(command, env, settings, call_id))
+    except FileNotFoundError as error:
+        raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
+    except OSError as error:
+        raise ReadcacheError(f"bash was not started: {error.strerror}") from None
+    except cli_child.OutputLost as lost:
+        return cli_child.end_unheard(lost)
+
+
+def _choose(command: str, settings: Settings) -> Callable[[str, dict[str, str], Settings, str | None], int] | None:
+    """How to run it; None: become bash."""
+    inside = os.environ.get(INSIDE) == settings.context
+    if settings.mode not in ("on", "advise") or not settings.session or inside:
+        return None
+    try:
+        from readcache.shell import read_command
+
+        reading = read_command(command, os.getcwd(), None)
+        if reading.keys and _somebody_reads():
+            return _run_and_judge
+        return _run_and_note_writes if reading.writes else None
+    except Exception as error:  # no working directory any more, no stdout, a bug of ours
+        _note(settings, error)
+        return None
+
+
+def _somebody_reads() -> bool:
+    return not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+
+
+def _run_and_note_writes(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
+    cwd = os.getcwd()
+    with cli_child.Forwarding() as child:
+        child.pid = cli_child.start_bash(command, env)
+        status = child.wait()
+    _with_session(settings, cwd, lambda s: s._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id))
+    return status
+
+
+def _run_and_judge(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
+    cwd = os.getcwd()
+    pipe, end = os.pipe()
+    with cli_child.Forwarding() as child:
+        try:
+            child.pid = cli_child.start_bash(command, env, stdout=end, stderr=end if _one_place() else 2)
+        finally:
+            os.close(end)
+        with contextlib.suppress(Exception):  # while bash is at work; what fails here fails again when it is counted
+            import readcache.session  # noqa: F401
+        output, status = cli_child.collect(pipe, child)
+    if output is None:
+        _with_session(settings, cwd, lambda s: s._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id))
+    else:
+        _answer(command, output, status, settings, cwd, call_id)
+    return status
+
+
+def _one_place() -> bool:
+    """Do stdout and stderr go to the same place, so that their order matters?"""
+    try:
+        return os.path.samestat(os.fstat(1), os.fstat(2))
+    except OSError:
+        return False
+
+
+def _answer(command: str, output: bytes, status: int, settings: Settings, cwd: str, call_id: str | None) -> None:
+    """Prints what the agent should see: the very bytes unless something is left out."""
+    shown = False
+
+    def show(reply: Reply) -> None:
+        nonlocal shown
+        shown = True
+        full = reply.outcome.value == "full"
+        cli_child.show(output if full else reply.text.encode("utf-8", "replace"))
+
+    def judge(session: Session) -> None:
+        from readcache.reply import Reason
+
+        text = output.decode("utf-8", "replace")
+        trouble = Reason.KILLED if status < 0 else None
+        try:
+            session._answer_command(command, text, status, cwd, call_id, trouble, show)
+        except cli_child.OutputLost:
+            session._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id)
+            raise
+
+    _with_session(settings, cwd, judge)
+    if not shown:
+        cli_child.show(output)
+
+
+def _with_session(settings: Settings, cwd: str, use: Callable[[Session], None]) -> None:
+    """Calls `use` with the session; whatever fails is noted, never raised."""
+    try:
+        from readcache.policy import Mode, Policy
+        from readcache.session import Session
+
+        with Session(
+            cwd,
+            session_id=settings.session,
+            agent_id=settings.agent,
+            store=settings.store_spec(),
+            policy=Policy(mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON),
+            one_shot=True,
+        ) as session:
+            try:
+                use(session)
+            finally:
+                for failed in session._ledger.unlogged():
+                    _note(settings, f"{failed.cause}: {failed.detail}")
+    except Exception as error:
+        _note(settings, error)
+
+
+def _note(settings: Settings, what: Exception | str) -> None:
+    from readcache import cli_failures
+
+    cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
+    cli_failures.note(settings.session, cause, detail)
