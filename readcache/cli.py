@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.cli_settings import Settings, read_settings
+from readcache.cli_settings import Settings, clip_sizes, read_settings
 from readcache.errors import ReadcacheError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _dispatch(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None: it was closed when we were started
+            sys.stdout.flush()
         return status
     except UsageError as error:
         return _complain(str(error), 2)
@@ -73,12 +74,14 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli_compacted import compacted
 
         return compacted(settings, options.keep)
+    if options.command == "explain":
+        from readcache.cli_explain import explain
+
+        return explain(settings, options.path)
     from readcache import cli_show
 
     if options.command == "log":
         return cli_show.log(settings)
-    if options.command == "explain":
-        return cli_show.explain(settings, options.path)
     return cli_show.stats(settings, as_json=options.json)
 
 
@@ -92,6 +95,7 @@ def _run(argv: list[str]) -> int:
 
         options = parse(["run", *argv])
         settings, call_id = _settings(options), options.call_id
+        clip_sizes(options.clip or "")
         if options.c is not None:  # `-cSTRING`
             if command is not None:
                 raise UsageError("run takes one of -c STRING and -- ARGV…, once")
@@ -121,5 +125,6 @@ def _settings(options: argparse.Namespace) -> Settings:
         session=options.session,
         agent=options.agent,
         store=options.store,
+        clip=getattr(options, "clip", None),
         advise=getattr(options, "advise", False),
     )

@@ -26,7 +26,7 @@ def _build() -> _Parser:
     parser = _Parser(
         prog="readcache",
         allow_abbrev=False,
-        description="Leaves out of a tool's result the lines that the agent can already see, and says where they stand.",
+        description="Leaves out of tool results the lines that the agent can already see, and says where they stand.",
         epilog="READCACHE=off makes `run` a plain pass-through, READCACHE=advise makes it report and omit nothing. "
         "Exit status: 1 expected failure, 2 usage, 3 bug; `run` has the command's own.",
     )
@@ -35,17 +35,16 @@ def _build() -> _Parser:
     context = _context_options()
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name, parents=[context], help=text, description=text, allow_abbrev=False
-        )
+        return commands.add_parser(name, parents=[context], help=text, description=text, allow_abbrev=False)
 
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
     run.usage = "readcache run [options] (-c STRING | -- ARGV…)"
     run.add_argument("-c", metavar="STRING", help="the command, for bash -c")
     run.add_argument("--call-id", metavar="ID", help="the harness's name for this call; made up when not given")
+    run.add_argument("--clip", metavar="HEAD[,TAIL]", help="characters a harness shows of an output ($READCACHE_CLIP)")
     run.add_argument("--advise", action="store_true", help="omit nothing, record what would have been omitted")
     add("log", "one line for each event of the session, newest last")
-    explain = add("explain", "what was shown of a file, what of it is visible now, why its last read was or was not cut")
+    explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
@@ -55,9 +54,9 @@ def _build() -> _Parser:
     return parser
 
 
-def _context_options() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
+def _context_options() -> _Parser:
+    options = _Parser(add_help=False)
     options.add_argument("--session", metavar="ID", help="the conversation ($READCACHE_SESSION)")
-    options.add_argument("--store", metavar="FILE", help="an SQLite file ($READCACHE_STORE; default: in the state directory)")
-    options.add_argument("--agent", metavar="ID", help="the reader inside the session ($READCACHE_AGENT; default: main)")
+    options.add_argument("--store", metavar="FILE", help="SQLite file ($READCACHE_STORE; else in the state directory)")
+    options.add_argument("--agent", metavar="ID", help="the reader inside the session ($READCACHE_AGENT; else main)")
     return options

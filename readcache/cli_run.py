@@ -21,10 +21,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from readcache import cli_child
-from readcache.cli_settings import INSIDE, Settings
+from readcache.cli_settings import INSIDE, Settings, clip_sizes
 from readcache.errors import ReadcacheError, UsageError
+from readcache.glance import may_matter
 
 if TYPE_CHECKING:
+    from readcache.policy import Policy
     from readcache.reply import Reply
     from readcache.session import Session
 
@@ -34,11 +36,12 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if "\0" in command:
         raise UsageError("the command holds a NUL character, which bash cannot be given: take it out")
     env = dict(os.environ)
+    if settings.acts:
+        env[INSIDE] = settings.context
     try:
         way = _choose(command, settings)
         if way is None:
             cli_child.become_bash(command, env)
-        env[INSIDE] = settings.context
         return cli_child.end_like(way(command, env, settings, call_id))
     except FileNotFoundError as error:
         raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
@@ -51,16 +54,19 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
 def _choose(command: str, settings: Settings) -> Callable[[str, dict[str, str], Settings, str | None], int] | None:
     """How to run it; None: become bash."""
     inside = os.environ.get(INSIDE) == settings.context
-    if settings.mode not in ("on", "advise") or not settings.session or inside:
+    if not settings.acts or inside or not may_matter(command):
         return None
     try:
+        clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
         from readcache.shell import read_command
 
         reading = read_command(command, os.getcwd(), None)
         if reading.keys and _somebody_reads():
             return _run_and_judge
         return _run_and_note_writes if reading.writes else None
-    except Exception as error:  # no working directory any more, no stdout, a bug of ours
+    except OSError:  # the working directory is gone, stdout is closed
+        return None
+    except Exception as error:
         _note(settings, error)
         return None
 
@@ -133,7 +139,6 @@ def _answer(command: str, output: bytes, status: int, settings: Settings, cwd: s
 def _with_session(settings: Settings, cwd: str, use: Callable[[Session], None]) -> None:
     """Calls `use` with the session; whatever fails is noted, never raised."""
     try:
-        from readcache.policy import Mode, Policy
         from readcache.session import Session
 
         with Session(
@@ -141,7 +146,7 @@ def _with_session(settings: Settings, cwd: str, use: Callable[[Session], None]) 
             session_id=settings.session,
             agent_id=settings.agent,
             store=settings.store_spec(),
-            policy=Policy(mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON),
+            policy=_policy(settings),
             one_shot=True,
         ) as session:
             try:
@@ -151,6 +156,14 @@ def _with_session(settings: Settings, cwd: str, use: Callable[[Session], None]) 
                     _note(settings, f"{failed.cause}: {failed.detail}")
     except Exception as error:
         _note(settings, error)
+
+
+def _policy(settings: Settings) -> Policy:
+    from readcache.policy import Head, HeadTail, Mode, Policy
+
+    sizes = clip_sizes(settings.clip)
+    clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
+    return Policy(clip=clip, mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON)
 
 
 def _note(settings: Settings, what: Exception | str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from readcache.errors import UsageError
 
@@ -17,14 +17,19 @@ MODES = {
 INSIDE = "READCACHE_INSIDE"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):  # not a dataclass: importing those takes longer than all else that `run` needs
     """Whose conversation it is and where it is kept. `session` is "" when none was named."""
 
     session: str
     agent: str
     store: str  # a path or URL; "" for the default
     mode: str  # "on", "advise", "off", or what READCACHE holds that is none of these
+    clip: str  # what the harness shows of a long output, see `clip_sizes`
+
+    @property
+    def acts(self) -> bool:
+        """Is there anything to do but to let commands pass?"""
+        return self.mode in ("on", "advise") and self.session != ""
 
     @property
     def context(self) -> str:
@@ -42,6 +47,7 @@ def read_settings(
     session: str | None = None,
     agent: str | None = None,
     store: str | None = None,
+    clip: str | None = None,
     advise: bool = False,
 ) -> Settings:
     """Flags win over the environment; an empty value is none."""
@@ -52,7 +58,24 @@ def read_settings(
         agent or env.get("READCACHE_AGENT", "") or "main",
         store or env.get("READCACHE_STORE", ""),
         "advise" if advise and mode == "on" else mode,
+        clip or env.get("READCACHE_CLIP", ""),
     )
+
+
+def clip_sizes(clip: str) -> tuple[int, ...]:
+    """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
+    parts = clip.split(",") if clip else []
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is neither HEAD nor HEAD,TAIL: give numbers of characters")
+    return tuple(int(part) for part in parts)
+
+
+def store_file(spec: str) -> str:
+    """The file that a store's path or `sqlite:///` URL names. UsageError for any other URL."""
+    path = spec.removeprefix("sqlite:///")
+    if "://" in path:
+        raise UsageError(f"unknown kind of store: {spec!r}; give a path or sqlite:///PATH")
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def state_directory() -> str:

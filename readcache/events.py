@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from readcache.reply import Outcome, Reason
 
@@ -45,6 +46,32 @@ class Origin(enum.Enum):
     RESTORED = "restored"  # a section that the compactor put back
 
 
+T = TypeVar("T")
+
+
+class _Compact:
+    """Holds a text as UTF-8 where it is not ASCII: with one emoji in it, a `str` takes four bytes for each character,
+    and a session remembers every text."""
+
+    def __init__(self, slot: Any) -> None:
+        self._slot = slot
+
+    def __get__(self, event: object, owner: type) -> Any:
+        if event is None:
+            return self
+        held = self._slot.__get__(event, owner)
+        return held if isinstance(held, str) else held.decode("utf-8", "surrogatepass")
+
+    def __set__(self, event: object, text: str) -> None:
+        self._slot.__set__(event, text if text.isascii() else text.encode("utf-8", "surrogatepass"))
+
+
+def _compact_text(cls: type[T]) -> type[T]:
+    setattr(cls, "text", _Compact(vars(cls)["text"]))  # noqa: B010  to a type checker `text` stays a str
+    return cls
+
+
+@_compact_text
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """`text` was put before the reader under the id `call_id`."""
@@ -76,6 +103,7 @@ class Wrote:
     call: int = 0
 
 
+@_compact_text
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What the harness finally showed for a call: `text`, and which of its lines are file lines."""

@@ -51,7 +51,7 @@ class LineIndex:
 
 def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) -> Iterable[Piece]:
     """A text of `count` lines as pieces without a hole: the numbered ones as they are, all between them raw."""
-    stops = [(line, line + 1, None) for line in markers]
+    stops: list[tuple[int, int, Piece | None]] = [(line, line + 1, None) for line in markers]
     stops += [(p.at, p.at + p.count, p) for p in pieces if p.sep is not None]
     at = 0
     for low, high, piece in [*sorted(stops, key=lambda stop: stop[0]), (count, count, None)]:

@@ -146,7 +146,7 @@ class _Usable:
 
 
 def _insists(view: View, call: Call) -> bool:
-    others = view.calls_since_omission(call.request)
+    others = view.calls_since_omission(call.request, view.number_of(call.call_id))
     return others is not None and others <= INSIST_WITHIN
 
 

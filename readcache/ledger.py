@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from readcache.errors import StoreError
 from readcache.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled, Wrote
 from readcache.index import LineIndex, build_index
 from readcache.reply import Reason
@@ -57,11 +56,13 @@ class Ledger:
         with self.lock:
             try:
                 with self.store.transaction():
-                    self._catch_up()
+                    taken = self._catch_up()
                     yield self.view
             except BaseException:
                 self._distrusted = True
                 raise
+            self.failures -= Counter(event.cause for event in self._later[:taken] if isinstance(event, Failed))
+            del self._later[:taken]
 
     def append(self, events: Sequence[Event]) -> None:
         """Within a transaction."""
@@ -113,17 +114,15 @@ class Ledger:
         if self._store is not None:
             self._store.close()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self) -> int:
+        """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
         if self._distrusted and not self._partial:
             self.view, self._seq, self._index = View(), 0, None
         self._distrusted = False
         for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
             self._take(record)
-        if self._later:
-            self.append(self._later)
-            logged = Counter(event.cause for event in self._later if isinstance(event, Failed))
-            self.failures -= logged
-            self._later = []
+        self.append(self._later)
+        return len(self._later)
 
     def _take(self, record: Record) -> None:
         event = record.event

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from readcache.claims import Authored, FileLines, Reading
 from readcache.compact import compact
 from readcache.errors import StoreError
 from readcache.events import Event, Origin, Record, Rewound, Wrote
+from readcache.inherit import inherited
 from readcache.judge import Call
 from readcache.ledger import Ledger
 from readcache.paths import canonical_path
@@ -56,12 +56,13 @@ class Session:
         one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
-        self.session_id = session_id or uuid.uuid4().hex
+        self.session_id = session_id or _new_id(16)
         self.agent_id = agent_id
         self.policy = policy
         self.tag = marker.tag(self.session_id)
         spec = store if store is None or isinstance(store, (str, os.PathLike)) else None
         self._given_store = store if spec is None and not isinstance(store, (str, os.PathLike)) else None
+        self._store_spec = spec
         self._ledger = Ledger(lambda: self._given_store or open_store(spec), self.session_id, agent_id, clock)
         try:
             _ = self._ledger.store
@@ -226,7 +227,7 @@ class Session:
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
-        restored_id = f"restored-{uuid.uuid4().hex[:8]}"
+        restored_id = f"restored-{_new_id(4)}"
         tokens = self.policy.count_tokens(restored.render()) if restored is not None else 0
         done = Compaction()
 
@@ -246,24 +247,28 @@ class Session:
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """A sub-agent's context on the same store; `inherit` when it starts with a copy of the parent's messages."""
+        try:
+            store: str | os.PathLike[str] | Store | None = self._ledger.store
+        except StoreError:  # counted already; the child tries again by itself
+            store = self._store_spec
         child = Session(
             self.root,
             session_id=self.session_id,
             agent_id=agent_id,
-            store=self._ledger.store,
+            store=store,
             policy=self.policy,
             clock=self._clock,
         )
         if inherit:
-            inherited: list[Event] = [delivery.event for delivery in self.view.deliveries]
-            child._tell("", lambda _: inherited)
+            events = inherited(self.view)
+            child._tell("", lambda _: events)
         return child
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
         """For tool calls that the model made at once: none of them may point at another one's result."""
         with self._ledger.lock:
-            outer, self._batch = self._batch, self._batch or uuid.uuid4().hex[:8]
+            outer, self._batch = self._batch, self._batch or _new_id(4)
         try:
             yield
         finally:
@@ -311,7 +316,7 @@ class Session:
     # ------------------------------------------------------------ inside
 
     def _call_id(self, given: str | None) -> str:
-        return given if given is not None else f"rc-{uuid.uuid4().hex[:12]}"
+        return given if given is not None else f"rc-{_new_id(6)}"
 
     def _answer(self, call: Call, exit_code: int, show: Callable[[Reply], None] | None = None) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output. `show` puts the reply before the reader:
@@ -352,9 +357,16 @@ class Session:
         """Logs what the harness told us; what the store will not take now is kept until it does."""
         ledger = self._ledger
         with ledger.lock:
+            made: list[Event] | None = None
             try:
                 with ledger.transaction() as view:
-                    ledger.append(events(view))
+                    made = events(view)
+                    ledger.append(made)
             except StoreError as error:
                 ledger.fail(call_id, Reason.STORE_FAILED, error)
-                ledger.append_later(events(ledger.view))
+                ledger.append_later(events(ledger.view) if made is None else made)
+
+
+def _new_id(size: int) -> str:
+    """Twice as many hex digits; `uuid` gives no better ones and takes milliseconds to import."""
+    return os.urandom(size).hex()

@@ -7,7 +7,8 @@ one line. Everything here is a function of its arguments, but for `SpanMap`, whi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 Span = tuple[int, int]
@@ -61,40 +62,39 @@ def size(spans: Spans) -> int:
 class SpanMap(Generic[V]):
     """Line numbers to values: what was assigned last wins. A look-up costs a bisection and what it finds."""
 
-    __slots__ = ("_starts", "_ends", "_values")
+    __slots__ = ("_stretches",)
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        self._values: list[V] = []
+        self._stretches: list[tuple[int, int, V]] = []  # (start, end, value), in order, disjoint
 
     def assign(self, start: int, end: int, value: V) -> None:
         """Lines start to end now have `value`; what they had before is forgotten."""
         if start > end:
             return
-        low = bisect_left(self._ends, start)
-        high = bisect_right(self._starts, end)
-        starts, ends, values = [start], [end], [value]
+        low, high = self._places(start, end)
+        new = [(start, end, value)]
         if low < high:
-            if self._starts[low] < start:
-                starts.insert(0, self._starts[low])
-                ends.insert(0, start - 1)
-                values.insert(0, self._values[low])
-            if self._ends[high - 1] > end:
-                starts.append(end + 1)
-                ends.append(self._ends[high - 1])
-                values.append(self._values[high - 1])
-        self._starts[low:high] = starts
-        self._ends[low:high] = ends
-        self._values[low:high] = values
+            first, _, before = self._stretches[low]
+            _, last, after = self._stretches[high - 1]
+            if first < start:
+                new.insert(0, (first, start - 1, before))
+            if last > end:
+                new.append((end + 1, last, after))
+        self._stretches[low:high] = new
 
     def overlaps(self, start: int, end: int) -> list[tuple[int, int, V]]:
         """(start, end, value) for each stretch that shares lines with start to end, cut to it, in order."""
-        low = bisect_left(self._ends, start)
-        high = bisect_right(self._starts, end)
-        return [
-            (max(start, self._starts[k]), min(end, self._ends[k]), self._values[k]) for k in range(low, high)
-        ]
+        low, high = self._places(start, end)
+        return [(max(start, first), min(end, last), value) for first, last, value in self._stretches[low:high]]
+
+    def _places(self, start: int, end: int) -> tuple[int, int]:
+        """Which stretches share lines with start to end: low to high - 1."""
+        low = bisect_left(self._stretches, start, key=_end)
+        return low, bisect_right(self._stretches, end, low, key=_start)
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._stretches)
+
+
+_start: Callable[[tuple[int, int, object]], int] = itemgetter(0)
+_end: Callable[[tuple[int, int, object]], int] = itemgetter(1)

@@ -4,7 +4,8 @@
     for record in store.records(session_id, agent_id):
         view.apply(record.event)
 
-`apply` costs what the event changes, however long the log is. A `View` belongs to its session; everybody else only reads.
+`apply` costs what the event changes, however long the log is. A `View` belongs to its session; everybody else only
+reads.
 
 A *reference* is a stretch of file lines in a delivery that is still visible. For each key (see `claims`) the view keeps
 the references of the version that is current as far as is known (`numbered`, `loose`) and those from before a write or
@@ -15,9 +16,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain
 
 from readcache import text as text_
@@ -31,7 +33,9 @@ SHORTEST_WHOLE = 120
 # Requests and answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64
 # Split deliveries kept at hand, in lines; enough for the few files an agent goes back and forth between.
-CACHED_LINES = 50_000
+CACHED_LINES = 10_000
+# Files of one name that are looked through; keeps a call's cost apart from the session's length.
+MOST_NAMESAKES = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,42 +68,47 @@ class Invalidation:
 
 
 class KeyView:
-    """The references of one key: a fold over its own history, so that forgetting a delivery rebuilds only its keys."""
+    """The references of one key: a fold over what was shown of it and what made that stale."""
 
-    __slots__ = ("history", "invalid", "loose", "numbered", "stale", "total", "_current")
+    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "total")
 
-    def __init__(self, history: Iterable[Reference | Invalidation] = ()) -> None:
-        self.history: list[Reference | Invalidation] = []
+    def __init__(self) -> None:
         self.numbered: SpanMap[Reference] = SpanMap()
-        self.loose: list[Reference] = []
+        self.loose: list[Reference] = []  # those whose line numbers are not known
+        self.current: list[Reference] = []  # numbered and loose, oldest first
         self.stale: list[Reference] = []
-        self._current: list[Reference] = []  # those that the next invalidation makes stale
         self.invalid: Invalidation | None = None
         self.total: int | None = None  # lines in the file, where its end was seen
-        for step in history:
-            self.add(step)
 
-    def add(self, step: Reference | Invalidation) -> None:
-        """Take one more step."""
-        self.history.append(step)
-        if isinstance(step, Invalidation):
-            self.stale += self._current
-            self.numbered, self.loose, self._current = SpanMap(), [], []
-            self.invalid, self.total = step, None
-            return
-        self._current.append(step)
-        piece = step.piece
+    def add(self, reference: Reference) -> None:
+        """Take in one more reference."""
+        self.current.append(reference)
+        piece = reference.piece
         if not piece.first:
-            self.loose.append(step)
+            self.loose.append(reference)
             return
         last = piece.first + piece.count - 1
-        self.numbered.assign(piece.first, last, step)
+        self.numbered.assign(piece.first, last, reference)
         if piece.eof:
             self.total = last
 
+    def invalidate(self, step: Invalidation) -> None:
+        """All that was shown so far is of the file as it was."""
+        self.stale += self.current
+        self.numbered, self.loose, self.current = SpanMap(), [], []
+        self.invalid, self.total = step, None
+
+    def changed(self, change: Callable[[list[Reference]], list[Reference]]) -> KeyView:
+        """The same with other references in the places of those that were there."""
+        new = KeyView()
+        new.stale, new.invalid = change(self.stale), self.invalid
+        for reference in change(self.current):
+            new.add(reference)
+        return new
+
     def references(self) -> Iterator[Reference]:
         """All of them, current and stale, newest first."""
-        return chain(reversed(self._current), reversed(self.stale))
+        return chain(reversed(self.current), reversed(self.stale))
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Was the key written or seen changed since `delivery`?"""
@@ -115,11 +124,12 @@ class View:
         self.counts: Counter[str] = Counter()
         self.last_write: Invalidation | None = None
         self._omitted: dict[str, int] = {}  # request -> call at which its last answer left something out
+        self._written = (0, 0)  # the last two calls in which the agent wrote: a call's own write comes before its read
         self._passed: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that left something out or were repeats
         self._deliveries: dict[str, list[Delivery]] = {}
         self._keys: dict[str, KeyView] = {}
         self._sorted_keys: list[str] = []
-        self._by_name: dict[str, set[str]] = {}
+        self._by_name: dict[str, list[str]] = {}
         self._wholes: dict[str, Delivery] = {}
         self._call_of: dict[str, int] = {}
         self._split: OrderedDict[tuple[Delivery, int], list[str]] = OrderedDict()
@@ -148,8 +158,8 @@ class View:
         return self._sorted_keys[low:high]
 
     def namesakes(self, key: str) -> list[str]:
-        """Keys that end in the same file name, this one among them."""
-        return sorted(self._by_name.get(_name(key), ()))
+        """Keys that end in the same file name, this one among them; the `MOST_NAMESAKES` seen first most recently."""
+        return self._by_name.get(_name(key), [])[: -MOST_NAMESAKES - 1 : -1]
 
     def whole(self, digest: str) -> Delivery | None:
         """The newest visible result whose text has this digest."""
@@ -167,13 +177,14 @@ class View:
         """The number that an event of this call has: that of the call now under way, or the next one."""
         return self.calls if self.calls and self._call_of.get(call_id) == self.calls else self.calls + 1
 
-    def calls_since_omission(self, request: str) -> int | None:
-        """Calls between the last answer to `request` that left something out and now, other such answers and repeats
-        of them not counted; None when its last answer was whole."""
+    def calls_since_omission(self, request: str, call: int) -> int | None:
+        """Calls between the last answer to `request` that left something out and call number `call`, other such answers
+        and repeats of them not counted. None when the last answer was whole, or when the agent wrote in between: who
+        reads again after a write asks for news."""
         at = self._omitted.get(request)
-        if at is None:
+        if at is None or any(at < written < call for written in self._written):
             return None
-        return self.calls - at - sum(call > at for call in self._passed)
+        return call - 1 - at - sum(passed > at for passed in self._passed)
 
     def of_call(self, call_id: str) -> list[Delivery]:
         """The visible texts of one call: its result, its own command."""
@@ -210,12 +221,12 @@ class View:
         elif isinstance(event, Rewound):
             after = self._call_of.get(event.call_id, -1)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
-            self._omitted.clear()
+            self._omitted = {request: call for request, call in self._omitted.items() if call <= after}
         elif isinstance(event, Failed):
             self.counts[event.cause] += 1
 
     def _deliver(self, event: Delivered) -> None:
-        if any(d.event.origin is event.origin for d in self.of_call(event.call_id)):
+        if any(d.event.origin is event.origin or d.call != event.call for d in self.of_call(event.call_id)):
             self._forget([event.call_id])  # an id used twice names only the newer text
         self.calls = self._call_of[event.call_id] = event.call
         self.tokens = event.tokens_so_far
@@ -257,15 +268,16 @@ class View:
         if found is None:
             found = self._keys[key] = KeyView()
             insort(self._sorted_keys, key)
-            self._by_name.setdefault(_name(key), set()).add(key)
+            self._by_name.setdefault(_name(key), []).append(key)
         return found
 
     def _write(self, event: Wrote) -> None:
         if event.call_id:  # else another context of the session wrote
             self.calls = self._call_of[event.call_id] = event.call
+        if self.calls != self._written[1]:
+            self._written = (self._written[1], self.calls)
         step = Invalidation(self.calls, written=True, label=event.label)
         self.last_write = step
-        self._omitted.clear()  # who reads again after a write asks for news
         for key in event.keys:
             if key != WHOLE_TREE:  # any file, perhaps: the bytes decide when one is read again
                 self._invalidate(key, step)
@@ -277,7 +289,7 @@ class View:
         for key in self.keys(path if stem is None else stem):
             name = path_of(key)
             if name == path or key.startswith(below) or (stem is not None and fnmatchcase(name, path)):
-                self._keys[key].add(step)
+                self._keys[key].invalidate(step)
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
@@ -290,13 +302,8 @@ class View:
         texts[texts.index(old)] = new
         self._drop_whole(old)
         for key in {k for piece in old.event.pieces for k in piece.keys}:
-            history: list[Reference | Invalidation] = []
-            for step in self._keys[key].history:
-                if not isinstance(step, Reference) or step.delivery is not old:
-                    history.append(step)
-                elif not any(isinstance(s, Reference) and s.delivery is new for s in history):
-                    history += [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
-            self._keys[key] = KeyView(history)
+            moved = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
+            self._keys[key] = self._keys[key].changed(partial(_put, old, moved))
         if not new.event.pointers and len(new.event.text) >= SHORTEST_WHOLE:
             self._wholes[text_.digest(new.event.text)] = new
 
@@ -319,15 +326,28 @@ class View:
                 self._drop_whole(delivery)
             del self._call_of[call_id]
         for key in keys:
-            steps = self._keys[key].history
-            left = KeyView(s for s in steps if not isinstance(s, Reference) or id(s.delivery) not in gone)
-            self._keys[key] = left
-            if not any(True for _ in left.references()):
-                del self._keys[key]
-                del self._sorted_keys[bisect_left(self._sorted_keys, key)]
-                self._by_name[_name(key)].discard(key)
+            self._keys[key] = self._keys[key].changed(lambda known: [r for r in known if id(r.delivery) not in gone])
+        self._drop_empty(keys)
         self._split.clear()
         self._split_lines = 0
+
+    def _drop_empty(self, keys: Iterable[str]) -> None:
+        for key in [key for key in keys if not any(True for _ in self._keys[key].references())]:
+            del self._keys[key]
+        self._sorted_keys = [key for key in self._sorted_keys if key in self._keys]
+        for name in set(map(_name, keys)):
+            self._by_name[name] = [key for key in self._by_name[name] if key in self._keys]
+
+
+def _put(old: Delivery, new: list[Reference], known: list[Reference]) -> list[Reference]:
+    """`known` with `new` in the place of the references to `old`."""
+    out: list[Reference] = []
+    for reference in known:
+        if reference.delivery is not old:
+            out.append(reference)
+        elif not out or out[-1] not in new:
+            out += new
+    return out
 
 
 def _name(key: str) -> str:

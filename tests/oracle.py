@@ -38,6 +38,8 @@ class Reader:
     marks: dict[str, list[Mark]] = field(default_factory=dict)
     marker_lines: set[str] = field(default_factory=set)
     outdated: dict[str, set[str]] = field(default_factory=dict)  # path -> ids from before a write that was reported
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
+    results: set[str] = field(default_factory=set)  # ids of calls that had a result
     tokens: int = 0
     tokens_at: dict[str, int] = field(default_factory=dict)
 
@@ -51,20 +53,32 @@ class Reader:
             {k: list(v) for k, v in self.marks.items()},
             set(self.marker_lines),
             {k: set(v) for k, v in self.outdated.items()},
+            dict(self.paths),
+            set(self.results),
             self.tokens,
             dict(self.tokens_at),
         )
 
     # ------------------------------------------------------------ what happens to the conversation
 
-    def take(self, command: str, reply: Reply, output: str, numbered: bool, *, shown: str | None = None) -> None:
+    def take(
+        self,
+        command: str,
+        reply: Reply,
+        output: str,
+        numbered: bool,
+        *,
+        paths: Sequence[str] = (),
+        shown: str | None = None,
+    ) -> None:
         """The harness shows the reply, clipped as the policy says or as `shown` says."""
         text = reply.text
         if shown is None and self.policy.clip is not None:
             shown = CUT_BY_HARNESS.join(self.policy.clip.kept(text))
         self.forget([reply.call_id])
+        self.results.add(reply.call_id)
         self.texts[reply.call_id] = text if shown is None else shown
-        self.commands[reply.call_id] = command
+        self.commands[reply.call_id], self.paths[reply.call_id] = command, tuple(paths)
         self.marks[reply.call_id] = marks_of(reply, output, numbered)
         self.marker_lines.update(mark.line for mark in self.marks[reply.call_id])
         self._count(reply.call_id, text)
@@ -73,15 +87,15 @@ class Reader:
         """The harness shows something else after all."""
         self.texts[call_id] = shown
 
-    def wrote_itself(self, call_id: str, text: str) -> None:
+    def wrote_itself(self, call_id: str, text: str, path: str) -> None:
         """A call whose own text alone is to be seen: the write tool."""
         self.forget([call_id])
         self.texts[call_id], self.commands[call_id], self.marks[call_id] = "", text, []
-        self.tokens_at[call_id] = self.tokens
+        self.tokens_at[call_id], self.paths[call_id] = self.tokens, (path,)
 
     def forget(self, call_ids: Iterable[str]) -> None:
         for call_id in list(call_ids):
-            for table in (self.texts, self.commands, self.marks, self.tokens_at):
+            for table in (self.texts, self.commands, self.marks, self.paths, self.tokens_at):
                 table.pop(call_id, None)
             for ids in self.outdated.values():
                 ids.discard(call_id)
@@ -91,7 +105,7 @@ class Reader:
         self.forget(ids[ids.index(call_id) + 1 :] if call_id in ids else ids)
 
     def path_written(self, path: str, *, by: str = "") -> None:
-        self.outdated[path] = set(self.texts) - {by}
+        self.outdated[path] = {call for call in self.texts if path in self.paths.get(call, ())} - {by}
 
     def compacted(self, kept: Sequence[str], plan: RestorePlan | None, done: Compaction) -> None:
         """Takes the new history over, and demands that none of its markers dangles."""
@@ -114,19 +128,25 @@ class Reader:
         self.texts[call_id], self.marks[call_id] = text, []
         for before, after in zip(old, new, strict=True):
             mark = marks.get(before)
-            if before == after:
-                self.marks[call_id] += [mark] if mark else []
-            elif before != CUT_BY_HARNESS.strip():  # how the session thinks of the harness's own words does not matter
-                assert mark is not None, f"a line that is no marker was rewritten: {before!r}"
-                assert not set(mark.sources) <= set(self.texts), "a marker that was in order was rewritten"
-            if mark is not None and before != after:
-                self.marker_lines.add(after)
-                if plan is not None and plan.items and plan.heading in after:
-                    assert done.restored_id is not None
-                    moved = Mark(after, mark.stands_for, mark.numbered, (done.restored_id,))
-                    wrong = self.not_standing(moved)
-                    assert wrong is None, f"the rewritten marker in {call_id}: {wrong}"
-                    self.marks[call_id].append(moved)
+            if mark is None:  # how the session thinks of the harness's own words does not matter
+                assert before in (after, CUT_BY_HARNESS.strip()), f"a line that is no marker was rewritten: {before!r}"
+            elif set(mark.sources) <= set(self.texts):
+                assert before == after, "a marker that was in order was rewritten"
+                self.marks[call_id].append(mark)
+            else:
+                self._retire(mark, call_id, after, plan, done)
+
+    def _retire(self, mark: Mark, call_id: str, after: str, plan: RestorePlan | None, done: Compaction) -> None:
+        """`after` stands where the mark stood: it points at the restored section or says that the lines are gone."""
+        self.marker_lines.add(after)
+        if plan is None or not plan.items or plan.heading not in after:
+            assert after != mark.line, "a marker whose source is gone was left as it was"
+            return
+        assert done.restored_id is not None
+        moved = Mark(after, mark.stands_for, mark.numbered, (done.restored_id,))
+        wrong = self.not_standing(moved)
+        assert wrong is None, f"the rewritten marker in {call_id}: {wrong}"
+        self.marks[call_id].append(moved)
 
     def _visible_marks(self, call_id: str) -> list[Mark]:
         lines = set(self.texts[call_id].split("\n"))

@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from readcache.events import Event
+from readcache.events import Compacted, Delivered, Event, Piece, Rewound, Wrote
+from readcache.survive import settle
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 
@@ -44,3 +45,46 @@ def any_value(hint: Any) -> st.SearchStrategy[Any]:
         type(None): st.none(),
     }
     return known[hint]
+
+
+KEYS = ("/w/a", "/w/b", "/w/d/c")
+CALLS = tuple(f"c{n}" for n in range(6))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Logs of one context as sessions make them: call numbers and tokens rise, pieces lie within their texts."""
+    events_: list[Event] = []
+    texts: dict[str, Delivered] = {}
+    call = 0
+    for kind in draw(st.lists(st.sampled_from("ddddddwfscr"), max_size=14)):
+        name = draw(st.sampled_from(CALLS))
+        if kind == "d":
+            call += 1
+            event = draw(_deliveries(name, call))
+            texts[name] = event
+            events_.append(event)
+        elif kind in "wf":
+            call += kind == "w"
+            key = draw(st.sampled_from((*KEYS, "/w/d", "/w", "*", "/w/[ab]")))
+            events_.append(Wrote(name if kind == "w" else "", (key,), "sed -i", call))
+        elif kind == "s" and name in texts:
+            events_.append(settle(texts[name], draw(st.sampled_from(("", "cut", texts[name].text[:40])))))
+        elif kind == "c":
+            events_.append(Compacted(draw(st.frozensets(st.sampled_from(CALLS)))))
+        else:
+            events_.append(Rewound(name))
+    return events_
+
+
+@st.composite
+def _deliveries(draw: st.DrawFn, name: str, call: int) -> Delivered:
+    pieces: list[Piece] = []
+    at = 0
+    for key in draw(st.lists(st.sampled_from(KEYS), max_size=2)):
+        count, first = draw(st.integers(1, 6)), draw(st.integers(0, 8))
+        pieces.append(Piece((key,), at, count, first, eof=bool(first) and draw(st.booleans())))
+        at += count
+    text = "".join(f"{draw(st.sampled_from(('one', 'two')))} line {n}\n" for n in range(at))
+    changed = draw(st.sampled_from(((), (), (), ("/w/a",))))
+    return Delivered(name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, call=call, tokens_so_far=call * 9)

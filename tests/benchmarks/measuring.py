@@ -61,12 +61,17 @@ def quartiles(values: Sequence[float]) -> str:
     return f"{low:.3f}-{high:.3f}"
 
 
-def in_turns(one: Callable[[], object], other: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
-    """Ratios one / other of each round: of wall time, and of processor time with that of child processes."""
+def in_turns(
+    one: Callable[[], object], other: Callable[[], object], rounds: int, between: Callable[[], object] | None = None
+) -> tuple[list[float], list[float]]:
+    """Ratios one / other of each round: of wall time, and of processor time with that of child processes. `between`
+    is called before each round and not measured."""
     wall: list[float] = []
     cpu: list[float] = []
     for round_ in range(rounds + 2):
         sides = {}
+        if between is not None:
+            between()
         for way in (one, other) if round_ % 2 else (other, one):
             began, began_cpu = time.perf_counter(), processor_seconds()
             way()
@@ -133,7 +138,10 @@ def made_up(rng: random.Random, calls: int = 80) -> list[Record]:
 
 def source(rng: random.Random, count: int) -> list[str]:
     """Lines of about 40 characters, like a program's."""
-    return [f"{' ' * rng.randint(0, 8)}name_{rng.randrange(10**6)} = call({rng.random():.9f}, {n})" for n in range(count)]
+    def line(n: int) -> str:
+        return f"{' ' * rng.randint(0, 8)}name_{rng.randrange(10**6)} = call({rng.random():.9f}, {n})"
+
+    return [line(n) for n in range(count)]
 
 
 def _bash(command: str, output: str) -> Record:

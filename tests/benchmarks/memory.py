@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import random
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from measuring import Table, main, sessions, source, tell
+
 from readcache import Policy, Reply, Session
 
 Call = Callable[[Session], Reply | None]
@@ -49,8 +51,11 @@ def of_child(chosen: argparse.Namespace, name: str, policy: str, megabytes: int,
 
 def child(name: str, policy: str, megabytes: str, way: str, data: str = "") -> None:
     """Goes on with the mix until so many megabytes were shown, and prints what is held then."""
-    rehearse(MIXES["source"], 20)  # modules, compiled patterns and the like are not the session's
     calls = recorded(Path(data)) if name == "recorded" else MIXES[name]()
+    session = Session("/")
+    for call in itertools.islice(calls, 20):  # modules, compiled patterns and the like are not the session's
+        call(session)
+    del session, call
     gc.collect()
     if way == "traced":
         tracemalloc.start()
@@ -77,12 +82,6 @@ def held(way: str) -> int:
     return pages * 4096
 
 
-def rehearse(mix: Callable[[], Iterator[Call]], count: int) -> None:
-    session = Session("/")
-    for call, _ in zip(mix(), range(count), strict=False):
-        call(session)
-
-
 # ---------------------------------------------------------------- mixes
 
 
@@ -91,12 +90,7 @@ def recorded(data: Path) -> Iterator[Call]:
     for records in sessions(data):
         for record in records:
             if record["tool"] != "_compact":
-                yield lambda session, record=_copied(record): tell(session, record)  # type: ignore[misc]
-
-
-def _copied(record: dict[str, object]) -> dict[str, object]:
-    copied: dict[str, object] = json.loads(json.dumps(record))
-    return copied
+                yield lambda session, record=record: tell(session, record)  # type: ignore[misc]
 
 
 def whole_files(extra: str = "", *, count: int = 300) -> Iterator[Call]:
@@ -113,12 +107,11 @@ def whole_files(extra: str = "", *, count: int = 300) -> Iterator[Call]:
 def ranges() -> Iterator[Call]:
     """Short ranges of files that were seen in part: many partial replies."""
     rng = random.Random(2)
-    files = [source(rng, 3000) for _ in range(400)]
     while True:
-        k = rng.randrange(len(files))
+        k = rng.randrange(400)
         start = rng.randrange(1, 2900)
         end = start + rng.randint(20, 100)
-        output = "".join(line + "\n" for line in files[k][start - 1 : end])
+        output = "".join(f"    line {n} of file {k}, with {n * k} to say\n" for n in range(start, end + 1))
         yield lambda session, k=k, start=start, end=end, output=output: session.observe(  # type: ignore[misc]
             f"sed -n '{start},{end}p' src/file{k}.py", output
         )

@@ -1,0 +1,36 @@
+"""What a sub-agent knows that starts with a copy of its parent's messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from readcache.events import Delivered, Event, Origin
+from readcache.view import Delivery, View
+
+
+def inherited(view: View) -> list[Event]:
+    """Events that make the same view in an empty log.
+
+    What was written or changed since it was delivered stays outdated. That is said by `Delivered.changed`, because a
+    `Wrote` would concern the session's other contexts too.
+    """
+    first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
+    unseen: list[str] = []  # keys of which nothing was delivered since
+    for key in view.keys():
+        known = view.key(key)
+        if known.invalid is None:
+            continue
+        if known.current:
+            delivery = known.current[0].delivery
+            first[delivery] = (*first.get(delivery, ()), key)
+        else:
+            unseen.append(key)
+    events: list[Event] = [
+        replace(d.event, changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ()))))) for d in view.deliveries
+    ]
+    if unseen:
+        name, call = f"inherited-{view.calls + 1}", view.calls + 1
+        events.append(
+            Delivered(name, "", "", Origin.RESTORED, changed=tuple(unseen), call=call, tokens_so_far=view.tokens)
+        )
+    return events

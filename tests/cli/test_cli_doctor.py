@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from readcache import cli_failures
+from readcache.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def findings(capfd: Capture, *arguments: str) -> dict[str, tuple[str, str]]:
+    """What doctor says of each part: (ok or broken, the rest). Its status must say the same as its lines."""
+    capfd.readouterr()
+    status = main(["doctor", *arguments])
+    lines = [line.split(None, 2) for line in capfd.readouterr().out.splitlines()]
+    assert status == (1 if any(words[0] == "broken" for words in lines) else 0)
+    return {words[1]: (words[0], words[2]) for words in lines}
+
+
+def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work: Path) -> None:
+    found = findings(capfd)
+    assert set(found) == {"python", "readcache", "bash", "parser", "mode", "store", "session", "failures"}
+    assert {verdict for verdict, _ in found.values()} == {"ok"}
+    assert "none yet" in found["store"][1]
+    assert not (work.parent / "state").exists()
+    main(["run", "-c", "cat f"])
+    found = findings(capfd)
+    assert {verdict for verdict, _ in found.values()} == {"ok"}
+    assert "intact" in found["store"][1]
+    assert found["session"][1] == "s: main has 1 events"
+
+
+def test_a_broken_store_and_the_failures_that_it_caused_are_found(capfd: Capture, work: Path) -> None:
+    (work / "garbage").write_text("no database " * 100)
+    main(["run", "--store", "garbage", "-c", "cat f"])
+    found = findings(capfd, "--store", "garbage")
+    assert found["store"][0] == found["failures"][0] == "broken"
+    assert "move it away" in found["store"][1]
+    assert cli_failures.path() in found["failures"][1]
+
+
+def test_a_damaged_page_in_the_store_is_found(capfd: Capture, work: Path) -> None:
+    for n in range(200):
+        (work / f"f{n % 5}").write_text(f"{n}\n" * 400)
+        if n % 40 == 0:
+            main(["run", "--store", "db", "-c", "cat f0 f1"])
+    data = bytearray((work / "db").read_bytes())
+    data[-6000:-2000] = b"\xaa" * 4000
+    (work / "db").write_bytes(data)
+    assert findings(capfd, "--store", "db")["store"][0] == "broken"
+
+
+def test_a_place_where_no_store_can_be_made_is_found(capfd: Capture) -> None:
+    assert findings(capfd, "--store", "f/below/a/file.db")["store"][0] == "broken"
+
+
+@pytest.mark.parametrize("value", ["of", "2"])
+def test_a_value_of_readcache_that_means_nothing_is_found(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("READCACHE", value)
+    assert findings(capfd)["mode"][0] == "broken"
+
+
+def test_a_missing_bash_is_found(capfd: Capture, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(work))
+    assert findings(capfd)["bash"][0] == "broken"
+
+
+def test_the_file_of_failures_does_not_grow_for_ever(work: Path) -> None:
+    for _ in range(2000):
+        cli_failures.note("s", "store_failed", "x" * 500)
+    assert (work.parent / "state" / "readcache" / "failures.log").stat().st_size < cli_failures.MOST_BYTES + 1000

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from readcache import cli_child, cli_failures
+from readcache.cli import main
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Capture = pytest.CaptureFixture[bytes]
+
+
+def reasons(capfdbinary: Capture) -> dict[str, int]:
+    capfdbinary.readouterr()
+    assert main(["stats", "--json"]) == 0
+    found: dict[str, int] = json.loads(capfdbinary.readouterr().out)
+    return found
+
+
+def printed(capfdbinary: Capture, command: str, *options: str) -> bytes:
+    capfdbinary.readouterr()
+    assert main(["run", *options, "-c", command]) == 0
+    return capfdbinary.readouterr().out
+
+
+# ------------------------------------------------------------ what is left out
+
+
+def test_the_second_of_two_processes_says_unchanged_and_the_one_that_insists_gets_every_byte(
+    run: Run, work: Path
+) -> None:
+    replies = [run("run", "-c", "cat f") for _ in range(3)]
+    assert [reply.returncode for reply in replies] == [0, 0, 0]
+    assert replies[0].stdout == replies[2].stdout == (work / "f").read_bytes()
+    assert replies[1].stdout.startswith(b"[FILE_UNCHANGED ")
+    assert replies[1].stdout.count(b"\n") == 1
+    assert {reply.stderr for reply in replies} == {b""}
+
+
+def test_an_overlapping_read_shows_what_is_new(capfdbinary: Capture, work: Path) -> None:
+    printed(capfdbinary, "head -200 f")
+    out = printed(capfdbinary, "cat f").splitlines(keepends=True)
+    assert out[0].startswith(b"[UNCHANGED ")
+    assert b"".join(out[1:]) == b"".join((work / "f").read_bytes().splitlines(keepends=True)[200:])
+
+
+def test_words_after_two_dashes_are_a_command_whatever_they_look_like(capfdbinary: Capture, work: Path) -> None:
+    name = "a b; -c $HOME --help"
+    (work / name).write_bytes((work / "f").read_bytes())
+    for start in (b"line 1 of", b"[FILE_UNCHANGED"):
+        capfdbinary.readouterr()
+        assert main(["run", "--session", "t", "--", "cat", "--", name]) == 0
+        assert capfdbinary.readouterr().out.startswith(start)
+
+
+def test_sessions_and_agents_and_stores_see_nothing_of_each_other(capfdbinary: Capture, work: Path) -> None:
+    whole = (work / "f").read_bytes()
+    assert printed(capfdbinary, "cat f") == whole
+    assert printed(capfdbinary, "cat f", "--session", "t") == whole
+    assert printed(capfdbinary, "cat f", "--agent", "helper") == whole
+    assert printed(capfdbinary, "cat f", "--store", "other.db") == whole
+    assert printed(capfdbinary, "cat f") != whole
+
+
+def test_after_a_write_the_file_is_shown_and_the_write_is_on_record(capfdbinary: Capture, work: Path) -> None:
+    printed(capfdbinary, "cat f")
+    assert printed(capfdbinary, "sed -i '1s/line/LINE/' f") == b""
+    assert printed(capfdbinary, "cat f") == (work / "f").read_bytes()
+    assert reasons(capfdbinary)["written"] == 1
+    main(["explain", "f"])
+    assert b"sed -i '1s/line/LINE/' f" in capfdbinary.readouterr().out.partition(b"writes seen:")[2]
+
+
+def test_what_the_agent_wrote_in_a_heredoc_counts_as_seen(capfdbinary: Capture, work: Path) -> None:
+    text = "".join(f"{n}: some words to make the line long enough\n" for n in range(20))
+    printed(capfdbinary, f"cat > g <<'EOF'\n{text}EOF")
+    assert (work / "g").read_text() == text
+    assert b"your own command" in printed(capfdbinary, "cat g")
+
+
+def test_advising_shows_everything_and_says_what_it_would_have_saved(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (work / "f").read_bytes()
+    assert [printed(capfdbinary, "cat f", "--advise") for _ in range(2)] == [whole, whole]
+    monkeypatch.setenv("READCACHE", "advise")
+    assert printed(capfdbinary, "cat f") == whole
+    counts = reasons(capfdbinary)
+    assert counts["advised"] >= 1
+    assert counts["tokens_saved"] == 0 < counts["tokens_saved_if_on"]
+
+
+def test_an_output_that_a_harness_parses_is_never_touched(capfdbinary: Capture, work: Path) -> None:
+    command = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat f"
+    outs = {printed(capfdbinary, command) for _ in range(2)}
+    assert outs == {b"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n" + (work / "f").read_bytes()}
+
+
+# ------------------------------------------------------------ when nothing may be left out
+
+
+@pytest.mark.parametrize("value", ["off", "OFF", "0", "nonsense"])
+def test_switched_off_every_byte_comes_and_nothing_is_recorded(run: Run, work: Path, value: str) -> None:
+    for _ in range(2):
+        reply = run("run", "-c", "cat f; exit 3", env={**os.environ, "READCACHE": value})
+        assert (reply.returncode, reply.stdout) == (3, (work / "f").read_bytes())
+    assert not (work.parent / "state").exists()
+
+
+def test_without_a_session_every_byte_comes_and_nothing_is_recorded(run: Run, work: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "READCACHE_SESSION"}
+    assert [run("run", "-c", "cat f", env=env).stdout for _ in range(2)] == [(work / "f").read_bytes()] * 2
+    assert not (work.parent / "state").exists()
+
+
+def test_what_goes_to_dev_null_was_not_seen(run: Run, work: Path) -> None:
+    run("run", "-c", "cat f", stdout=subprocess.DEVNULL)
+    assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()
+
+
+def test_a_run_within_a_wrapped_command_shows_every_byte(run: Run, work: Path) -> None:
+    run("run", "-c", "cat f")
+    inner = f"{sys.executable} -m readcache run -c 'cat f'"
+    assert run("run", "-c", f"{inner} | md5sum").stdout == run("run", "-c", "md5sum < f").stdout
+    size = (work / "f").stat().st_size - 1
+    assert run("run", "-c", f"x=$({inner}); head -1 f; echo ${{#x}}").stdout.endswith(b"%d\n" % size)
+
+
+def test_text_that_is_not_utf8_comes_byte_for_byte(capfdbinary: Capture, work: Path) -> None:
+    data = bytes(range(1, 256)) * 4 + b"\nno newline at the end\xff"
+    (work / "g").write_bytes(data)
+    assert printed(capfdbinary, "cat g") == data
+    (work / "g").write_bytes(b"\0" + data)
+    assert printed(capfdbinary, "cat g") == b"\0" + data
+
+
+def test_a_huge_output_passes_through_and_is_not_credited(capfdbinary: Capture, work: Path) -> None:
+    (work / "g").write_bytes(b"0123456789abcde\n" * (cli_child.MOST_HELD // 16 + 5000))
+    for _ in range(2):
+        assert printed(capfdbinary, "cat g") == (work / "g").read_bytes()
+
+
+def test_a_command_that_takes_its_time_is_shown_as_it_comes_and_not_credited(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_child, "LONGEST_HELD", 0.0)
+    whole = (work / "f").read_bytes()
+    assert [printed(capfdbinary, "cat f; sleep 0.1; echo end") for _ in range(2)] == [whole + b"end\n"] * 2
+
+
+def test_what_the_harness_cuts_away_does_not_count_as_seen(capfdbinary: Capture, work: Path) -> None:
+    whole = (work / "f").read_bytes()
+    printed(capfdbinary, "cat f", "--clip", "1000,1000")
+    out = printed(capfdbinary, "sed -n '20,200p' f", "--clip", "1000,1000")
+    lines = whole.splitlines(keepends=True)
+    seen = whole[:1000].count(b"\n")
+    assert out.startswith(b"[UNCHANGED ")
+    assert out.partition(b"\n")[2] == b"".join(lines[seen:200])
+
+
+def test_a_clip_that_means_nothing_leaves_nothing_to_be_relied_on(run: Run, work: Path) -> None:
+    env = {**os.environ, "READCACHE_CLIP": "much"}
+    assert [run("run", "-c", "cat f", env=env).stdout for _ in range(2)] == [(work / "f").read_bytes()] * 2
+
+
+# ------------------------------------------------------------ when something of ours is broken
+
+
+def broken_stores(work: Path) -> list[str]:
+    (work / "garbage.db").write_bytes(b"this is no database at all, " * 100)
+    (work / "directory.db").mkdir()
+    return [str(work / "garbage.db"), str(work / "directory.db"), str(work / "f" / "x.db"), "redis://nowhere/0"]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_with_a_broken_store_output_and_status_are_the_commands(
+    capfdbinary: Capture, work: Path, which: int
+) -> None:
+    store = broken_stores(work)[which]
+    for _ in range(2):
+        capfdbinary.readouterr()
+        assert main(["run", "--store", store, "-c", "cat f; exit 9"]) == 9
+        assert capfdbinary.readouterr() == ((work / "f").read_bytes(), b"")
+    assert main(["run", "--store", store, "-c", "echo x > g; exit 8"]) == 8
+    assert (work / "g").read_text() == "x\n"
+    assert {entry["session"] for entry in cli_failures.noted()} == {"s"}
+    assert len(cli_failures.noted()) >= 3
+    capfdbinary.readouterr()
+    assert main(["stats", "--store", store]) in (1, 2)
+
+
+def test_with_an_unwritable_state_directory_output_and_status_are_the_commands(
+    run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(work / "f"))
+    for _ in range(2):
+        reply = run("run", "-c", "cat f; exit 9")
+        assert (reply.returncode, reply.stdout, reply.stderr) == (9, (work / "f").read_bytes(), b"")
+
+
+def test_in_a_directory_that_is_gone_bash_has_its_say(work: Path) -> None:
+    (work / "gone").mkdir()
+    script = f"cd gone && rmdir ../gone && {sys.executable} -P -m readcache run -c 'cat {work}/f'"
+    if sys.version_info < (3, 11):
+        script = script.replace(" -P ", " ")
+    done = subprocess.run(["bash", "-c", script], capture_output=True)
+    assert done.stdout == (work / "f").read_bytes()
+
+
+# ------------------------------------------------------------ what is the same as without us
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat f | head -3",
+        "cat nosuch f; exit 4",
+        "head -2 f; echo err >&2; cat nosuch",
+        "false",
+        "exit 255",
+        "nosuchcommand f",
+        "cat <<< 'a\nb'; echo 'unclosed",
+        "",
+        "cd / && pwd && head -c 5 /etc/passwd",
+        "echo out; echo err >&2; echo more > g; cat g",
+        "--help",
+        "-v",
+        "ulimit -c; umask; trap; echo $0 $# $SHLVL",
+    ],
+)
+def test_a_first_run_is_bash(run: Run, command: str) -> None:
+    out, err = subprocess.PIPE, subprocess.STDOUT
+    plain = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+    ours = run("run", "-c", command, stderr=err)
+    assert (ours.returncode, ours.stdout) == (plain.returncode, plain.stdout)
+
+
+def test_a_stderr_of_its_own_stays_apart(run: Run) -> None:
+    reply = run("run", "-c", "head -1 f; echo err >&2; head -2 f")
+    assert (reply.stdout.count(b"\n"), reply.stderr) == (3, b"err\n")
+
+
+@pytest.mark.parametrize("command", ["echo a", "cat f", "echo a > g; exit 3", "cat f; exit 4"])
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_closed_streams_stay_closed(work: Path, command: str, closed: str) -> None:
+    plain = subprocess.run(["bash", "-c", f"bash -c '{command}' {closed}"], capture_output=True, cwd=work)
+    ours = f"{sys.executable} -m readcache run -c '{command}' {closed}"
+    wrapped = subprocess.run(["bash", "-c", ours], capture_output=True, cwd=work)
+    assert (wrapped.returncode, wrapped.stdout, wrapped.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert cli_failures.noted() == []
+
+
+def test_switched_off_not_even_the_environment_tells(run: Run) -> None:
+    assert b"READCACHE_INSIDE" in run("run", "-c", "env").stdout
+    assert b"READCACHE_INSIDE" not in run("run", "-c", "env", env={**os.environ, "READCACHE": "off"}).stdout
+
+
+@pytest.mark.parametrize("rest", ["", "; head -1 f", "; echo > g"])
+def test_environment_descriptors_and_stdin_are_passed_on(run: Run, rest: str) -> None:
+    env = {k: v for k, v in os.environ.items() if k != "LANG" and not k.startswith("LC_")}
+    read_end, write_end = os.pipe()
+    command = f'read x; echo "$x $MINE ${{LC_CTYPE-unset}}" >&{write_end}{rest}'
+    with os.fdopen(read_end, "rb") as result:
+        run("run", "-c", command, env={**env, "MINE": "\udcff 1"}, pass_fds=(write_end,), stdin=b"typed\n")
+        os.close(write_end)
+        assert result.read() == b"typed \xff 1 unset\n"
+
+
+def test_a_command_that_reads_nothing_costs_no_imports(run: Run) -> None:
+    err = run("run", "-c", "echo hi", env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}).stderr.decode()
+    imported = {line.rpartition("|")[2].strip() for line in err.splitlines()}
+    assert "readcache.cli_run" in imported
+    heavy = {"bashlex", "sqlite3", "argparse", "subprocess", "xxhash", "readcache.session", "readcache.store"}
+    assert not imported & heavy
+
+
+# ------------------------------------------------------------ usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nosuch"],
+        ["run"],
+        ["run", "--"],
+        ["run", "-c"],
+        ["run", "cat", "f"],
+        ["run", "-c", "cat f", "--nosuch"],
+        ["run", "-c", "cat f", "--", "cat", "f"],
+        ["run", "-c", "cat f", "-cls"],
+        ["run", "-c", "cat \0f"],
+        ["run", "-c", "cat f", "--clip", "1,2,3"],
+        ["run", "--session"],
+        ["explain"],
+        ["stats", "--jso"],
+    ],
+)
+def test_a_usage_error_is_one_line_and_status_2(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("readcache: ")
+    assert err.count("\n") == 1
+
+
+def test_without_a_bash_one_line_says_so(run: Run, work: Path) -> None:
+    for command in ("true", "cat f", "echo > g"):
+        reply = run("run", "-c", command, env={**os.environ, "PATH": str(work)})
+        assert (reply.returncode, reply.stdout, reply.stderr.count(b"\n")) == (1, b"", 1)
+        assert b"install bash" in reply.stderr
+
+
+def test_help_and_version_are_no_errors(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == main(["--help"]) == main(["run", "--help"]) == 0
+    assert "readcache run [options] (-c STRING | -- ARGV…)" in capfd.readouterr().out

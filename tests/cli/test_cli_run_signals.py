@@ -1,0 +1,141 @@
+"""Signals, streams that close, processes that stay: nothing here measures time, everything waits for a sign."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "number"),
+    [
+        ("", signal.SIGTERM),
+        ("echo > g; ", signal.SIGTERM),
+        ("cat f; ", signal.SIGTERM),
+        ("cat f; ", signal.SIGKILL),
+        ("cat f; ", signal.SIGABRT),
+    ],
+)
+def test_who_dies_of_a_signal_in_the_command_makes_us_die_of_it(
+    run: Run, work: Path, prefix: str, number: signal.Signals
+) -> None:
+    reply = run("run", "-c", f"ulimit -c 0; {prefix}kill -{number.value} $$")
+    assert reply.returncode == -number
+    assert reply.stdout == ((work / "f").read_bytes() if prefix == "cat f; " else b"")
+    assert reply.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "number"),
+    [
+        ("", signal.SIGTERM),
+        ("echo > g; ", signal.SIGTERM),
+        ("head -1 f; ", signal.SIGTERM),
+        ("head -1 f; ", signal.SIGHUP),
+        ("head -1 f; ", signal.SIGINT),
+    ],
+)
+def test_a_signal_to_us_reaches_the_command(start: Start, work: Path, prefix: str, number: signal.Signals) -> None:
+    trap = f"trap 'echo caught; exit 7' {number.name[3:]}"
+    command = f"{prefix}{trap}; touch ready; while :; do sleep 0.02; done"
+    with start("run", "-c", command, start_new_session=True) as process:
+        wait_for(work / "ready")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 7
+    assert (out.splitlines()[-1], err) == (b"caught", b"")
+
+
+@pytest.mark.parametrize("prefix", ["", "head -1 f; ", "echo > g; "])
+def test_an_interrupt_of_the_whole_group_ends_command_and_us(start: Start, work: Path, prefix: str) -> None:
+    with start("run", "-c", f"{prefix}touch ready; sleep 60", start_new_session=True) as process:
+        wait_for(work / "ready")
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert err == b""
+    assert out == (b"line 1 of the file\n" if "head" in prefix else b"")
+
+
+def test_a_signal_that_we_were_started_to_ignore_stays_ignored(work: Path) -> None:
+    ours = f"{sys.executable} -m readcache run -c 'head -1 f; kill -HUP $PPID; kill -HUP $$; echo alive'"
+    done = subprocess.run(["bash", "-c", f"trap '' HUP; {ours}"], capture_output=True, cwd=work)
+    assert (done.returncode, done.stdout) == (0, b"line 1 of the file\nalive\n")
+
+
+@pytest.mark.parametrize("suffix", ["", "; echo x > g"])
+def test_lines_of_a_command_that_reads_nothing_come_before_it_ends(start: Start, suffix: str) -> None:
+    with start("run", "-c", f'echo first; read x; echo "got $x"{suffix}') as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"first\n"
+        process.stdin.write(b"that\n")
+        process.stdin.close()
+        assert process.stdout.read() == b"got that\n"
+    assert process.returncode == 0
+
+
+def test_a_reader_that_leaves_early_ends_us_as_it_ends_cat_and_nothing_counts_as_seen(run: Run, work: Path) -> None:
+    (work / "big").write_bytes(b"0123456789abcde\n" * 20_000)
+    ours = f"{sys.executable} -m readcache run -c 'cat big' | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", ours], capture_output=True)
+    assert done.stdout == b"0123456789abcde\n%d\n" % (128 + signal.SIGPIPE)
+    assert done.stderr == b""
+    assert run("run", "-c", "cat big").stdout == (work / "big").read_bytes()
+
+
+def test_a_reader_that_leaves_early_does_not_stop_the_rest_of_a_long_command(work: Path) -> None:
+    (work / "big").write_bytes(b"0123456789abcde\n" * 600_000)
+    ours = f"{sys.executable} -m readcache run -c 'cat big big; touch after; exit 5' | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", ours], capture_output=True)
+    assert done.stdout == b"0123456789abcde\n5\n"
+    assert (work / "after").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_under_stdout_is_said_and_nothing_counts_as_seen(run: Run, work: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        reply = run("run", "-c", "cat f", stdout=full)
+    assert reply.returncode == 1
+    assert reply.stderr.count(b"\n") == 1
+    assert b"No space left" in reply.stderr
+    assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()
+
+
+def test_a_process_left_in_the_background_neither_holds_us_nor_loses_its_output(
+    run: Run, start: Start, work: Path
+) -> None:
+    os.mkfifo(work / "gate")
+    command = "cat f; { read x < gate; echo late $x; } & exit 6"
+    with start("run", "-c", command, stdin=subprocess.DEVNULL) as process:
+        assert process.wait(timeout=30) == 6
+        (work / "gate").write_text("word\n")
+        assert process.stdout is not None
+        assert process.stdout.read() == (work / "f").read_bytes() + b"late word\n"
+    assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()
+
+
+def test_a_kill_at_any_moment_leaves_no_reply_that_counts_but_was_not_shown(run: Run, start: Start, work: Path) -> None:
+    with start("run", "-c", "head -250 f; touch ready; sleep 60", start_new_session=True) as process:
+        wait_for(work / "ready")
+        os.killpg(process.pid, signal.SIGKILL)
+        out = process.communicate(timeout=30)[0]
+    assert out == b""
+    assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()

@@ -1,0 +1,59 @@
+"""Fills the blocks `<!-- generated: NAME -->` … `<!-- end -->` of the documents with what running the code gives.
+
+    python -m tests.docs.generate           says which documents are out of date; exit status 1 when one is
+    python -m tests.docs.generate --write   brings them up to date
+
+What makes each block is in `BLOCKS`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+
+from tests.docs import tables
+from tests.docs.tables import TOP
+from tests.docs.transcript import transcript
+
+DOCUMENTS = ("README.md", "readcache/README.md")
+BLOCKS: dict[str, Callable[[], str]] = {
+    "transcript": transcript,
+    "policy": tables.policy,
+    "reasons": tables.reasons,
+    "command line": tables.command_line,
+    "dependencies": tables.dependencies,
+    "modules": tables.modules,
+}
+_BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill(text: str) -> str:
+    """`text` with its blocks made anew. KeyError for a block that nothing makes."""
+    return _BLOCK.sub(lambda found: f"{found.group(1)}\n{BLOCKS[found.group(2)]().strip()}\n\n{found.group(3)}", text)
+
+
+def block_names(text: str) -> list[str]:
+    """The names of the blocks in `text`."""
+    return [found.group(2) for found in _BLOCK.finditer(text)]
+
+
+def main() -> int:
+    """The command line."""
+    write = sys.argv[1:] == ["--write"]
+    outdated = []
+    for name in DOCUMENTS:
+        path = TOP / name
+        before = path.read_text(encoding="utf-8")
+        after = fill(before)
+        if after != before:
+            outdated.append(name)
+            if write:
+                path.write_text(after, encoding="utf-8")
+    for name in outdated:
+        print(f"{name} {'was brought up to date' if write else 'is out of date: run with --write'}")
+    return 1 if outdated and not write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,321 @@
+"""The decision table: one small story for each `Reason`, told through the public session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from readcache import Mode, Outcome, Policy, Reason, Reply, Session
+from readcache.errors import StoreError
+from readcache.events import Event, Record
+from readcache.store import Store
+
+LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
+
+
+def text(first: int = 1, last: int = 40, **changed: str) -> str:
+    """Lines of the file; `l7="…"` replaces line 7."""
+    return "".join(changed.get(f"l{n}", LINES[n - 1]) + "\n" for n in range(first, last + 1))
+
+
+def numbered(first: int = 1, last: int = 40) -> str:
+    return "".join(f"{n:6}\t{LINES[n - 1]}\n" for n in range(first, last + 1))
+
+
+def new(policy: Policy | None = None, root: str = "/w", store: Store | None = None) -> Session:
+    session = Session(root, policy=policy or Policy(), store=store)
+    TOLD.append(session)
+    return session
+
+
+TOLD: list[Session] = []  # the sessions of the stories
+
+
+def twice(session: Session, command: str, output: str) -> Reply:
+    session.observe(command, output)
+    return session.observe(command, output)
+
+
+def covered() -> Reply:
+    return twice(new(), "cat f", text())
+
+
+def overlap() -> Reply:
+    session = new()
+    session.observe("head -n 25 f", text(1, 25))
+    return session.observe("cat f", text())
+
+
+def unchanged_lines() -> Reply:
+    session = new(Policy(delta=True))
+    session.observe("cat f", text())
+    session.observe("sed -i 's/a/b/' f", "")
+    return session.observe("cat f", text(l20="this line is new"))
+
+
+def identical() -> Reply:
+    return twice(new(), "make test", text())
+
+
+def repeated_lines() -> Reply:
+    session = new(Policy(any_output=True))
+    session.observe("make test", text())
+    return session.observe("make test", "another run\n" + text())
+
+
+def not_seen() -> Reply:
+    return new().observe("cat f", text())
+
+
+def changed() -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    return session.observe("cat f", text(l20="somebody else was here"))
+
+
+def written() -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    session.wrote("f")
+    return session.observe("cat f", text())
+
+
+def insisted() -> Reply:
+    session = new()
+    twice(session, "cat f", text())
+    return session.observe("cat f", text())
+
+
+def too_short() -> Reply:
+    return twice(new(), "cat f", text(1, 3))
+
+
+def no_gain() -> Reply:
+    session = new()
+    session.observe("head -n 2 f", text(1, 2))
+    return session.observe("cat f", text())
+
+
+def same_batch() -> Reply:
+    session = new()
+    with session.batch():
+        return twice(session, "cat f", text())
+
+
+def no_partial() -> Reply:
+    session = new(Policy(partial=False))
+    session.observe("head -n 25 f", text(1, 25))
+    return session.observe("cat f", text())
+
+
+def never() -> Reply:
+    return twice(new(), "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt", text())
+
+
+def protected() -> Reply:
+    return twice(new(Policy(protected=("*.key",))), "cat my.key", text())
+
+
+def mode_off() -> Reply:
+    return twice(new(Policy(mode=Mode.OFF)), "cat f", text())
+
+
+def advised() -> Reply:
+    return twice(new(Policy(mode=Mode.ADVISE)), "cat f", text())
+
+
+def binary() -> Reply:
+    return twice(new(), "cat f", text() + "\0")
+
+
+def too_large() -> Reply:
+    return twice(new(), "cat f", text() * 5_000)
+
+
+def timed_out() -> Reply:
+    return new(root="/").run("echo started; sleep 5", timeout=0.3)
+
+
+def killed() -> Reply:
+    return new(root="/").run("echo started; kill -9 $$")
+
+
+def not_run() -> Reply:
+    return new(root="/").run("echo a\0b")
+
+
+def unreadable() -> Reply:
+    return new(root="/").read("no such file")
+
+
+class _Broken:
+    """A store that fails as a full disk does."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        raise StoreError("the disk is full")
+        yield
+
+    def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
+        raise StoreError("the disk is full")
+
+    def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
+        raise StoreError("the disk is full")
+
+    def records_about(
+        self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
+    ) -> list[Record]:
+        raise StoreError("the disk is full")
+
+    def sessions(self) -> list[tuple[str, str, int, float]]:
+        raise StoreError("the disk is full")
+
+    def close(self) -> None:
+        pass
+
+
+def store_failed() -> Reply:
+    return twice(new(store=_Broken()), "cat f", text())
+
+
+def internal_error() -> Reply:
+    def fails(_text: str) -> int:
+        raise RuntimeError("a tokenizer that does not work")
+
+    return twice(new(Policy(count_tokens=fails)), "cat f", text())
+
+
+F = Outcome.FULL
+ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
+    (covered, Outcome.UNCHANGED, Reason.COVERED),
+    (overlap, Outcome.PARTIAL, Reason.OVERLAP),
+    (unchanged_lines, Outcome.PARTIAL, Reason.UNCHANGED_LINES),
+    (identical, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
+    (repeated_lines, Outcome.PARTIAL, Reason.REPEATED_LINES),
+    (not_seen, F, Reason.NOT_SEEN),
+    (changed, F, Reason.CHANGED),
+    (written, F, Reason.WRITTEN),
+    (insisted, F, Reason.INSISTED),
+    (too_short, F, Reason.TOO_SHORT),
+    (no_gain, F, Reason.NO_GAIN),
+    (same_batch, F, Reason.SAME_BATCH),
+    (no_partial, F, Reason.NO_PARTIAL),
+    (never, F, Reason.NEVER),
+    (protected, F, Reason.PROTECTED),
+    (mode_off, F, Reason.MODE_OFF),
+    (advised, F, Reason.ADVISED),
+    (binary, F, Reason.BINARY),
+    (too_large, F, Reason.TOO_LARGE),
+    (timed_out, F, Reason.TIMED_OUT),
+    (killed, F, Reason.KILLED),
+    (not_run, F, Reason.NOT_RUN),
+    (unreadable, F, Reason.UNREADABLE),
+    (store_failed, F, Reason.STORE_FAILED),
+    (internal_error, F, Reason.INTERNAL_ERROR),
+]
+
+
+@pytest.mark.parametrize(("story", "outcome", "reason"), ROWS, ids=lambda v: getattr(v, "value", None) or "")
+def test_the_story_ends_with_its_outcome_and_reason(
+    story: Callable[[], Reply], outcome: Outcome, reason: Reason
+) -> None:
+    reply = story()
+    assert (reply.outcome, reply.reason) == (outcome, reason)
+    assert (reply.text == reply.full_text) == (outcome is Outcome.FULL)
+
+
+def test_every_reason_has_a_story() -> None:
+    assert [reason for *_, reason in ROWS] == list(Reason)
+
+
+@pytest.mark.parametrize("reason", [r for r in Reason if r is not Reason.MODE_OFF], ids=lambda r: r.value)
+def test_every_reason_is_counted(reason: Reason) -> None:
+    story = next(story for story, _, of in ROWS if of is reason)
+    story()
+    assert TOLD[-1].stats()[reason.value] >= 1
+
+
+def test_a_session_that_is_off_records_nothing() -> None:
+    mode_off()
+    assert TOLD[-1].stats() == {}
+    assert TOLD[-1].events() == []
+
+
+# ------------------------------------------------------------ which rule goes before which
+
+
+def test_numbers_that_were_not_shown_are_shown() -> None:
+    session = new()
+    session.observe("cat f", text())
+    assert session.observe("cat -n f", numbered()).outcome is F
+    assert session.observe("sed -n '5,30p' f", text(5, 30)).reason is Reason.COVERED
+
+
+def test_numbered_lines_stand_for_raw_ones() -> None:
+    session = new()
+    session.observe("nl -ba f", numbered())
+    assert session.observe("cat f", text()).reason is Reason.COVERED
+
+
+def test_a_submit_command_is_not_touched_even_when_its_output_was_seen_by_another_command() -> None:
+    session = new()
+    session.observe("cat patch.txt", text())
+    assert session.observe("submit", text()).reason is Reason.NEVER
+
+
+def test_after_a_write_an_unchanged_output_of_another_command_is_still_identical_and_says_so() -> None:
+    session = new()
+    session.observe("make test", text())
+    session.observe("sed -i 's/a/b/' f", "")
+    reply = session.observe("make test", text())
+    assert reply.reason is Reason.IDENTICAL
+    assert "before your edit" in reply.text
+
+
+def test_what_the_agent_wrote_in_a_heredoc_need_not_be_shown_to_it() -> None:
+    session = new()
+    session.observe(f"cat > f <<'EOF'\n{text()}EOF", "", call_id="w")
+    reply = session.observe("cat f", text())
+    assert reply.reason is Reason.COVERED
+    assert [segment.sources for segment in reply.segments if hasattr(segment, "sources")] == [("w",)]
+
+
+def test_a_protected_glob_with_directories_holds_at_any_depth(tmp_path: Path) -> None:
+    session = Session(tmp_path, policy=Policy(protected=("**/secrets/*",)))
+    assert twice(session, "cat secrets/a", text()).reason is Reason.PROTECTED
+    assert twice(session, "cat x/secrets/a", text()).reason is Reason.PROTECTED
+    assert twice(session, "cat x/public/a", text(2)).reason is Reason.COVERED
+
+
+def test_another_repeat_shortly_after_an_omission_insists_too() -> None:
+    session = new()
+    twice(session, "cat f", text())
+    session.observe("pwd", "/w\n")
+    assert session.observe("cat f", text()).reason is Reason.INSISTED
+    assert session.observe("cat f", text()).outcome is Outcome.UNCHANGED
+
+
+def test_a_reader_can_insist_on_a_command_that_also_writes() -> None:
+    session = new()
+    command = "date >> log; cat f"
+    twice(session, command, text())
+    assert session.observe(command, text()).text == text()
+
+
+def test_a_reader_can_insist_although_another_context_wrote_meanwhile() -> None:
+    session = new()
+    twice(session, "cat f", text())
+    session.fork("helper").wrote("g")
+    assert session.observe("cat f", text()).text == text()
+
+
+def test_a_reader_can_insist_right_after_the_conversation_went_back_to_the_omission() -> None:
+    session = new()
+    session.observe("cat f", text())
+    session.observe("cat f", text(), call_id="marker")
+    session.observe("pwd", "/w\n")
+    session.rewind("marker")
+    assert session.observe("cat f", text()).text == text()
