@@ -57,7 +57,7 @@ def authored_event(call_id: str, label: str, authored: Sequence[Authored], view:
         origin=Origin.COMMAND,
         pieces=tuple(pieces),
         call=view.number_of(call_id),
-        tokens_so_far=view.tokens + policy.count_tokens(text),
+        tokens_so_far=view.tokens + policy.tokens(text),
     )
 
 
@@ -91,6 +91,4 @@ def judge_call(
 
 def plain_reply(call: Call, exit_code: int, reason: Reason) -> Reply:
     """All of the output, untouched."""
-    return Reply(
-        call.output, exit_code, Outcome.FULL, reason, (Shown(call.output),), call.call_id, 0, call.output
-    )
+    return Reply(call.output, exit_code, Outcome.FULL, reason, (Shown(call.output),), call.call_id, 0, call.output)

@@ -41,9 +41,7 @@ def start_bash(command: str, env: dict[str, str], *, stdout: int = 1, stderr: in
     """The pid of a new `bash -c command`, in our process group. OSError when there is no bash."""
     undo_locale_coercion(env)
     actions = [(os.POSIX_SPAWN_DUP2, fd, at) for fd, at in ((stdout, 1), (stderr, 2)) if fd != at]
-    return os.posix_spawnp(
-        "bash", ["bash", "-c", command], env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON
-    )
+    return os.posix_spawnp("bash", ["bash", "-c", command], env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON)
 
 
 def undo_locale_coercion(env: dict[str, str]) -> None:
@@ -61,8 +59,8 @@ def undo_locale_coercion(env: dict[str, str]) -> None:
 class Forwarding:
     """While it is entered, signals that end us go to the child `pid` instead: it decides, and we follow it.
 
-        with Forwarding() as signals:
-            signals.pid = start_bash(...)
+    with Forwarding() as signals:
+        signals.pid = start_bash(...)
     """
 
     def __init__(self) -> None:
@@ -87,6 +85,7 @@ class Forwarding:
 
     @pid.setter
     def pid(self, pid: int) -> None:
+        """Signals that came before there was a child are passed on now."""
         self._pid = pid
         for number in self._early if pid else ():
             os.kill(pid, number)

@@ -73,7 +73,7 @@ def _in_words(spans: Spans) -> str:
 
 def _explain_visible(view: View, path: str) -> None:
     say("  visible now:")
-    keys = [key for key in view.keys(path) if path_of(key) == path]
+    keys = [key for key in view.known_keys(path) if path_of(key) == path]
     lines = [line for key in keys for line in _visible_lines(view.key(key), "" if key == key_of(path) else key)]
     for line in lines or [NOTHING]:
         say(line)

@@ -17,6 +17,7 @@ WHY: dict[Reason, str] = {
     Reason.TOO_SHORT: "it is shorter than Policy.min_chars",
     Reason.NO_GAIN: "markers would have cost too much for what they save",
     Reason.SAME_BATCH: "it is visible only in a result of the same batch of calls, which may not be delivered yet",
+    Reason.UNNUMBERED: "it is visible, but without the line numbers that were asked for",
     Reason.NO_PARTIAL: "a part of it is new, and Policy.partial is off",
     Reason.NEVER: "a harness reads this command's output as an answer (Policy.never)",
     Reason.PROTECTED: "the file is protected (Policy.protected)",

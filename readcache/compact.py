@@ -59,7 +59,9 @@ def _rewrite(
     view: View, event: Delivered, kept: frozenset[str], restored: Delivered | None, session_tag: str
 ) -> Settled | None:
     """The kept reply with markers that name a lost source re-pointed to the restored section, or retired."""
-    lost = [pointer for pointer in event.pointers if not kept.issuperset(pointer.sources)]
+    still = {source for pointer in event.pointers for source in pointer.sources if source in kept}
+    still = {source for source in still if view.cut.get(source, 0) < event.call}
+    lost = [pointer for pointer in event.pointers if not still.issuperset(pointer.sources)]
     if not lost:
         return None
     lines = event.text.split("\n")

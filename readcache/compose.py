@@ -49,7 +49,7 @@ def compose(
         worth = []
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
-    would_save = _saved(judgement.lines, worth, policy)
+    would_save = _saved(call.output, judgement.lines, worth, policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
     return _reply(view, call, judgement, worth, policy, exit_code, would_save)
@@ -98,8 +98,10 @@ def _chars(lines: Sequence[str], cut: _Cut) -> int:
     return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
 
 
-def _saved(lines: Sequence[str], cuts: list[_Cut], policy: Policy) -> int:
+def _saved(output: str, lines: Sequence[str], cuts: list[_Cut], policy: Policy) -> int:
     count = policy.count_tokens
+    if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
+        return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
 
 

@@ -43,6 +43,7 @@ class Coverage:
     changed: set[str] = field(default_factory=set)  # keys whose visible lines disagree with this output
     written: set[str] = field(default_factory=set)  # keys with visible lines from before the agent's own write
     outdated: set[str] = field(default_factory=set)  # the same, from before a change seen earlier
+    unnumbered: bool = False  # lines are visible, but without the numbers that this output shows
 
 
 Usable = Callable[[Reference], bool]
@@ -67,6 +68,7 @@ def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], usable: Usa
                     found.changed.add(key)
                 if not disagree or delta:
                     runs += exact
+                found.unnumbered |= not disagree and not exact and _lacks_numbers(known, piece, usable)
         if delta or not found.changed.intersection(piece.keys):
             runs += _by_text(view, piece, texts, usable, taken=runs, delta=delta)
         found.runs += sorted(runs, key=lambda run: run.low)
@@ -81,6 +83,11 @@ def _note_staleness(known: KeyView, key: str, usable: Usable, found: Coverage) -
         (found.written if known.invalid.written else found.outdated).add(key)
 
 
+def _lacks_numbers(known: KeyView, piece: Piece, usable: Usable) -> bool:
+    overlaps = known.numbered.overlaps(piece.first, piece.first + piece.count - 1)
+    return any(usable(reference) and not can_stand_for(reference, piece) for _, _, reference in overlaps)
+
+
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
     """Numbered lines stand for raw ones; raw ones do not stand for numbered ones.
 
@@ -90,9 +97,7 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
     return ours is None or (theirs is not None and (not ours.endswith(" ") or theirs.endswith(" ")))
 
 
-def _by_number(
-    view: View, known: KeyView, piece: Piece, texts: list[str], usable: Usable
-) -> tuple[list[Run], bool]:
+def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], usable: Usable) -> tuple[list[Run], bool]:
     """Runs of the very same line numbers; and whether any visible line differs from the output's."""
     runs: list[Run] = []
     disagree = False
@@ -150,9 +155,7 @@ def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
     return _by_number(view, known, piece, texts, lambda _: True)[1]
 
 
-def _stretches(
-    ours: list[str], theirs: list[str], low: int, high: int, shift: int
-) -> list[tuple[int, int, bool]]:
+def _stretches(ours: list[str], theirs: list[str], low: int, high: int, shift: int) -> list[tuple[int, int, bool]]:
     """ours[low:high] against theirs shifted: (low, high, equal) stretches."""
     if ours[low:high] == theirs[low + shift : high + shift]:
         return [(low, high, True)]
@@ -179,9 +182,7 @@ def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int)
 # ---------------------------------------------------------------- by text
 
 
-def _by_text(
-    view: View, piece: Piece, texts: list[str], usable: Usable, *, taken: list[Run], delta: bool
-) -> list[Run]:
+def _by_text(view: View, piece: Piece, texts: list[str], usable: Usable, *, taken: list[Run], delta: bool) -> list[Run]:
     """Runs for lines that `taken` leaves open, found by what they say.
 
     Where both sides know their numbers, equal text at another number is a shifted file: only `delta` may use that.

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from readcache.events import Piece
+from readcache.reply import UNCREDITED
 from readcache.text import bodies, is_blank, split_lines
 from readcache.view import Delivery, Reference, View
 
@@ -26,6 +27,8 @@ class LineIndex:
 
     def add(self, delivery: Delivery) -> None:
         """The lines of one more delivery; the lines that are markers stay out."""
+        if delivery.event.reason in UNCREDITED:
+            return
         lines = split_lines(delivery.event.text)
         markers = {pointer.line for pointer in delivery.event.pointers}
         for piece in stretches(delivery.event.pieces, len(lines), markers):

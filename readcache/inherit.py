@@ -11,12 +11,14 @@ from readcache.view import Delivery, View
 def inherited(view: View) -> list[Event]:
     """Events that make the same view in an empty log.
 
-    What was written or changed since it was delivered stays outdated. That is said by `Delivered.changed`, because a
-    `Wrote` would concern the session's other contexts too.
+    They count for nothing in the child's statistics: it asked for none of them. What was written or changed since it
+    was delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other
+    contexts too.
     """
     first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
     unseen: list[str] = []  # keys of which nothing was delivered since
-    for key in view.keys():
+    keys = view.known_keys()
+    for key in keys:
         known = view.key(key)
         if known.invalid is None:
             continue
@@ -26,7 +28,8 @@ def inherited(view: View) -> list[Event]:
         else:
             unseen.append(key)
     events: list[Event] = [
-        replace(d.event, changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ()))))) for d in view.deliveries
+        replace(d.event, request="", changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))))
+        for d in view.deliveries
     ]
     if unseen:
         name, call = f"inherited-{view.calls + 1}", view.calls + 1

@@ -70,7 +70,8 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
         return Judgement((), (), (), Outcome.FULL, untouched)
     if marker.find_markers(call.output, session_tag):  # a marker is never a source, not even when a file holds one
         return Judgement((), (), (), Outcome.FULL, Reason.NOT_SEEN)
-    lines = text.split_lines(call.output)
+    same = view.whole(text.digest(call.output))
+    lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
     if any(_is_protected(key, policy) for piece in pieces for key in piece.keys):
         return Judgement(lines, (), (), Outcome.FULL, Reason.PROTECTED)
@@ -81,19 +82,19 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
         return _because(full, Reason.INSISTED)
     if len(call.output) < policy.min_chars:
         return _because(full, Reason.TOO_SHORT)
-    whole = _whole(view, call, pieces, usable, policy)
+    whole = _whole(view, call, same, pieces, usable, policy)
     if policy.any_output and index is not None and whole is None:
         coverage.runs += _runs_anywhere(view, lines, pieces, coverage, index, usable)
     omissions = _omissions(coverage.runs, lines)
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return Judgement(lines, pieces, (), Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL, full.changed, whole)
     if not omissions:
-        return _because(full, _why_nothing(coverage, pieces, usable))
+        return _because(full, _why_nothing(coverage, usable))
     everything = sum(o.high - o.low for o in omissions) == len(lines)
     if not everything and not policy.partial:
         return _because(full, Reason.NO_PARTIAL)
     outcome = Outcome.UNCHANGED if everything else Outcome.PARTIAL
-    return Judgement(lines, pieces, omissions, outcome, _why(omissions, everything, coverage), full.changed)
+    return Judgement(lines, pieces, omissions, outcome, _why(view, omissions, everything, coverage), full.changed)
 
 
 def _because(judgement: Judgement, reason: Reason) -> Judgement:
@@ -150,11 +151,28 @@ def _insists(view: View, call: Call) -> bool:
     return others is not None and others <= INSIST_WITHIN
 
 
-def _whole(view: View, call: Call, pieces: tuple[Piece, ...], usable: _Usable, policy: Policy) -> Delivery | None:
+def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
+    """The lines; of a text that is visible already those that are at hand, since comparing them is free then."""
+    if same is not None and len(same.event.pieces) == 1 and same.event.text == output:
+        piece = same.event.pieces[0]
+        if piece.sep is None and piece.at == 0:
+            lines = view.bodies(Reference(same, piece))
+            if len(lines) == text.count_lines(output):
+                return lines
+    return text.split_lines(output)
+
+
+def _whole(
+    view: View,
+    call: Call,
+    whole: Delivery | None,
+    pieces: tuple[Piece, ...],
+    usable: _Usable,
+    policy: Policy,
+) -> Delivery | None:
     """The one result that holds the whole output, unless a file in it was written since and that matters."""
     if not policy.identical_output:
         return None
-    whole = view.whole(text.digest(call.output))
     if whole is None or not usable.delivery(whole) or whole.event.text != call.output:
         return None
     stale = any(view.key(key).is_stale(whole) for piece in pieces for key in piece.keys)
@@ -209,24 +227,31 @@ def _omissions(runs: list[Run], lines: Sequence[str]) -> tuple[Omission, ...]:
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
     """Would it take more characters to name the run's source than the run has?"""
     alone = _sources(group) > _sources([other for other in group if other is not run])
-    return alone and sum(len(line) + 1 for line in lines[run.low : run.high]) < marker.SOURCE_CHARS
+    return alone and sum(map(len, lines[run.low : run.high])) + run.high - run.low < marker.SOURCE_CHARS
 
 
 def _sources(runs: Sequence[Run]) -> int:
     return len({(r.reference.delivery.event.call_id, r.reference.delivery.event.origin) for r in runs})
 
 
-def _why(omissions: tuple[Omission, ...], everything: bool, coverage: Coverage) -> Reason:
+def _why(view: View, omissions: tuple[Omission, ...], everything: bool, coverage: Coverage) -> Reason:
     runs = [run for omission in omissions for run in omission.runs]
-    touched = coverage.changed | coverage.written | coverage.outdated
     if any(not run.piece.keys for run in runs):
         return Reason.REPEATED_LINES
-    if any(touched.intersection(run.piece.keys) for run in runs):
+    if any(_is_outdated(view, run, coverage) for run in runs):
         return Reason.UNCHANGED_LINES
     return Reason.COVERED if everything else Reason.OVERLAP
 
 
-def _why_nothing(coverage: Coverage, pieces: tuple[Piece, ...], usable: _Usable) -> Reason:
+def _is_outdated(view: View, run: Run, coverage: Coverage) -> bool:
+    """Was the run's source shown before its file, or the file it was copied from, changed?"""
+    if not coverage.changed.isdisjoint(run.piece.keys):
+        return True
+    delivery = run.reference.delivery
+    return any(view.key(key).is_stale(delivery) for key in run.reference.piece.keys)
+
+
+def _why_nothing(coverage: Coverage, usable: _Usable) -> Reason:
     if coverage.changed:
         return Reason.CHANGED
     if coverage.written:
@@ -235,4 +260,6 @@ def _why_nothing(coverage: Coverage, pieces: tuple[Piece, ...], usable: _Usable)
         return Reason.CHANGED
     if usable.same_batch:
         return Reason.SAME_BATCH
+    if coverage.unnumbered:
+        return Reason.UNNUMBERED
     return Reason.NOT_SEEN

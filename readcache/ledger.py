@@ -139,5 +139,3 @@ class Ledger:
             self._index = None
         elif isinstance(event, Delivered) and self._index is not None:
             self._index.add(self.view.of_call(event.call_id)[-1])
-
-

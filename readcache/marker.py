@@ -47,7 +47,7 @@ def tag(session_id: str) -> str:
 
 def find_markers(text: str, session_tag: str) -> list[str]:
     """The markers of a session that stand in `text`, each without its newline."""
-    if session_tag not in text:
+    if f" {session_tag}: " not in text:
         return []
     return re.findall(rf"^\[(?:{_WORDS}) {session_tag}: [^\n]*\]$", text, re.MULTILINE)
 

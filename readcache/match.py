@@ -1,7 +1,7 @@
 """Lays claims over a real output: which of its lines are which lines of which files.
 
-The result is a guess still, but one that fits the output: a wrong piece can only lose a saving, because `cover` compares
-the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
+The result is a guess still, but one that fits the output: a wrong piece can only lose a saving, because `cover`
+compares the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
 
 Borders inside an output come from, in this order: line numbers that the output itself shows; literal text (`echo ---`);
 counts that can only add up one way; what the view knows of the files' lines and lengths. Where all that leaves a border
@@ -98,9 +98,7 @@ def _place_raw(ranges: tuple[Range, ...], keys: tuple[str, ...], low: int, high:
     return out
 
 
-def _place_numbered(
-    claim: FileLines, keys: tuple[str, ...], lines: Sequence[str], low: int, high: int
-) -> list[Piece]:
+def _place_numbered(claim: FileLines, keys: tuple[str, ...], lines: Sequence[str], low: int, high: int) -> list[Piece]:
     sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
     assert sep is not None
     out: list[Piece] = []
@@ -132,7 +130,7 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
     for key in keys:
         stem = glob_stem(key)
         if stem is not None:
-            out += [k for k in view.keys(stem) if k not in out and "\0" not in k and fnmatchcase(k, key)]
+            out += [k for k in view.known_keys(stem) if k not in out and "\0" not in k and fnmatchcase(k, key)]
     return tuple(out[:MOST_KEYS])
 
 
@@ -204,9 +202,7 @@ def _lengths(longest: list[tuple[int | None, bool]], total: int) -> Iterable[tup
             yield (*full[:k], rest, *full[k + 1 :])
 
 
-def _place_all(
-    claims: Sequence[Claim], lengths: tuple[int, ...], lines: Sequence[str], low: int
-) -> list[Piece] | None:
+def _place_all(claims: Sequence[Claim], lengths: tuple[int, ...], lines: Sequence[str], low: int) -> list[Piece] | None:
     """The pieces when each claim printed so many lines; None when a literal does not stand where it would."""
     out: list[Piece] = []
     for claim, length in zip(claims, lengths, strict=True):

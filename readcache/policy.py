@@ -36,7 +36,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class HeadTail:
-    """A harness that shows the first `head` and last `tail` characters of a longer output (mini-swe-agent: 5000, 5000)."""
+    """A harness that shows the first `head` and last `tail` characters of a longer output; mini-swe-agent: 5,000."""
 
     head: int
     tail: int
@@ -88,6 +88,13 @@ class Policy:
         if self.never:
             joined = "|".join(f"(?:{pattern})" for pattern in self.never)
             object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
+
+    def tokens(self, text: str) -> int:
+        """`count_tokens`, or the rule of thumb where that fails: counting must not stop what the harness tells us."""
+        try:
+            return self.count_tokens(text)
+        except Exception:
+            return count_by_chars(text)
 
     def forbids(self, command: str) -> bool:
         """Is `command` one whose output a harness parses?"""

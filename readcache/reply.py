@@ -35,6 +35,7 @@ class Reason(enum.Enum):
     TOO_SHORT = "too_short"  # shorter than Policy.min_chars
     NO_GAIN = "no_gain"  # the markers would cost too much for what they save
     SAME_BATCH = "same_batch"  # visible only in a result of the same batch of calls
+    UNNUMBERED = "unnumbered"  # visible, but without the line numbers that were asked for
     NO_PARTIAL = "no_partial"  # Policy.partial is off and a part is new
     # nothing was left out, by order
     NEVER = "never"  # Policy.never: a harness parses this output
@@ -51,6 +52,25 @@ class Reason(enum.Enum):
     # nothing was left out, because of us
     STORE_FAILED = "store_failed"
     INTERNAL_ERROR = "internal_error"
+
+
+# Answers that are passed on but never credited: a harness takes them for something else than text to read, they may end
+# anywhere, or nothing is known about them.
+UNCREDITED = frozenset(
+    {
+        Reason.NEVER,
+        Reason.PROTECTED,
+        Reason.MODE_OFF,
+        Reason.BINARY,
+        Reason.TOO_LARGE,
+        Reason.TIMED_OUT,
+        Reason.KILLED,
+        Reason.NOT_RUN,
+        Reason.UNREADABLE,
+        Reason.STORE_FAILED,
+        Reason.INTERNAL_ERROR,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def plan_restore(
 def _by_recency(view: View) -> list[tuple[str, str]]:
     """(key, when it was read last), newest first; keys with lines that are current."""
     newest: list[tuple[int, str]] = []
-    for key in view.keys():
+    for key in view.known_keys():
         calls = [r.delivery.call for r in view.key(key).references() if not view.key(key).is_stale(r.delivery)]
         if calls and len(view.key(key).numbered):
             newest.append((max(calls), key))

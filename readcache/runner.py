@@ -1,4 +1,4 @@
-"""Runs a command with bash the way a harness's tool does: stdin closed, stderr in order with stdout, its own session."""
+"""Runs a command with bash the way a harness's tool does: stdin closed, stderr in order with stdout."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ class Ran:
     trouble: Reason | None = None
 
 
-def run_bash(
-    command: str, *, cwd: str, env: Mapping[str, str] | None = None, timeout: float | None = None
-) -> Ran:
+def run_bash(command: str, *, cwd: str, env: Mapping[str, str] | None = None, timeout: float | None = None) -> Ran:
     """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
 
     The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed

@@ -35,6 +35,8 @@ from readcache.text import digest, find_separator, split_lines
 from readcache.view import View
 from readcache.wrap import wrap
 
+LONGEST_REQUEST = 300  # characters; five in six of the recorded commands stay below
+
 
 class Session:
     """One reader's conversation.
@@ -60,16 +62,15 @@ class Session:
         self.agent_id = agent_id
         self.policy = policy
         self.tag = marker.tag(self.session_id)
-        spec = store if store is None or isinstance(store, (str, os.PathLike)) else None
-        self._given_store = store if spec is None and not isinstance(store, (str, os.PathLike)) else None
-        self._store_spec = spec
-        self._ledger = Ledger(lambda: self._given_store or open_store(spec), self.session_id, agent_id, clock)
+        self._store = store
+        self._ledger = Ledger(self._open_store, self.session_id, agent_id, clock)
         try:
             _ = self._ledger.store
         except StoreError as error:  # every call tries again; until one succeeds, everything is shown
             self._ledger.fail("", Reason.STORE_FAILED, error)
         self._clock = clock
         self._batch = ""
+        self._is_local = False  # has this session run or read anything itself?
         self._one_shot = one_shot
 
     # ------------------------------------------------------------ commands
@@ -86,6 +87,7 @@ class Session:
         """Runs `command` with bash and answers with what the agent should see. `timeout` is in seconds; after it the
         command is killed and the exit status is 124."""
         where = os.path.join(self.root, os.fspath(cwd)) if cwd is not None else self.root
+        self._is_local = True
         ran = run_bash(command, cwd=where, env=env, timeout=timeout)
         return self._answer_command(command, ran.output, ran.exit_code, where, call_id, ran.trouble)
 
@@ -99,7 +101,7 @@ class Session:
         call_id: str | None = None,
     ) -> Reply:
         """The same judgement for a command that ran elsewhere. Touches no file system."""
-        where = os.fspath(cwd) if cwd is not None else self.root
+        where = canonical_path(os.fspath(cwd), self.root) if cwd is not None else self.root
         return self._answer_command(command, output, exit_code, where, call_id)
 
     def _answer_command(
@@ -113,9 +115,8 @@ class Session:
         show: Callable[[Reply], None] | None = None,
     ) -> Reply:
         reading = Reading() if self.policy.mode is Mode.OFF else read_command(command, cwd, exit_code)
-        call = Call(
-            self._call_id(call_id), command, json.dumps([command, cwd]), output, reading, self._batch, trouble
-        )
+        request = _request(command, cwd)
+        call = Call(self._call_id(call_id), command, request, output, reading, self._batch, trouble)
         return self._answer(call, exit_code, show)
 
     def _observe_writes(self, command: str, *, exit_code: int, cwd: str, call_id: str | None) -> None:
@@ -142,6 +143,7 @@ class Session:
     ) -> Reply:
         """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file). `numbered`
         prints `cat -n` numbers. A file that cannot be read is answered with one line and exit code 1."""
+        self._is_local = True
         got = files.read_lines(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
         return self._answer_read(
             os.fspath(path), got.text, start, end, "\t" if numbered else None, call_id, got.exit_code, got.trouble
@@ -182,13 +184,11 @@ class Session:
         key = canonical_path(path, self.root)
         claim = FileLines((key,), ((max(1, start), end),), sep)
         reading = Reading() if opaque else Reading((claim,))
-        request = json.dumps([key, start, end, sep is not None])
+        request = _request(key, start, end, sep is not None)
         call = Call(self._call_id(call_id), f"read {key}", request, output, reading, self._batch, trouble)
         return self._answer(call, exit_code)
 
-    def wrote(
-        self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None
-    ) -> None:
+    def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key = canonical_path(os.fspath(path), self.root)
@@ -207,6 +207,7 @@ class Session:
 
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call. Only what is left in `text` counts as seen."""
+
         def events(view: View) -> list[Event]:
             results = [d.event for d in view.of_call(call_id) if d.event.origin is Origin.RESULT]
             return [settle(event, text) for event in results if event.text != text]
@@ -220,15 +221,15 @@ class Session:
                 self.view,
                 frozenset(keep),
                 budget,
-                count_tokens=self.policy.count_tokens,
+                count_tokens=self.policy.tokens,
                 refuses=lambda path: files.why_not_restored(path, self.policy.protected),
-                current=files.current_lines,
+                current=files.current_lines if self._is_local else _no_disk,
             )
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
         restored_id = f"restored-{_new_id(4)}"
-        tokens = self.policy.count_tokens(restored.render()) if restored is not None else 0
+        tokens = self.policy.tokens(restored.render()) if restored is not None else 0
         done = Compaction()
 
         def events(view: View) -> list[Event]:
@@ -250,7 +251,7 @@ class Session:
         try:
             store: str | os.PathLike[str] | Store | None = self._ledger.store
         except StoreError:  # counted already; the child tries again by itself
-            store = self._store_spec
+            store = self._store
         child = Session(
             self.root,
             session_id=self.session_id,
@@ -304,7 +305,7 @@ class Session:
 
     def close(self) -> None:
         """Releases the store, unless it was handed in. Closing twice is allowed."""
-        if self._given_store is None:
+        if self._store is None or isinstance(self._store, (str, os.PathLike)):
             self._ledger.close()
 
     def __enter__(self) -> Session:
@@ -314,6 +315,10 @@ class Session:
         self.close()
 
     # ------------------------------------------------------------ inside
+
+    def _open_store(self) -> Store:
+        store = self._store
+        return open_store(store) if store is None or isinstance(store, (str, os.PathLike)) else store
 
     def _call_id(self, given: str | None) -> str:
         return given if given is not None else f"rc-{_new_id(6)}"
@@ -365,6 +370,16 @@ class Session:
             except StoreError as error:
                 ledger.fail(call_id, Reason.STORE_FAILED, error)
                 ledger.append_later(events(ledger.view) if made is None else made)
+
+
+def _request(*parts: object) -> str:
+    """Equal for equal requests. A long one is known by its digest: every event keeps it."""
+    request = json.dumps(parts)
+    return request if len(request) <= LONGEST_REQUEST else digest(request)
+
+
+def _no_disk(_path: str, _start: int, _end: int) -> None:
+    """For a session that only observes: its files may be in a container or on another machine."""
 
 
 def _new_id(size: int) -> str:

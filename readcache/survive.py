@@ -20,8 +20,13 @@ CUT = "\n[…]\n"  # stands between the stretches that a clipped reply is known 
 
 def settle(event: Delivered, text: str) -> Settled:
     """The event that says `text` is what the reader finally sees of `event`."""
-    moved = align(split_lines(event.text), split_lines(text))
-    return Settled(event.call_id, text, _move_pieces(event.pieces, moved), _move_pointers(event.pointers, moved))
+    before, after = split_lines(event.text), split_lines(text)
+    moved = align(before, after)
+    pieces = _move_pieces(event.pieces, moved)
+    for pointer in event.pointers:  # a marker that is still there must not get lost, wherever it stands
+        if pointer.line not in moved and before[pointer.line] in after:
+            moved[pointer.line] = after.index(before[pointer.line])
+    return Settled(event.call_id, text, pieces, _move_pointers(event.pointers, moved))
 
 
 def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
@@ -62,9 +67,7 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
             while stop < end and moved.get(stop) == moved[at] + stop - at:
                 stop += 1
             first = piece.first and piece.first + at - piece.at
-            out.append(
-                replace(piece, at=moved[at], count=stop - at, first=first, eof=piece.eof and stop == end)
-            )
+            out.append(replace(piece, at=moved[at], count=stop - at, first=first, eof=piece.eof and stop == end))
             at = stop
     return tuple(out)
 

@@ -25,7 +25,7 @@ from itertools import chain
 from readcache import text as text_
 from readcache.claims import WHOLE_TREE, glob_stem, path_of
 from readcache.events import Compacted, Delivered, Event, Failed, Origin, Piece, Rewound, Settled, Wrote
-from readcache.reply import Outcome, Reason
+from readcache.reply import UNCREDITED, Outcome, Reason
 from readcache.spans import SpanMap, subtract
 
 # Shorter results are not looked up as a whole: two of the shortest markers are longer.
@@ -123,6 +123,7 @@ class View:
         self.tokens = 0  # tokens delivered so far
         self.counts: Counter[str] = Counter()
         self.last_write: Invalidation | None = None
+        self.cut: dict[str, int] = {}  # call id -> the newest call when its text lost lines: older markers may dangle
         self._omitted: dict[str, int] = {}  # request -> call at which its last answer left something out
         self._written = (0, 0)  # the last two calls in which the agent wrote: a call's own write comes before its read
         self._passed: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that left something out or were repeats
@@ -132,7 +133,7 @@ class View:
         self._by_name: dict[str, list[str]] = {}
         self._wholes: dict[str, Delivery] = {}
         self._call_of: dict[str, int] = {}
-        self._split: OrderedDict[tuple[Delivery, int], list[str]] = OrderedDict()
+        self._split: OrderedDict[tuple[Delivery, int, int, str | None], list[str]] = OrderedDict()
         self._split_lines = 0
 
     # ------------------------------------------------------------ reading
@@ -151,7 +152,7 @@ class View:
         """What is known of a key; an empty `KeyView` for one that was never seen."""
         return self._keys.get(key) or KeyView()
 
-    def keys(self, prefix: str = "") -> list[str]:
+    def known_keys(self, prefix: str = "") -> list[str]:
         """The keys that were seen, sorted; those that begin with `prefix`."""
         low = bisect_left(self._sorted_keys, prefix)
         high = bisect_left(self._sorted_keys, prefix + "\U0010ffff", low)
@@ -192,7 +193,7 @@ class View:
 
     def bodies(self, reference: Reference) -> list[str]:
         """The reference's lines without the numbers in front of them."""
-        cached = (reference.delivery, reference.piece.at)
+        cached = (reference.delivery, reference.piece.at, reference.piece.count, reference.piece.sep)
         lines = self._split.get(cached)
         if lines is not None:
             self._split.move_to_end(cached)
@@ -228,6 +229,7 @@ class View:
     def _deliver(self, event: Delivered) -> None:
         if any(d.event.origin is event.origin or d.call != event.call for d in self.of_call(event.call_id)):
             self._forget([event.call_id])  # an id used twice names only the newer text
+            self.cut[event.call_id] = self.calls
         self.calls = self._call_of[event.call_id] = event.call
         self.tokens = event.tokens_so_far
         delivery = Delivery(event)
@@ -238,7 +240,7 @@ class View:
         self._count(event)
 
     def _count(self, event: Delivered) -> None:
-        if event.origin is not Origin.RESULT:
+        if event.origin is not Origin.RESULT or not event.request:
             return
         self.counts["calls"] += 1
         self.counts[event.reason.value] += 1
@@ -260,7 +262,7 @@ class View:
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
-        if event.origin is Origin.RESULT and not event.pointers and len(event.text) >= SHORTEST_WHOLE:
+        if _counts_as_whole(event):
             self._wholes[text_.digest(event.text)] = delivery
 
     def _key(self, key: str) -> KeyView:
@@ -286,7 +288,7 @@ class View:
         """A write to a file, to a directory (everything below), or to a glob's files."""
         below = path.rstrip("/") + "/"
         stem = glob_stem(path)
-        for key in self.keys(path if stem is None else stem):
+        for key in self.known_keys(path if stem is None else stem):
             name = path_of(key)
             if name == path or key.startswith(below) or (stem is not None and fnmatchcase(name, path)):
                 self._keys[key].invalidate(step)
@@ -294,6 +296,8 @@ class View:
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
             if old.event.origin is Origin.RESULT:
+                if _lost_lines(old.event, event.text):
+                    self.cut[event.call_id] = self.calls
                 changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
                 self._replace(old, Delivery(changed))
 
@@ -304,7 +308,7 @@ class View:
         for key in {k for piece in old.event.pieces for k in piece.keys}:
             moved = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
             self._keys[key] = self._keys[key].changed(partial(_put, old, moved))
-        if not new.event.pointers and len(new.event.text) >= SHORTEST_WHOLE:
+        if _counts_as_whole(new.event):
             self._wholes[text_.digest(new.event.text)] = new
 
     def _drop_whole(self, delivery: Delivery) -> None:
@@ -337,6 +341,21 @@ class View:
         self._sorted_keys = [key for key in self._sorted_keys if key in self._keys]
         for name in set(map(_name, keys)):
             self._by_name[name] = [key for key in self._by_name[name] if key in self._keys]
+
+
+def _counts_as_whole(event: Delivered) -> bool:
+    """May the text as a whole stand for an equal output?"""
+    whole = event.origin is Origin.RESULT and not event.pointers and event.reason not in UNCREDITED
+    return whole and len(event.text) >= SHORTEST_WHOLE
+
+
+def _lost_lines(event: Delivered, text: str) -> bool:
+    """Is any line of the event, markers apart, not where it was in the text that is shown instead?"""
+    before, after = text_.split_lines(event.text), text_.split_lines(text)
+    markers = {pointer.line for pointer in event.pointers}
+    return len(before) != len(after) or any(
+        a != b and k not in markers for k, (a, b) in enumerate(zip(before, after, strict=True))
+    )
 
 
 def _put(old: Delivery, new: list[Reference], known: list[Reference]) -> list[Reference]:

@@ -39,6 +39,7 @@ class Reader:
     marker_lines: set[str] = field(default_factory=set)
     outdated: dict[str, set[str]] = field(default_factory=dict)  # path -> ids from before a write that was reported
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
+    cut: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
     results: set[str] = field(default_factory=set)  # ids of calls that had a result
     tokens: int = 0
     tokens_at: dict[str, int] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Reader:
             set(self.marker_lines),
             {k: set(v) for k, v in self.outdated.items()},
             dict(self.paths),
+            set(self.cut),
             set(self.results),
             self.tokens,
             dict(self.tokens_at),
@@ -75,6 +77,8 @@ class Reader:
         text = reply.text
         if shown is None and self.policy.clip is not None:
             shown = CUT_BY_HARNESS.join(self.policy.clip.kept(text))
+        if reply.call_id in self.results:
+            self.cut.add(reply.call_id)
         self.forget([reply.call_id])
         self.results.add(reply.call_id)
         self.texts[reply.call_id] = text if shown is None else shown
@@ -85,6 +89,7 @@ class Reader:
 
     def settle(self, call_id: str, shown: str) -> None:
         """The harness shows something else after all."""
+        self.cut.add(call_id)
         self.texts[call_id] = shown
 
     def wrote_itself(self, call_id: str, text: str, path: str) -> None:
@@ -120,7 +125,8 @@ class Reader:
             self._rewrite(call_id, text, plan, done)
         for call_id in kept:
             for mark in self._visible_marks(call_id):
-                assert set(mark.sources) <= set(self.texts), f"the marker in {call_id} points at {mark.sources}"
+                wrong = self.not_standing(mark, whatever_the_horizon=True)
+                assert wrong is None, f"the marker in {call_id} dangles: {wrong}"
 
     def _rewrite(self, call_id: str, text: str, plan: RestorePlan | None, done: Compaction) -> None:
         old, new = self.texts[call_id].split("\n"), text.split("\n")
@@ -130,7 +136,7 @@ class Reader:
             mark = marks.get(before)
             if mark is None:  # how the session thinks of the harness's own words does not matter
                 assert before in (after, CUT_BY_HARNESS.strip()), f"a line that is no marker was rewritten: {before!r}"
-            elif set(mark.sources) <= set(self.texts):
+            elif set(mark.sources) <= set(self.texts) and (before == after or not self.cut.intersection(mark.sources)):
                 assert before == after, "a marker that was in order was rewritten"
                 self.marks[call_id].append(mark)
             else:
@@ -168,7 +174,7 @@ class Reader:
                 old = self.outdated.get(paths[0], set()).intersection(mark.sources)
                 assert not old, f"{paths[0]} was written since {old}"
 
-    def not_standing(self, mark: Mark) -> str | None:
+    def not_standing(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
         """Why the mark is wrong; None when all of its lines stand at its sources."""
         if not mark.sources:
             return "an omission without a source"
@@ -176,7 +182,7 @@ class Reader:
             if source not in self.texts:
                 return f"{source} is not in the conversation (any more)"
             horizon = self.policy.horizon_tokens
-            if horizon is not None and self.tokens - self.tokens_at[source] > horizon:
+            if horizon is not None and not whatever_the_horizon and self.tokens - self.tokens_at[source] > horizon:
                 return f"{source} is beyond the horizon"
         sources = [self._lines(source) for source in mark.sources]
         at = 0

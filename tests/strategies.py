@@ -67,13 +67,13 @@ def histories(draw: st.DrawFn) -> list[Event]:
         elif kind in "wf":
             call += kind == "w"
             key = draw(st.sampled_from((*KEYS, "/w/d", "/w", "*", "/w/[ab]")))
-            events_.append(Wrote(name if kind == "w" else "", (key,), "sed -i", call))
+            events_.append(Wrote(f"w{call}" if kind == "w" else "", (key,), "sed -i", call))
         elif kind == "s" and name in texts:
             events_.append(settle(texts[name], draw(st.sampled_from(("", "cut", texts[name].text[:40])))))
         elif kind == "c":
             events_.append(Compacted(draw(st.frozensets(st.sampled_from(CALLS)))))
         else:
-            events_.append(Rewound(name))
+            events_.append(Rewound(draw(st.sampled_from((name, f"w{call}")))))
     return events_
 
 
@@ -87,4 +87,6 @@ def _deliveries(draw: st.DrawFn, name: str, call: int) -> Delivered:
         at += count
     text = "".join(f"{draw(st.sampled_from(('one', 'two')))} line {n}\n" for n in range(at))
     changed = draw(st.sampled_from(((), (), (), ("/w/a",))))
-    return Delivered(name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, call=call, tokens_so_far=call * 9)
+    return Delivered(
+        name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, call=call, tokens_so_far=call * 9
+    )

@@ -12,6 +12,7 @@ import pytest
 
 from readcache import Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
+from readcache.restore import RestoreItem, RestorePlan
 from readcache.store.memory import MemoryStore
 
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
@@ -243,10 +244,12 @@ TELL: dict[str, Callable[[Session], object]] = {
 }
 
 
-def told(where: str, tell: Callable[[Session], object]) -> tuple[Session, Flaky]:
+def told(
+    where: str, tell: Callable[[Session], object], count_tokens: Callable[[str], int] = len
+) -> tuple[Session, Flaky]:
     """A session that was told something while its store failed."""
     store = Flaky()
-    session = Session("/w", store=store)
+    session = Session("/w", store=store, policy=Policy(count_tokens=count_tokens))
     session.observe("pwd", "/w\n", call_id="before")
     session.observe("cat f", TEXT, call_id="c1")
     store.fails = where
@@ -276,11 +279,16 @@ def test_it_is_not_forgotten_either_when_the_store_fails_again_at_the_next_commi
 
 
 def test_it_is_not_forgotten_either_when_the_next_call_fails_inside() -> None:
-    session, store = told("begin", TELL["compacted"])
+    broken: list[str] = []
+
+    def count_tokens(text: str) -> int:
+        return len(text) // (not broken)
+
+    session, store = told("begin", TELL["compacted"], count_tokens)
     store.fails = ""
-    object.__setattr__(session.policy, "count_tokens", lambda _: 1 // 0)
+    broken.append("now")
     assert session.observe("cat f", TEXT).reason is Reason.INTERNAL_ERROR
-    object.__setattr__(session.policy, "count_tokens", len)
+    broken.clear()
     assert not omits(session.observe("cat f", TEXT))
 
 
@@ -307,3 +315,19 @@ def test_a_delivery_that_the_store_did_not_take_is_no_source(where: str) -> None
     store.fails = ""
     assert session.observe("cat f", TEXT).text == TEXT
     assert omits(session.observe("cat f", TEXT))
+
+
+def test_a_token_counter_that_fails_does_not_stop_what_the_harness_tells() -> None:
+    def refuse(text: str) -> int:
+        raise RuntimeError(text)
+
+    session = Session(root="/w", policy=Policy(count_tokens=refuse))
+    session.wrote("f", content="a line\n" * 40, call_id="c1")
+    plan = RestorePlan((RestoreItem("/w/f", 1, 1, "a line", 2, "test"),))
+    assert session.compacted(restored=plan).restored_id
+    assert [type(record.event).__name__ for record in session.events()] == [
+        "Wrote",
+        "Delivered",
+        "Compacted",
+        "Delivered",
+    ]

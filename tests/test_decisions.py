@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,8 +10,8 @@ import pytest
 
 from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
-from readcache.events import Event, Record
 from readcache.store import Store
+from readcache.store.memory import MemoryStore
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
 
@@ -105,6 +105,12 @@ def same_batch() -> Reply:
         return twice(session, "cat f", text())
 
 
+def unnumbered() -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    return session.observe("cat -n f", "".join(f"{n:6}\t{line}" for n, line in enumerate(text().splitlines(True), 1)))
+
+
 def no_partial() -> Reply:
     session = new(Policy(partial=False))
     session.observe("head -n 25 f", text(1, 25))
@@ -151,30 +157,13 @@ def unreadable() -> Reply:
     return new(root="/").read("no such file")
 
 
-class _Broken:
+class _Broken(MemoryStore):
     """A store that fails as a full disk does."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         raise StoreError("the disk is full")
         yield
-
-    def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
-        raise StoreError("the disk is full")
-
-    def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
-        raise StoreError("the disk is full")
-
-    def records_about(
-        self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
-    ) -> list[Record]:
-        raise StoreError("the disk is full")
-
-    def sessions(self) -> list[tuple[str, str, int, float]]:
-        raise StoreError("the disk is full")
-
-    def close(self) -> None:
-        pass
 
 
 def store_failed() -> Reply:
@@ -202,6 +191,7 @@ ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
     (too_short, F, Reason.TOO_SHORT),
     (no_gain, F, Reason.NO_GAIN),
     (same_batch, F, Reason.SAME_BATCH),
+    (unnumbered, F, Reason.UNNUMBERED),
     (no_partial, F, Reason.NO_PARTIAL),
     (never, F, Reason.NEVER),
     (protected, F, Reason.PROTECTED),

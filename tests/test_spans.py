@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +26,7 @@ def test_normalising_keeps_the_lines(spans: list[Span]) -> None:
 def test_a_normal_form_is_sorted_and_its_spans_lie_apart(spans: list[Span]) -> None:
     out = normalise(spans)
     assert all(start <= end for start, end in out)
-    assert all(b[0] > a[1] + 1 for a, b in zip(out, out[1:], strict=False))
+    assert all(b[0] > a[1] + 1 for a, b in pairwise(out))
 
 
 @given(SETS)
@@ -134,5 +136,5 @@ def test_the_stretches_of_a_span_map_are_in_order_and_disjoint(steps: list[tuple
     for start, end, value in steps:
         spans.assign(start, end, value)
     found = spans.overlaps(1, 99)
-    assert all(a[1] < b[0] for a, b in zip(found, found[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in pairwise(found))
     assert len(spans) == len(found)

@@ -7,7 +7,6 @@ still see. `tests/mutants` runs the same machine over a broken package, to prove
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -252,6 +251,8 @@ class Sessions(RuleBasedStateMachine):
         texts = [t for r in self.readers for t in r.texts.values() if r.marker_lines.intersection(t.split("\n"))]
         if texts:
             self.world[file] = texts[who % len(texts)]
+            for _ in range(2):
+                self._read(self.reader(who), Request("cat", file), "plain")
 
     def _edited(self, file: str, seed: int) -> str:
         rng = random.Random(seed)
@@ -282,6 +283,18 @@ class Sessions(RuleBasedStateMachine):
         reader.compacted(kept, plan, done)
 
     @rule(who=WHO, seed=SEEDS)
+    def take_something_out_of_an_older_result(self, who: int, seed: int) -> None:
+        reader, rng = self.reader(who), random.Random(seed)
+        calls = [call for call in reader.texts if call in reader.results and reader.texts[call]]
+        if calls:
+            call = rng.choice(calls)
+            lines = reader.texts[call].split("\n")
+            at = rng.randrange(len(lines))
+            shown = "\n".join([*lines[:at], "[taken out]", *lines[at + rng.randint(1, 9) :]])
+            reader.session.settle(call, shown)
+            reader.settle(call, shown)
+
+    @rule(who=WHO, seed=SEEDS)
     def rewind(self, who: int, seed: int) -> None:
         reader = self.reader(who)
         if reader.texts:
@@ -303,11 +316,13 @@ class Sessions(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    derandomize=True, deadline=None, max_examples=250, stateful_step_count=30, suppress_health_check=list(HealthCheck)
+    derandomize=True, deadline=None, max_examples=500, stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 
 
-def machine_with(policy: str) -> Callable[[], Sessions]:
+def machine_with(policy: str) -> type[Sessions]:
+    """The machine under one policy."""
+
     class Machine(Sessions):
         policies = {policy: POLICIES[policy]}  # noqa: RUF012
 

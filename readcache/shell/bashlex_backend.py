@@ -20,7 +20,7 @@ def build(source: str, tokens: list[Token]) -> Node:
     """The node of a script's tokens. Raises whatever bashlex raises, of any class, where it refuses."""
     if not tokens:
         return Sequence(())
-    from bashlex.parser import parsesingle  # type: ignore[import-untyped]  # 112 ms: it builds its tables
+    from bashlex.parser import parsesingle  # 112 ms: it builds its tables
 
     starts: dict[int, Token] = {}
     ends: dict[int, Token] = {}

@@ -1,6 +1,6 @@
 """What importing readcache adds to the start of Python, in a fresh process each time.
 
-    python tests/benchmarks/imports.py [--short] [--check]
+python tests/benchmarks/imports.py [--short] [--check]
 """
 
 from __future__ import annotations

@@ -138,6 +138,7 @@ def made_up(rng: random.Random, calls: int = 80) -> list[Record]:
 
 def source(rng: random.Random, count: int) -> list[str]:
     """Lines of about 40 characters, like a program's."""
+
     def line(n: int) -> str:
         return f"{' ' * rng.randint(0, 8)}name_{rng.randrange(10**6)} = call({rng.random():.9f}, {n})"
 

@@ -1,6 +1,6 @@
 """What a call costs: `Session.run` beside plain bash, and the judgement alone over whole sessions.
 
-    python tests/benchmarks/speed.py [--data DIR] [--short] [--check]
+python tests/benchmarks/speed.py [--data DIR] [--short] [--check]
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def beside_bash(directory: Path, rounds: int, table: Table) -> None:
         return ran.stdout.decode("utf-8", "replace")
 
     for store in ("memory", "SQLite"):
+
         def fresh(store: str = store) -> Session:
             return Session(directory, store=None if store == "memory" else directory / f"{next(files)}.db")
 

@@ -179,9 +179,7 @@ def broken_stores(work: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_with_a_broken_store_output_and_status_are_the_commands(
-    capfdbinary: Capture, work: Path, which: int
-) -> None:
+def test_with_a_broken_store_output_and_status_are_the_commands(capfdbinary: Capture, work: Path, which: int) -> None:
     store = broken_stores(work)[which]
     for _ in range(2):
         capfdbinary.readouterr()

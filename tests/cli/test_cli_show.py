@@ -96,9 +96,7 @@ def test_explain_names_the_lines_that_are_visible_and_where(capfd: Capture, work
     assert visible[1].startswith("    lines 61-99 in b:")
 
 
-def test_explain_of_a_file_never_shown_says_so_and_names_files_like_it(
-    capfd: Capture, work: Path
-) -> None:
+def test_explain_of_a_file_never_shown_says_so_and_names_files_like_it(capfd: Capture, work: Path) -> None:
     main(["run", "-c", "cat f"])
     text = "\n".join(said(capfd, "explain", "elsewhere/f"))
     assert "last read: none that was recorded" in text

@@ -36,11 +36,11 @@ MEANINGS = {
     "mode": "`ON`; `ADVISE` omits nothing and counts what it would have omitted; `OFF` records nothing either",
 }
 
-# Layers, uppermost first; a name ends with "*" for all modules that begin so.
+# Layers as in tests/test_layers.py, uppermost first; a name ends with "*" for all modules that begin so.
 LAYERS = {
     "entry points": ("__init__", "__main__", "cli*"),
-    "session": ("session", "wrap", "ledger"),
-    "effects": ("runner", "files", "store/*"),
+    "session": ("session",),
+    "effects": ("wrap", "ledger", "runner", "files", "store/*"),
     "judgement, pure": (
         "answer",
         "judge",
@@ -55,8 +55,8 @@ LAYERS = {
         "inherit",
         "view",
     ),
-    "reading commands, pure": ("glance", "shell/*", "paths"),
-    "vocabulary, pure": ("claims", "events", "reply", "policy", "spans", "text", "errors"),
+    "reading commands, pure": ("glance", "shell/*"),
+    "vocabulary, pure": ("claims", "events", "reply", "policy", "spans", "text", "paths", "errors"),
 }
 
 
@@ -144,38 +144,24 @@ def dependencies() -> str:
 
 
 def modules() -> str:
-    """Every module with the first line of its docstring, by layers."""
-    out = []
-    for layer, names in layers().items():
-        out.append(f"\n**{layer}**\n\n")
-        out += [f"- [`{name}`]({name}.py): {_about(name)}\n" for name in names]
-    return "".join(out)[1:]
-
-
-def layers() -> dict[str, list[str]]:
-    """The modules of each layer, uppermost first. ValueError when `LAYERS` and the package differ."""
+    """Every module with the first line of its docstring, by layers. ValueError when `LAYERS` and the package differ."""
     here = [path.relative_to(PACKAGE).with_suffix("").as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
-    out: dict[str, list[str]] = {}
+    out = []
     for layer, patterns in LAYERS.items():
-        out[layer] = []
+        out.append(f"\n**{layer}**\n\n")
         for pattern in patterns:
             named = [name for name in here if name == pattern or (pattern[-1] == "*" and name.startswith(pattern[:-1]))]
             if not named:
                 raise ValueError(f"LAYERS names {pattern}, which is not there")
-            out[layer] += named
+            out += [f"- [`{name}`]({name}.py): {_about(name)}\n" for name in named]
             here = [name for name in here if name not in named]
     if here:
         raise ValueError(f"LAYERS lacks {', '.join(here)}")
-    return out
-
-
-def module_tree(name: str) -> ast.Module:
-    """The syntax tree of a module."""
-    return ast.parse((PACKAGE / f"{name}.py").read_text(encoding="utf-8"))
+    return "".join(out)[1:]
 
 
 def _about(name: str) -> str:
-    about = ast.get_docstring(module_tree(name))
+    about = ast.get_docstring(ast.parse((PACKAGE / f"{name}.py").read_text(encoding="utf-8")))
     if not about:
         raise ValueError(f"{name} has no docstring")
     return about.splitlines()[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import re
@@ -16,7 +15,7 @@ import pytest
 from readcache import Reason, Session
 from readcache.shell.parse import parse
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
-from tests.docs.tables import PACKAGE, TOP, layers, module_tree
+from tests.docs.tables import TOP
 from tests.docs.transcript import write_project
 
 ALL = (*DOCUMENTS, "CHANGELOG.md", "shims/README.md")
@@ -96,50 +95,6 @@ def test_the_tour_shows_a_full_read_a_marker_and_the_counters(tmp_path: Path) ->
     assert done.stdout.count("\n[FILE_UNCHANGED ") == 1
     assert (TOP / "readcache/paths.py").read_text(encoding="utf-8") in done.stdout
     assert re.search(r"^tokens_saved +[1-9]", done.stdout, re.MULTILINE)
-
-
-def imports_of(name: str) -> set[str]:
-    """The modules of the package that a module imports when it runs, at once or later."""
-    tree = module_tree(name)
-    for_types = {
-        id(node)
-        for test in ast.walk(tree)
-        if isinstance(test, ast.If) and isinstance(test.test, ast.Name) and test.test.id == "TYPE_CHECKING"
-        for node in ast.walk(test)
-    }
-    named: list[str] = []
-    for node in ast.walk(tree):
-        if id(node) in for_types:
-            continue
-        if isinstance(node, ast.Import):
-            named += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            named += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    inside = [dotted.split(".")[1:] for dotted in named if dotted.startswith("readcache.")]
-    paths = ["/".join(parts) for parts in inside]
-    return {p for p in paths if (PACKAGE / f"{p}.py").exists()} | {
-        f"{p}/__init__" for p in paths if (PACKAGE / p / "__init__.py").exists()
-    }
-
-
-def test_imports_point_downwards_only() -> None:
-    depth = {name: at for at, names in enumerate(layers().values()) for name in names}
-    upward = [(name, other) for name in depth for other in imports_of(name) if depth[other] < depth[name]]
-    assert upward == []
-
-
-def test_the_pure_layers_import_nothing_that_touches_the_world() -> None:
-    worldly = {"os", "io", "pathlib", "time", "datetime", "random", "secrets", "subprocess", "socket", "tempfile"}
-    for layer, names in layers().items():
-        if not layer.endswith("pure"):
-            continue
-        for name in names:
-            nodes = list(ast.walk(module_tree(name)))
-            roots = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-            roots |= {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
-            calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-            assert not roots & worldly, name
-            assert "open" not in calls, name
 
 
 def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(

@@ -62,7 +62,7 @@ def _decides(change: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[], list
     """The judgement is made of another call or under another policy than it should."""
 
     def patches() -> list[Patch]:
-        decide = answer.decide
+        decide = answer.decide  # type: ignore[attr-defined]
 
         def mutated(seen: View, call: Any, policy: Any, *rest: Any, **more: Any) -> Any:
             return decide(seen, *change(call, policy), *rest, **more)

@@ -25,6 +25,6 @@ SETTINGS = settings(
 @pytest.mark.parametrize("number", SEEDS)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_state_machine_notices(mutant: Mutant, number: int) -> None:
-    machine = seed(number)(machine_with(mutant.policy))  # type: ignore[arg-type]
+    machine = seed(number)(machine_with(mutant.policy))
     with applied(mutant), pytest.raises(AssertionError):
         run_state_machine_as_test(machine, settings=SETTINGS)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import Head, HeadTail
+from readcache.events import Delivered, Piece, Pointer
+from readcache.survive import align, clip, settle
+from readcache.text import split_lines
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)
+
+
+def delivered(lines: list[str], *pointers: Pointer) -> Delivered:
+    pieces = (Piece(("/w/f",), 0, len(lines), 1, eof=True),) if lines else ()
+    return Delivered("c1", "".join(line + "\n" for line in lines), "cat f", pieces=pieces, pointers=pointers)
+
+
+@given(WORDS, WORDS)
+def test_lines_are_aligned_with_equal_lines_in_order(before: list[str], after: list[str]) -> None:
+    moved = align(before, after)
+    assert all(before[old] == after[new] for old, new in moved.items())
+    pairs = sorted(moved.items())
+    assert all(a[1] < b[1] for a, b in pairwise(pairs))
+
+
+@given(WORDS)
+def test_an_unchanged_text_keeps_all(lines: list[str]) -> None:
+    event = delivered(lines)
+    assert settle(event, event.text).pieces == event.pieces
+
+
+@given(WORDS, WORDS)
+def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[str], after: list[str]) -> None:
+    text = "".join(line + "\n" for line in after)
+    for piece in settle(delivered(before), text).pieces:
+        assert after[piece.at : piece.at + piece.count] == before[piece.first - 1 : piece.first - 1 + piece.count]
+        assert not piece.eof or piece.first + piece.count - 1 == len(before)
+
+
+@given(WORDS, WORDS)
+def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: list[str]) -> None:
+    lines = [*before, "a marker", *before]
+    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",)))
+    for shown in (after, [*after, "a marker"]):
+        pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
+        assert [shown[pointer.line] for pointer in pointers] == ["a marker"] * ("a marker" in shown)
+
+
+def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
+    event = delivered([f"line number {n}" for n in range(1, 10)])
+    cut = clip(event, Head(40).kept(event.text))
+    assert [(piece.first, piece.count) for piece in cut.pieces] == [(1, 2)]
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_head_and_tail_keep_whole_lines_of_both_ends(head: int, tail: int) -> None:
+    lines = [f"line {n} of many" for n in range(12)]
+    event = delivered(lines)
+    policy = HeadTail(head, tail)
+    shown = clip(event, policy.kept(event.text))
+    kept = {piece.first - 1 + k for piece in shown.pieces for k in range(piece.count)}
+    texts = split_lines(shown.text)
+    for piece in shown.pieces:
+        assert texts[piece.at : piece.at + piece.count] == lines[piece.first - 1 : piece.first - 1 + piece.count]
+    size = len(event.text)
+    starts = [sum(len(line) + 1 for line in lines[:k]) for k in range(13)]
+    whole = {k for k in range(12) if starts[k + 1] <= head or starts[k] >= size - tail or size <= head + tail}
+    assert kept <= whole | {k for k in range(12) if starts[k + 1] - 1 <= head or starts[k] >= size - tail}
+    assert whole <= kept
+
+
+def test_what_fits_is_not_touched() -> None:
+    event = delivered(["a", "b"])
+    assert clip(event, Head(100).kept(event.text)) is event
+    assert clip(event, HeadTail(2, 2).kept(event.text)) is event
+
+
+def test_a_very_long_text_keeps_its_common_ends() -> None:
+    lines = [f"line {n}" for n in range(8_000)]
+    event = delivered(lines)
+    pieces = settle(event, "\n".join([*lines[:3_000], "cut", *lines[5_000:]]) + "\n").pieces
+    assert [(piece.first, piece.count) for piece in pieces] == [(1, 3_000), (5_001, 3_000)]
