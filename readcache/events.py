@@ -28,7 +28,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A marker in a delivered text: line `line` stands for lines start to end of `path` (None: of the output)."""
+    """A marker in a delivered text: line `line` stands for lines start to end of `path` (None: of the output).
+
+    A line of -1: the harness cut the marker away afterwards.
+    """
 
     line: int
     path: str | None

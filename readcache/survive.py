@@ -10,11 +10,12 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from readcache.events import Delivered, Piece, Pointer, Settled
+from readcache.events import Delivered, Piece, Settled
 from readcache.text import split_lines
 
 # Lines. Beyond, only the common head and tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
+SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 CUT = "\n[…]\n"  # stands between the stretches that a clipped reply is known to keep
 
 
@@ -23,10 +24,8 @@ def settle(event: Delivered, text: str) -> Settled:
     before, after = split_lines(event.text), split_lines(text)
     moved = align(before, after)
     pieces = _move_pieces(event.pieces, moved)
-    for pointer in event.pointers:  # a marker that is still there must not get lost, wherever it stands
-        if pointer.line not in moved and before[pointer.line] in after:
-            moved[pointer.line] = after.index(before[pointer.line])
-    return Settled(event.call_id, text, pieces, _move_pointers(event.pointers, moved))
+    pointers = tuple(replace(p, line=_find_marker(p.line, before, after, moved)) for p in event.pointers)
+    return Settled(event.call_id, text, pieces, pointers)
 
 
 def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
@@ -72,5 +71,12 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
     return tuple(out)
 
 
-def _move_pointers(pointers: Sequence[Pointer], moved: dict[int, int]) -> tuple[Pointer, ...]:
-    return tuple(replace(pointer, line=moved[pointer.line]) for pointer in pointers if pointer.line in moved)
+def _find_marker(line: int, before: list[str], after: list[str], moved: dict[int, int]) -> int:
+    """Where a marker, or the piece of it that a cut has left, stands now; -1 when nothing is left of it."""
+    if line < 0 or line in moved:
+        return moved.get(line, line)
+    text = before[line]
+    for at, there in enumerate(after):
+        if there == text or (len(there) >= SHORTEST_PIECE and (text.startswith(there) or text.endswith(there))):
+            return at
+    return -1

@@ -46,7 +46,18 @@ def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: lis
     event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",)))
     for shown in (after, [*after, "a marker"]):
         pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
-        assert [shown[pointer.line] for pointer in pointers] == ["a marker"] * ("a marker" in shown)
+        assert [pointer.line >= 0 for pointer in pointers] == ["a marker" in shown]
+        assert all(shown[pointer.line] == "a marker" for pointer in pointers if pointer.line >= 0)
+
+
+def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
+    text = "[UNCHANGED 7f3a: g lines 1-9, same bytes as read 1 call ago; repeat the request to see]"
+    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",)))
+    for shown in (f"before\n{text[:30]}\n[cut]\nafter\n", f"[cut]\n{text[-30:]}\nafter\n"):
+        (pointer,) = settle(event, shown).pointers
+        assert split_lines(shown)[pointer.line] in text
+    again = settle(event, "before\n")
+    assert [pointer.line for pointer in again.pointers] == [-1]
 
 
 def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
