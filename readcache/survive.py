@@ -72,11 +72,11 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
 
 
 def _find_marker(line: int, before: list[str], after: list[str], moved: dict[int, int]) -> int:
-    """Where a marker, or the piece of it that a cut has left, stands now; -1 when nothing is left of it."""
+    """Where a marker, or the beginning that a cut has left of it, stands now; -1 when there is neither."""
     if line < 0 or line in moved:
         return moved.get(line, line)
     text = before[line]
     for at, there in enumerate(after):
-        if there == text or (len(there) >= SHORTEST_PIECE and (text.startswith(there) or text.endswith(there))):
+        if there == text or (len(there) >= SHORTEST_PIECE and text.startswith(there)):
             return at
     return -1
