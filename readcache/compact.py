@@ -71,8 +71,9 @@ def _rewrite(
             continue
         if restored is not None and _stands_in(view, pointer, restored):
             source = marker.Source(restored.label, restored=True)
-            lines[pointer.line] = marker.write_marker(session_tag, _what(pointer), [source])
-            pointers.append(replace(pointer, sources=(restored.call_id,)))
+            text = marker.write_marker(session_tag, _what(pointer), [source])
+            lines[pointer.line] = text
+            pointers.append(replace(pointer, sources=(restored.call_id,), marker=text))
         else:
             lines[pointer.line] = marker.write_gone(session_tag, _what(pointer))
     return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers))

@@ -123,7 +123,7 @@ def _assemble(
         segments.append(cut.omitted)
         parts.append(cut.text + "\n")
         gap = cut.omitted
-        pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered))
+        pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text))
         line += 1
         at = cut.high
     if at < len(lines):

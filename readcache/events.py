@@ -39,6 +39,7 @@ class Pointer:
     end: int
     sources: tuple[str, ...]
     numbered: bool = False  # the lines it stands for have numbers in front
+    marker: str = ""  # its text, to know it by wherever a harness shows it
 
 
 class Origin(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from readcache.events import Delivered, Event, Origin
+from readcache.events import Delivered, Event, Origin, Pointer
 from readcache.view import Delivery, View
 
 
@@ -28,7 +28,12 @@ def inherited(view: View) -> list[Event]:
         else:
             unseen.append(key)
     events: list[Event] = [
-        replace(d.event, request="", changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))))
+        replace(
+            d.event,
+            request="",
+            pointers=tuple(_without_cut_sources(view, p, d.call) for p in d.event.pointers),
+            changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
+        )
         for d in view.deliveries
     ]
     if unseen:
@@ -37,3 +42,8 @@ def inherited(view: View) -> list[Event]:
             Delivered(name, "", "", Origin.RESTORED, changed=tuple(unseen), call=call, tokens_so_far=view.tokens)
         )
     return events
+
+
+def _without_cut_sources(view: View, pointer: Pointer, call: int) -> Pointer:
+    """A source that lost lines after the marker was made is none any more: "", which no compaction keeps."""
+    return replace(pointer, sources=tuple("" if view.cut.get(s, 0) >= call else s for s in pointer.sources))

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from readcache.events import Delivered, Piece, Settled
+from readcache.events import Delivered, Piece, Pointer, Settled
 from readcache.text import split_lines
 
 # Lines. Beyond, only the common head and tail keep their credit: aligning the middle would cost too much.
@@ -24,7 +24,7 @@ def settle(event: Delivered, text: str) -> Settled:
     before, after = split_lines(event.text), split_lines(text)
     moved = align(before, after)
     pieces = _move_pieces(event.pieces, moved)
-    pointers = tuple(replace(p, line=_find_marker(p.line, before, after, moved)) for p in event.pointers)
+    pointers = tuple(replace(p, line=_find_marker(p, after, moved)) for p in event.pointers)
     return Settled(event.call_id, text, pieces, pointers)
 
 
@@ -71,12 +71,11 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
     return tuple(out)
 
 
-def _find_marker(line: int, before: list[str], after: list[str], moved: dict[int, int]) -> int:
+def _find_marker(pointer: Pointer, after: list[str], moved: dict[int, int]) -> int:
     """Where a marker, or the beginning that a cut has left of it, stands now; -1 when there is neither."""
-    if line < 0 or line in moved:
-        return moved.get(line, line)
-    text = before[line]
+    if pointer.line in moved:
+        return moved[pointer.line]
     for at, there in enumerate(after):
-        if there == text or (len(there) >= SHORTEST_PIECE and text.startswith(there)):
+        if len(there) >= SHORTEST_PIECE and pointer.marker.startswith(there):
             return at
     return -1

@@ -222,3 +222,12 @@ def test_a_kept_reply_whose_marker_was_cut_is_reported_with_no_piece_of_it_left(
     assert "before" in rewritten
     assert marker[:30] not in rewritten
     assert len(session.markers_in(rewritten)) == ("[UNCHANGED" in left)
+
+
+def test_a_marker_whose_source_was_cut_is_retired_in_a_copy_of_the_conversation_too(session: Session) -> None:
+    session.observe("cat f", text(), call_id="c1")
+    session.observe("cat f", text(), call_id="c2")
+    session.settle("c1", text(30, 60))
+    rewritten = session.fork("twin", inherit=True).compacted(keep=["c1", "c2"]).rewrites
+    assert list(rewritten) == ["c2"]
+    assert "GONE" in rewritten["c2"]

@@ -42,22 +42,23 @@ def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[s
 
 @given(WORDS, WORDS)
 def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: list[str]) -> None:
-    lines = [*before, "a marker", *before]
-    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",)))
-    for shown in (after, [*after, "a marker"]):
+    lines = [*before, "[UNCHANGED x]", *before]
+    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), marker="[UNCHANGED x]"))
+    for shown in (after, [*after, "[UNCHANGED x]"]):
         pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
-        assert [pointer.line >= 0 for pointer in pointers] == ["a marker" in shown]
-        assert all(shown[pointer.line] == "a marker" for pointer in pointers if pointer.line >= 0)
+        assert [pointer.line >= 0 for pointer in pointers] == ["[UNCHANGED x]" in shown]
+        assert all(shown[pointer.line] == "[UNCHANGED x]" for pointer in pointers if pointer.line >= 0)
 
 
 def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
     text = "[UNCHANGED 7f3a: g lines 1-9, same bytes as read 1 call ago; repeat the request to see]"
-    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",)))
+    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), marker=text))
     shown = f"before\n{text[:30]}\n[cut]\n{text[-30:]}\nafter\n"
     (pointer,) = settle(event, shown).pointers
     assert split_lines(shown)[pointer.line] == text[:30]
-    again = settle(event, "before\n")
-    assert [pointer.line for pointer in again.pointers] == [-1]
+    gone = clip(event, ["before\n"])
+    assert [pointer.line for pointer in gone.pointers] == [-1]
+    assert [pointer.line for pointer in settle(gone, event.text).pointers] == [1]
 
 
 def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
