@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -201,13 +201,13 @@ def test_a_store_file_that_can_no_longer_be_written_shows_everything(tmp_path: P
     path = tmp_path / "store.db"
     with Session("/w", store=path) as session:
         session.observe("cat f", TEXT)
-        with sqlite3.connect(path) as other:
+        with closing(sqlite3.connect(path)) as other, other:
             other.execute("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'full'); END")
         for _ in range(3):
             reply = session.observe("cat f", TEXT, exit_code=4)
             assert (reply.text, reply.exit_code, reply.reason) == (TEXT, 4, Reason.STORE_FAILED)
         session.compacted()
-        with sqlite3.connect(path) as other:
+        with closing(sqlite3.connect(path)) as other, other:
             other.execute("DROP TRIGGER full")
         assert session.observe("cat f", TEXT).text == TEXT
         assert session.observe("cat f", TEXT).reason is Reason.COVERED

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from readcache.errors import StoreError
 from readcache.events import Event, Record
@@ -96,6 +96,13 @@ class SqliteStore:
         with self._lock:
             self._closed = True
             self._disconnect()
+
+    def __del__(self) -> None:
+        """A session that nobody closed must not leave its connection to the collector: Python 3.13 warns of it."""
+        db = getattr(self, "_db", None)
+        if db is not None and self._pid == os.getpid():
+            with suppress(Exception):
+                db.close()
 
     def before_fork(self) -> None:
         """Leaves nothing open for a child to inherit, unless this very thread is writing."""

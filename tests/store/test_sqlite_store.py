@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> Non
 
 
 def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE diary (day)")
     before = path.read_bytes()
     refused(path, "another program")
@@ -136,7 +137,7 @@ def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -
 
 def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) -> None:
     store.close()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     refused(path, "schema version 2", "upgrade")
 
@@ -159,7 +160,7 @@ def test_a_damaged_file_is_called_damaged_and_never_raises_anything_else(path: P
 
 def test_an_event_of_a_newer_version_is_a_store_error(path: Path, store: SqliteStore) -> None:
     store.append("s", "a", [shows("c")], 1.0)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE events SET kind = 'teleported'")
     with pytest.raises(StoreError, match="teleported"):
         store.records("s", "a")
@@ -167,7 +168,7 @@ def test_an_event_of_a_newer_version_is_a_store_error(path: Path, store: SqliteS
 
 def test_a_body_that_is_no_json_is_a_store_error(path: Path, store: SqliteStore) -> None:
     store.append("s", "a", [shows("c")], 1.0)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE events SET body = '{'")
     with pytest.raises(StoreError, match="damaged"):
         store.records("s", "a")
@@ -175,7 +176,7 @@ def test_a_body_that_is_no_json_is_a_store_error(path: Path, store: SqliteStore)
 
 def test_a_text_that_is_gone_is_a_store_error(path: Path, store: SqliteStore) -> None:
     store.append("s", "a", [shows("c")], 1.0)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DELETE FROM blobs")
     with pytest.raises(StoreError, match="text is missing"):
         store.records("s", "a")
@@ -358,7 +359,7 @@ def test_a_fork_waits_for_the_other_threads_to_finish_writing(store: SqliteStore
 
 
 def projections(path: Path) -> list[list[tuple[object, ...]]]:
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         return [sorted(db.execute(f"SELECT * FROM {table}"), key=repr) for table in ("contexts", "found_by")]
 
 
@@ -376,7 +377,7 @@ def test_the_projections_can_be_made_again_from_the_events(
 
 def test_rebuilding_repairs_lost_projections(path: Path, store: SqliteStore) -> None:
     store.append("s", "a", [shows("c1"), shows("c2", "/r/b")], 1.0)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DELETE FROM found_by")
         db.execute("DELETE FROM contexts")
     store.rebuild()
