@@ -13,7 +13,7 @@ from readcache.reply import UNCREDITED
 from readcache.text import bodies, is_blank, split_lines
 from readcache.view import Delivery, Reference, View
 
-# Places proposed for one stretch of output: beyond, the next one hardly ever adds a run (replay of recorded sessions).
+# Places proposed for one stretch of output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
 
 

@@ -23,8 +23,8 @@ from readcache.view import Delivery, Reference, View
 
 # Characters. Splitting and comparing a larger output would cost more than the command that printed it.
 LARGEST = 8_000_000
-# A repeat counts as insisting when at most this many other calls were answered in full since the omission: a model may
-# look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
+# A repeat counts as insisting when at most this many other calls came since the omission, not counting other omissions
+# and their repeats: a model may look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
 INSIST_WITHIN = 2
 
 

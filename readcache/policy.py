@@ -62,7 +62,7 @@ SUBMIT_COMMANDS = (
     r"^\s*submit\b",
 )
 
-# Two markers of about 110 characters. Chosen by replay of the recorded sessions, see tests/benchmarks/README.md.
+# More than two markers, of which the median has 125. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
 
 
