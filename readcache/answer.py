@@ -6,8 +6,10 @@ the reply's delivery in the log, the others after it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
+from readcache.again import answer_again
 from readcache.claims import WHOLE_TREE, Authored, FileLines, Reading, path_of
 from readcache.compose import compose
 from readcache.events import Delivered, Event, Origin, Piece, Wrote
@@ -16,8 +18,16 @@ from readcache.judge import Call, decide
 from readcache.policy import Policy
 from readcache.reply import Outcome, Reason, Reply, Shown
 from readcache.survive import clip
-from readcache.text import count_lines
+from readcache.text import count_lines, digest
 from readcache.view import View
+
+LONGEST_REQUEST = 300  # characters; five in six of the recorded commands stay below
+
+
+def make_request(*parts: str | int | bool | None) -> str:
+    """Equal for equal requests. A long one is known by its digest: every event keeps it."""
+    request = json.dumps(parts)
+    return request if len(request) <= LONGEST_REQUEST else digest(request)
 
 
 def split_writes(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -78,12 +88,15 @@ def judge_call(
     view: View, call: Call, policy: Policy, *, session_tag: str, exit_code: int, index: LineIndex | None
 ) -> tuple[Reply, list[Event]]:
     """The reply to a call and what to log of it; `view` already knows `written_first`."""
-    judgement = decide(view, call, policy, session_tag, index)
-    reply, delivered = compose(view, call, judgement, policy, session_tag=session_tag, exit_code=exit_code)
+    again = answer_again(view, call, policy, session_tag=session_tag, exit_code=exit_code)
+    if again is None:
+        judgement = decide(view, call, policy, session_tag, index)
+        again = compose(view, call, judgement, policy, session_tag=session_tag, exit_code=exit_code)
+    reply, delivered = again
     if policy.clip is not None:
         delivered = clip(delivered, policy.clip.kept(delivered.text))
     events: list[Event] = [delivered]
-    _, after = split_writes(call.reading)
+    _, after = split_writes(call.reading) if call.reading.writes else ((), ())
     if after:
         events.append(Wrote(call.call_id, after, call.command, delivered.call))
     return reply, events

@@ -14,6 +14,7 @@ WHY: dict[Reason, str] = {
     Reason.CHANGED: "the file is no longer as the reader was shown it, so all of it was shown",
     Reason.WRITTEN: "the agent wrote the file since it was shown, so all of it was shown",
     Reason.INSISTED: "the same request came again right after an omission, so all of it was shown",
+    Reason.FRESH: "it was asked for afresh (`fresh=True`)",
     Reason.TOO_SHORT: "it is shorter than Policy.min_chars",
     Reason.NO_GAIN: "markers would have cost too much for what they save",
     Reason.SAME_BATCH: "it is visible only in a result of the same batch of calls, which may not be delivered yet",
@@ -29,6 +30,7 @@ WHY: dict[Reason, str] = {
     Reason.KILLED: "a signal ended the command, so its output may end anywhere",
     Reason.NOT_RUN: "bash could not be started",
     Reason.UNREADABLE: "the file could not be read",
+    Reason.UNSTABLE: "the file was being written while it was read",
     Reason.STORE_FAILED: "the store failed, so all of it was shown; see `readcache doctor`",
     Reason.INTERNAL_ERROR: "readcache itself failed, so all of it was shown; see `readcache log`",
 }

@@ -1,6 +1,7 @@
-"""The file system, for the read tool and the restore plan. Reads and looks; decides nothing.
+"""The read tool's side of the file system: lines of a file, as `cat` and `sed -n` would print them. Decides nothing.
 
-Functions of `os` and `open` are used by module attribute, so that a mocked file system sees them.
+What is read was read whole between two equal looks at the file's state; a file that will not hold still is shown and
+not credited. Functions of `os` are used by module attribute, so that a mocked file system sees them.
 """
 
 from __future__ import annotations
@@ -8,63 +9,144 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
+from collections import OrderedDict
 from dataclasses import dataclass
+
+import xxhash
 
 from readcache.reply import Reason
 from readcache.text import split_lines
 
-# Bytes. A larger file is read by a shell command or not at all; it would not fit a model's context anyway.
+# Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024
+BLOCK = 1024 * 1024  # bytes of a large file read at a time
+TRIES = 3  # looks at a file that is being written before what was read is shown as it is
 # Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
 SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
+# Texts kept at hand for a re-read, and their characters in all: the few files an agent goes back and forth between.
+MOST_KEPT = 64
+MOST_KEPT_CHARS = 16_000_000
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a FIFO without a writer would block
 
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """The text that a read tool prints; `trouble` when it is not the file's."""
+    """The text that a read tool prints; `trouble` when it is not a file's, or not to be relied upon."""
 
     text: str
     exit_code: int = 0
     trouble: Reason | None = None
 
 
-def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got:
-    """Lines start to end of a regular file, as `cat` or `cat -n` would print them. Never raises."""
-    if start < 1 or (end is not None and end < start):
-        return _refused(path, f"lines {start} to {end} are not a range: they count from 1")
+class LineReader:
+    """Reads lines of regular files. A file whose bytes are those of last time costs no decoding: the text of the last
+    reads is kept under a digest of the file, xxh3_128 with a seed that nobody can know beforehand."""
+
+    def __init__(self) -> None:
+        self._seed = int.from_bytes(os.urandom(8), "big")
+        self._kept: OrderedDict[tuple[str, int, int | None, bool], tuple[bytes, str]] = OrderedDict()
+        self._kept_chars = 0
+
+    def read(self, path: str, start: int, end: int | None, *, numbered: bool) -> Got:
+        """Lines `start` to `end` (1-based inclusive; None: to the end). A range past the end is empty. Never raises:
+        what cannot be read gives one line that says why, and exit code 1."""
+        if start < 1 or (end is not None and end < start):
+            return _refused(path, f"lines {start} to {end} are not a range: they count from 1")
+        try:
+            data, is_stable = _read(path, end)
+        except OSError as error:
+            return _refused(path, error.strerror or str(error))
+        except ValueError as error:  # a NUL in the path; not a regular file; too large
+            return _refused(path, str(error))
+        text = self._text((path, start, end, numbered), data)
+        return Got(text, trouble=None if is_stable else Reason.UNSTABLE)
+
+    def _text(self, request: tuple[str, int, int | None, bool], data: bytes) -> str:
+        digest = xxhash.xxh3_128_digest(data, self._seed)
+        kept = self._kept.get(request)
+        if kept is not None and kept[0] == digest:
+            return kept[1]
+        _, start, end, numbered = request
+        text = _slice(data, start, end).decode("utf-8", "replace")
+        if numbered:
+            text = _number(text, start)
+        self._keep(request, digest, text)
+        return text
+
+    def _keep(self, request: tuple[str, int, int | None, bool], digest: bytes, text: str) -> None:
+        old = self._kept.pop(request, None)
+        self._kept_chars += len(text) - (len(old[1]) if old else 0)
+        self._kept[request] = digest, text
+        while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
+            self._kept_chars -= len(self._kept.popitem(last=False)[1][1])
+
+
+def _read(path: str, end: int | None) -> tuple[bytes, bool]:
+    """The file's bytes, at least up to line `end`, and whether it held still meanwhile. Raises OSError, ValueError."""
+    fd = os.open(path, _READ)
     try:
-        data = _read(path)
-    except OSError as error:
-        return _refused(path, error.strerror or str(error))
-    except ValueError as error:  # a NUL in the path; not a regular file; too large
-        return _refused(path, str(error))
-    text = data.decode("utf-8", "replace")
-    if start == 1 and end is None and not numbered:
-        return Got(text)
-    lines = text.split("\n")
-    last_has_newline = lines[-1] == ""
-    if last_has_newline:
-        lines.pop()
-    chosen = lines[start - 1 : end]
-    reaches_end = end is None or end >= len(lines)
-    if numbered:
-        chosen = [f"{number:6}\t{line}" for number, line in enumerate(chosen, start)]
-    final = "" if not chosen or (reaches_end and not last_has_newline) else "\n"
-    return Got("\n".join(chosen) + final)
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode):
+            raise ValueError("is a directory" if stat.S_ISDIR(before.st_mode) else "not a regular file")
+        for attempt in range(TRIES):
+            if attempt:
+                os.lseek(fd, 0, os.SEEK_SET)
+            data = _read_large(fd, end) if before.st_size > MOST_BYTES else _read_whole(fd, before.st_size)
+            after = os.fstat(fd)
+            same_times = before.st_ctime_ns == after.st_ctime_ns and before.st_mtime_ns == after.st_mtime_ns
+            if same_times and before.st_size == after.st_size:
+                return data, True
+            before = after
+        return data, False
+    finally:
+        os.close(fd)
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
-        if status.st_size > MOST_BYTES:
-            raise ValueError(f"larger than {MOST_BYTES} bytes: read it in parts with a shell command")
-        return file.read()
+def _read_whole(fd: int, size: int) -> bytes:
+    data = os.read(fd, size + 1)
+    if len(data) == size:
+        return data
+    parts = [data]  # files of /proc say that they are empty; others may have grown
+    while parts[-1] and sum(map(len, parts)) <= MOST_BYTES:
+        parts.append(os.read(fd, BLOCK))
+    return b"".join(parts)
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a FIFO without a writer would block
+def _read_large(fd: int, end: int | None) -> bytes:
+    """The file up to line `end` and somewhat more."""
+    parts, lines, size = [], 0, 0
+    while end is None or lines < end:
+        if size > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES} bytes: read an earlier range of lines, or use a shell command")
+        block = os.read(fd, BLOCK)
+        if not block:
+            break
+        parts.append(block)
+        lines += block.count(b"\n")
+        size += len(block)
+    return b"".join(parts)
+
+
+def _slice(data: bytes, start: int, end: int | None) -> bytes:
+    """Lines start to end, each with its newline where it has one."""
+    if start > 1:
+        parts = data.split(b"\n", start - 1)
+        data = parts[-1] if len(parts) == start else b""
+    if end is None:
+        return data
+    count = end - start + 1
+    parts = data.split(b"\n", count)
+    return data if len(parts) <= count else data[: len(data) - len(parts[-1])]
+
+
+def _number(text: str, start: int) -> str:
+    """As `cat -n` prints it."""
+    if not text:
+        return text
+    final = "\n" if text.endswith("\n") else ""
+    lines = text.removesuffix("\n").split("\n")
+    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, start)) + final
 
 
 def _refused(path: str, why: str) -> Got:
@@ -74,7 +156,7 @@ def _refused(path: str, why: str) -> Got:
 def current_lines(path: str, start: int, end: int) -> list[str] | None:
     """Lines start to end as they are on disk, or None when the file cannot be read or is not text."""
     try:
-        data = _read(path)
+        data, _ = _read(path, None)
     except (OSError, ValueError):
         return None
     if b"\0" in data:

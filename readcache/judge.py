@@ -38,7 +38,8 @@ class Call:
     output: str
     reading: Reading
     batch: str = ""
-    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE: never judged, never credited
+    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE: never judged, never credited
+    fresh: bool = False  # the reader asked for every byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,12 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
     pieces = match(call.reading.claims, lines, view)
     if any(_is_protected(key, policy) for piece in pieces for key in piece.keys):
         return Judgement(lines, (), (), Outcome.FULL, Reason.PROTECTED)
-    usable = _Usable(view, call, policy)
+    usable = Usable(view, call, policy)
     coverage = cover(view, lines, pieces, usable, delta=policy.delta)
     full = Judgement(lines, pieces, (), Outcome.FULL, Reason.NOT_SEEN, tuple(sorted(coverage.changed)))
-    if policy.insist is Insist.SERVE and _insists(view, call):
+    if call.fresh:
+        return _because(full, Reason.FRESH)
+    if policy.insist is Insist.SERVE and insists(view, call):
         return _because(full, Reason.INSISTED)
     if len(call.output) < policy.min_chars:
         return _because(full, Reason.TOO_SHORT)
@@ -124,7 +127,7 @@ def _is_protected(key: str, policy: Policy) -> bool:
     return False
 
 
-class _Usable:
+class Usable:
     """May a reference serve as a source for this call? Remembers whether only the batch stood in the way."""
 
     def __init__(self, view: View, call: Call, policy: Policy) -> None:
@@ -137,6 +140,7 @@ class _Usable:
         return self.delivery(reference.delivery)
 
     def delivery(self, delivery: Delivery) -> bool:
+        """May anything of this delivery?"""
         event = delivery.event
         if event.call_id == self._call.call_id or event.tokens_so_far < self._oldest:
             return False
@@ -146,7 +150,8 @@ class _Usable:
         return True
 
 
-def _insists(view: View, call: Call) -> bool:
+def insists(view: View, call: Call) -> bool:
+    """Is it the request of an omission again, right after it?"""
     others = view.calls_since_omission(call.request, view.number_of(call.call_id))
     return others is not None and others <= INSIST_WITHIN
 
@@ -167,7 +172,7 @@ def _whole(
     call: Call,
     whole: Delivery | None,
     pieces: tuple[Piece, ...],
-    usable: _Usable,
+    usable: Usable,
     policy: Policy,
 ) -> Delivery | None:
     """The one result that holds the whole output, unless a file in it was written since and that matters."""
@@ -185,7 +190,7 @@ def _runs_anywhere(
     pieces: tuple[Piece, ...],
     coverage: Coverage,
     index: LineIndex,
-    usable: _Usable,
+    usable: Usable,
 ) -> list[Run]:
     """Runs of visible lines among those that are still open, whatever printed them."""
     is_open = [True] * len(lines)
@@ -251,7 +256,7 @@ def _is_outdated(view: View, run: Run, coverage: Coverage) -> bool:
     return any(view.key(key).is_stale(delivery) for key in run.reference.piece.keys)
 
 
-def _why_nothing(coverage: Coverage, usable: _Usable) -> Reason:
+def _why_nothing(coverage: Coverage, usable: Usable) -> Reason:
     if coverage.changed:
         return Reason.CHANGED
     if coverage.written:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import xxhash
 
@@ -63,7 +64,7 @@ def write_marker(
 ) -> str:
     """The marker for `what` (in words), without a newline. `paths` are those that `what` names already."""
     word = "FILE_UNCHANGED" if whole_read else "UNCHANGED"
-    names = {path.rsplit("/", 1)[-1] for path in paths}
+    names = frozenset(path.rsplit("/", 1)[-1] for path in paths)
     where = ", ".join(_where(source, names) for source in sources)
     return f"[{word} {session_tag}: {what}, same bytes as {where}{note}; repeat the request to see]"
 
@@ -86,7 +87,7 @@ def name_of(path: str) -> str:
     return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
 
 
-def _where(source: Source, names: set[str]) -> str:
+def _where(source: Source, names: frozenset[str]) -> str:
     if source.restored:
         return f'the section "{source.label}"'
     ago = "1 call ago" if source.calls_ago == 1 else f"{source.calls_ago} calls ago"
@@ -97,7 +98,8 @@ def _where(source: Source, names: set[str]) -> str:
     return f"{'read' if label == 'read …' else chr(34) + label + chr(34)} {ago}{there}"
 
 
-def _shorten_label(label: str, names: set[str]) -> str:
+@lru_cache(maxsize=256)
+def _shorten_label(label: str, names: frozenset[str]) -> str:
     """What is left when directories, a `cd` in front and the names that the marker has already said are taken off."""
     words = _printable(" ".join(_DIRECTORIES.sub("", _CD.sub("", label)).split())).split(" ")
     label = " ".join("…" if word.strip("'\"") in names else word for word in words)
@@ -109,4 +111,4 @@ def _shorten_label(label: str, names: set[str]) -> str:
 
 def _printable(text: str) -> str:
     """A marker is one line, whatever a file is called."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

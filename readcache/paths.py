@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 
 
+@lru_cache(maxsize=1024)
 def canonical_path(path: str, cwd: str) -> str:
     """`path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
 

@@ -32,6 +32,7 @@ class Reason(enum.Enum):
     CHANGED = "changed"  # the file differs from what the reader was shown
     WRITTEN = "written"  # the agent wrote the file since
     INSISTED = "insisted"  # the same request right after an omission
+    FRESH = "fresh"  # asked for with `fresh=True`
     TOO_SHORT = "too_short"  # shorter than Policy.min_chars
     NO_GAIN = "no_gain"  # the markers would cost too much for what they save
     SAME_BATCH = "same_batch"  # visible only in a result of the same batch of calls
@@ -49,6 +50,7 @@ class Reason(enum.Enum):
     KILLED = "killed"  # by a signal: what was printed may end anywhere
     NOT_RUN = "not_run"  # bash could not be started: missing cwd, NUL in the command
     UNREADABLE = "unreadable"  # a read that failed
+    UNSTABLE = "unstable"  # the file was being written while it was read
     # nothing was left out, because of us
     STORE_FAILED = "store_failed"
     INTERNAL_ERROR = "internal_error"
@@ -67,6 +69,7 @@ UNCREDITED = frozenset(
         Reason.KILLED,
         Reason.NOT_RUN,
         Reason.UNREADABLE,
+        Reason.UNSTABLE,
         Reason.STORE_FAILED,
         Reason.INTERNAL_ERROR,
     }

@@ -7,15 +7,16 @@ anything here fails, the real output goes through and the failure is counted.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from readcache import files, marker, restore
-from readcache.answer import authored_event, judge_call, plain_reply, written_first
+from readcache.answer import authored_event, make_request, plain_reply
 from readcache.claims import Authored, FileLines, Reading
 from readcache.compact import compact
 from readcache.errors import StoreError
@@ -25,17 +26,16 @@ from readcache.judge import Call
 from readcache.ledger import Ledger
 from readcache.paths import canonical_path
 from readcache.policy import Budget, Mode, Policy
+from readcache.recorder import Recorder
 from readcache.reply import Reason, Reply
 from readcache.restore import Compaction, RestorePlan
 from readcache.runner import run_bash
 from readcache.shell import read_command
 from readcache.store import Store, open_store
 from readcache.survive import settle
-from readcache.text import digest, find_separator, split_lines
+from readcache.text import find_separator, split_lines
 from readcache.view import View
 from readcache.wrap import wrap
-
-LONGEST_REQUEST = 300  # characters; five in six of the recorded commands stay below
 
 
 class Session:
@@ -71,7 +71,8 @@ class Session:
         self._clock = clock
         self._batch = ""
         self._is_local = False  # has this session run or read anything itself?
-        self._one_shot = one_shot
+        self._recorder = Recorder(self._ledger, policy, self.tag, one_shot=one_shot)
+        self._lines = files.LineReader()
 
     # ------------------------------------------------------------ commands
 
@@ -115,20 +116,13 @@ class Session:
         show: Callable[[Reply], None] | None = None,
     ) -> Reply:
         reading = Reading() if self.policy.mode is Mode.OFF else read_command(command, cwd, exit_code)
-        request = _request(command, cwd)
+        request = make_request(command, cwd)
         call = Call(self._call_id(call_id), command, request, output, reading, self._batch, trouble)
-        return self._answer(call, exit_code, show)
+        return self._recorder.answer(call, exit_code, show)
 
     def _observe_writes(self, command: str, *, exit_code: int, cwd: str, call_id: str | None) -> None:
         """Logs what a command wrote whose output went past the session."""
-        reading = read_command(command, cwd, exit_code)
-        if not reading.writes:
-            return
-        call = Call(self._call_id(call_id), command, "", "", Reading(writes=reading.writes, authored=reading.authored))
-        with contextlib.suppress(StoreError):  # it fails again below, and is counted there
-            if self._one_shot:
-                self._ledger.begin_about((), ())
-        self._tell(call.call_id, lambda view: written_first(view, call, self.policy))
+        self._recorder.observe_writes(self._call_id(call_id), command, read_command(command, cwd, exit_code))
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -139,15 +133,22 @@ class Session:
         start: int = 1,
         end: int | None = None,
         numbered: bool = False,
+        fresh: bool = False,
         call_id: str | None = None,
     ) -> Reply:
-        """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file). `numbered`
-        prints `cat -n` numbers. A file that cannot be read is answered with one line and exit code 1."""
+        """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file; past the end
+        there are none). `numbered` prints `cat -n` numbers. A file that cannot be read is answered with one line and
+        exit code 1.
+
+        `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
+        no model sees: a fresh read counts as shown only if it has a `call_id`."""
         self._is_local = True
-        got = files.read_lines(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
-        return self._answer_read(
-            os.fspath(path), got.text, start, end, "\t" if numbered else None, call_id, got.exit_code, got.trouble
-        )
+        got = self._lines.read(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
+        sep = "\t" if numbered else None
+        call = self._read_call(os.fspath(path), got.text, start, end, sep, call_id, got.trouble, fresh=fresh)
+        if fresh and call_id is None:
+            return plain_reply(call, got.exit_code, got.trouble or Reason.FRESH)
+        return self._recorder.answer(call, got.exit_code)
 
     def observe_read(
         self,
@@ -165,10 +166,11 @@ class Session:
         if numbered:
             sep = find_separator(split_lines(output))
             if sep is None:  # nothing that looks like numbered lines: an error text, a picture
-                return self._answer_read(os.fspath(path), output, start, end, None, call_id, opaque=True)
-        return self._answer_read(os.fspath(path), output, start, end, sep, call_id)
+                call = self._read_call(os.fspath(path), output, start, end, None, call_id)
+                return self._recorder.answer(replace(call, reading=Reading()), 0)
+        return self._recorder.answer(self._read_call(os.fspath(path), output, start, end, sep, call_id), 0)
 
-    def _answer_read(
+    def _read_call(
         self,
         path: str,
         output: str,
@@ -176,17 +178,14 @@ class Session:
         end: int | None,
         sep: str | None,
         call_id: str | None,
-        exit_code: int = 0,
         trouble: Reason | None = None,
         *,
-        opaque: bool = False,
-    ) -> Reply:
+        fresh: bool = False,
+    ) -> Call:
         key = canonical_path(path, self.root)
-        claim = FileLines((key,), ((max(1, start), end),), sep)
-        reading = Reading() if opaque else Reading((claim,))
-        request = _request(key, start, end, sep is not None)
-        call = Call(self._call_id(call_id), f"read {key}", request, output, reading, self._batch, trouble)
-        return self._answer(call, exit_code)
+        request, reading = _read_claim(key, start, end, sep)
+        name = self._call_id(call_id)
+        return Call(name, f"read {key}", request, output, reading, self._batch, trouble, fresh)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
@@ -201,7 +200,7 @@ class Session:
                 return [wrote]
             return [wrote, authored_event(name, label, [Authored(key, content, 1)], view, self.policy)]
 
-        self._tell(name, events)
+        self._recorder.tell(name, events)
 
     # ------------------------------------------------------------ what the harness tells
 
@@ -212,7 +211,7 @@ class Session:
             results = [d.event for d in view.of_call(call_id) if d.event.origin is Origin.RESULT]
             return [settle(event, text) for event in results if event.text != text]
 
-        self._tell(call_id, events)
+        self._recorder.tell(call_id, events)
 
     def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
         """Which files and lines the compactor should put back verbatim, given the calls that stay."""
@@ -239,12 +238,12 @@ class Session:
             )
             return what
 
-        self._tell(restored_id, events)
+        self._recorder.tell(restored_id, events)
         return done
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation; after an unknown call, everything."""
-        self._tell(call_id, lambda _: [Rewound(call_id)])
+        self._recorder.tell(call_id, lambda _: [Rewound(call_id)])
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """A sub-agent's context on the same store; `inherit` when it starts with a copy of the parent's messages."""
@@ -262,7 +261,7 @@ class Session:
         )
         if inherit:
             events = inherited(self.view)
-            child._tell("", lambda _: events)
+            child._recorder.tell("", lambda _: events)
         return child
 
     @contextlib.contextmanager
@@ -323,59 +322,12 @@ class Session:
     def _call_id(self, given: str | None) -> str:
         return given if given is not None else f"rc-{_new_id(6)}"
 
-    def _answer(self, call: Call, exit_code: int, show: Callable[[Reply], None] | None = None) -> Reply:
-        """Judges and logs one call; on any failure of ours, the real output. `show` puts the reply before the reader:
-        it is called before the log is sealed, so that whatever happens meanwhile, nothing counts as seen that was not.
-        It is not called after a failure of ours."""
-        if self.policy.mode is Mode.OFF:
-            return plain_reply(call, exit_code, Reason.MODE_OFF)
-        ledger = self._ledger
-        try:
-            if self._one_shot and not self.policy.any_output:
-                ledger.begin_about(call.reading.keys, [digest(call.output)])
-            with ledger.transaction() as view:
-                ledger.append(written_first(view, call, self.policy))
-                reply, events = judge_call(
-                    view,
-                    call,
-                    self.policy,
-                    session_tag=self.tag,
-                    exit_code=exit_code,
-                    index=ledger.line_index() if self.policy.any_output else None,
-                )
-                ledger.append(events)
-                if show is not None:
-                    show(reply)
-            return reply
-        except StoreError as error:
-            reason = Reason.STORE_FAILED
-            ledger.fail(call.call_id, reason, error)
-        except Exception as error:  # a bug of ours must not cost the agent its output
-            reason = Reason.INTERNAL_ERROR
-            ledger.fail(call.call_id, reason, error)
-        keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
-        if keys:
-            ledger.append_later([Wrote(call.call_id, keys, call.command, ledger.view.number_of(call.call_id))])
-        return plain_reply(call, exit_code, reason)
 
-    def _tell(self, call_id: str, events: Callable[[View], list[Event]]) -> None:
-        """Logs what the harness told us; what the store will not take now is kept until it does."""
-        ledger = self._ledger
-        with ledger.lock:
-            made: list[Event] | None = None
-            try:
-                with ledger.transaction() as view:
-                    made = events(view)
-                    ledger.append(made)
-            except StoreError as error:
-                ledger.fail(call_id, Reason.STORE_FAILED, error)
-                ledger.append_later(events(ledger.view) if made is None else made)
-
-
-def _request(*parts: object) -> str:
-    """Equal for equal requests. A long one is known by its digest: every event keeps it."""
-    request = json.dumps(parts)
-    return request if len(request) <= LONGEST_REQUEST else digest(request)
+@lru_cache(maxsize=256)
+def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
+    """The request, and the claim, of a read tool."""
+    claim = FileLines((key,), ((max(1, start), end),), sep)
+    return make_request(key, start, end, sep is not None), Reading((claim,))
 
 
 def _no_disk(_path: str, _start: int, _end: int) -> None:

@@ -132,6 +132,7 @@ class View:
         self._sorted_keys: list[str] = []
         self._by_name: dict[str, list[str]] = {}
         self._wholes: dict[str, Delivery] = {}
+        self._answers: dict[str, Delivery] = {}  # request -> see `answer_to`
         self._call_of: dict[str, int] = {}
         self._split: OrderedDict[tuple[Delivery, int, int, str | None], list[str]] = OrderedDict()
         self._split_lines = 0
@@ -165,6 +166,10 @@ class View:
     def whole(self, digest: str) -> Delivery | None:
         """The newest visible result whose text has this digest."""
         return self._wholes.get(digest)
+
+    def answer_to(self, request: str) -> Delivery | None:
+        """The newest visible answer to this very request that is one stretch of one file's lines and nothing else."""
+        return self._answers.get(request)
 
     def is_visible(self, call_id: str) -> bool:
         """Does anything of this call still stand before the reader?"""
@@ -227,7 +232,8 @@ class View:
             self.counts[event.cause] += 1
 
     def _deliver(self, event: Delivered) -> None:
-        if any(d.event.origin is event.origin or d.call != event.call for d in self.of_call(event.call_id)):
+        earlier = self._deliveries.get(event.call_id)
+        if earlier and any(d.event.origin is event.origin or d.call != event.call for d in earlier):
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.cut[event.call_id] = self.calls
         self.calls = self._call_of[event.call_id] = event.call
@@ -264,6 +270,8 @@ class View:
                 self._key(key).add(Reference(delivery, piece))
         if _counts_as_whole(event):
             self._wholes[text_.digest(event.text)] = delivery
+            if event.request and _is_one_stretch(event):
+                self._answers[event.request] = delivery
 
     def _key(self, key: str) -> KeyView:
         found = self._keys.get(key)
@@ -312,6 +320,8 @@ class View:
             self._wholes[text_.digest(new.event.text)] = new
 
     def _drop_whole(self, delivery: Delivery) -> None:
+        if self._answers.get(delivery.event.request) is delivery:
+            del self._answers[delivery.event.request]
         digest = text_.digest(delivery.event.text)
         if self._wholes.get(digest) is delivery:
             del self._wholes[digest]
@@ -347,6 +357,12 @@ def _counts_as_whole(event: Delivered) -> bool:
     """May the text as a whole stand for an equal output?"""
     whole = event.origin is Origin.RESULT and not event.pointers and event.reason not in UNCREDITED
     return whole and len(event.text) >= SHORTEST_WHOLE
+
+
+def _is_one_stretch(event: Delivered) -> bool:
+    if len(event.pieces) != 1 or len(event.pieces[0].keys) != 1 or not event.pieces[0].first:
+        return False
+    return event.pieces[0].count == text_.count_lines(event.text)
 
 
 def _lost_lines(event: Delivered, text: str) -> bool:

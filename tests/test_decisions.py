@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -157,6 +161,36 @@ def unreadable() -> Reply:
     return new(root="/").read("no such file")
 
 
+def fresh() -> Reply:
+    session = new(root="/")
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write(text())
+        file.flush()
+        session.read(file.name)
+        return session.read(file.name, fresh=True, call_id="in doubt")
+
+
+def unstable() -> Reply:
+    session = new(root="/")
+    with tempfile.NamedTemporaryFile("w+") as file, mock.patch("os.fstat", _restless(os.fstat)):
+        file.write(text())
+        file.flush()
+        session.read(file.name)
+        return session.read(file.name)
+
+
+def _restless(fstat: Callable[[int], os.stat_result]) -> Callable[[int], os.stat_result]:
+    """The state of a file that somebody writes to between any two looks."""
+    ticks = itertools.count(1)
+
+    def look(fd: int) -> os.stat_result:
+        found = fstat(fd)
+        times = {"st_mtime_ns": next(ticks), "st_ctime_ns": found.st_ctime_ns}
+        return os.stat_result(tuple(found), times)
+
+    return look
+
+
 class _Broken(MemoryStore):
     """A store that fails as a full disk does."""
 
@@ -188,6 +222,7 @@ ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
     (changed, F, Reason.CHANGED),
     (written, F, Reason.WRITTEN),
     (insisted, F, Reason.INSISTED),
+    (fresh, F, Reason.FRESH),
     (too_short, F, Reason.TOO_SHORT),
     (no_gain, F, Reason.NO_GAIN),
     (same_batch, F, Reason.SAME_BATCH),
@@ -203,6 +238,7 @@ ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
     (killed, F, Reason.KILLED),
     (not_run, F, Reason.NOT_RUN),
     (unreadable, F, Reason.UNREADABLE),
+    (unstable, F, Reason.UNSTABLE),
     (store_failed, F, Reason.STORE_FAILED),
     (internal_error, F, Reason.INTERNAL_ERROR),
 ]

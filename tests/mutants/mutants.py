@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import answer, compact, cover, judge, ledger, marker, session
+from readcache import again, answer, compact, cover, judge, ledger, marker, session
 from readcache.events import Compacted, Event, Rewound, Settled, Wrote
 from readcache.view import View
 
@@ -129,7 +129,9 @@ MUTANTS = (
         lambda: [(answer, "clip", lambda event, _kept: event)],
         "head and tail",
     ),
-    Mutant("who insists is not heard", lambda: [(judge, "_insists", _always(False))]),
+    Mutant("who insists is not heard", lambda: [(owner, "insists", _always(False)) for owner in (judge, again)]),
+    Mutant("a re-read is answered whatever its text", lambda: [(again, "_still_stands", _always(True))]),
+    Mutant("a re-read is answered whatever the rules", lambda: [(again, "_lets", _always(True))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
     Mutant("markers are left dangling", lambda: [(compact, "_rewrite", _always(None))]),
     Mutant("a restored section is believed to hold everything", lambda: [(compact, "_stands_in", _always(True))]),
