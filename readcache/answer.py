@@ -71,6 +71,15 @@ def authored_event(call_id: str, label: str, authored: Sequence[Authored], view:
     )
 
 
+def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
+    """An edit or write tool wrote the file; `content` is the whole of it where the agent gave it in that call."""
+    label = f"write {key}"
+    wrote = Wrote(call_id, (key,), label, view.number_of(call_id))
+    if not content:
+        return [wrote]
+    return [wrote, authored_event(call_id, label, [Authored(key, content, 1)], view, policy)]
+
+
 def written_first(view: View, call: Call, policy: Policy) -> list[Event]:
     """What a call wrote before it read: to be in the view when its output is judged."""
     before, _ = split_writes(call.reading)

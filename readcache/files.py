@@ -6,23 +6,20 @@ not credited. Functions of `os` are used by module attribute, so that a mocked f
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import stat
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
 import xxhash
 
 from readcache.reply import Reason
-from readcache.text import split_lines
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024
 BLOCK = 1024 * 1024  # bytes of a large file read at a time
 TRIES = 3  # looks at a file that is being written before what was read is shown as it is
-# Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
-SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
 # Texts kept at hand for a re-read, and their characters in all: the few files an agent goes back and forth between.
 MOST_KEPT = 64
 MOST_KEPT_CHARS = 16_000_000
@@ -47,12 +44,15 @@ class LineReader:
         self._seed = int.from_bytes(os.urandom(8), "big")
         self._kept: OrderedDict[tuple[str, int, int | None, bool], tuple[bytes, str]] = OrderedDict()
         self._kept_chars = 0
+        self._lock = threading.Lock()
 
     def read(self, path: str, start: int, end: int | None, *, numbered: bool) -> Got:
         """Lines `start` to `end` (1-based inclusive; None: to the end). A range past the end is empty. Never raises:
         what cannot be read gives one line that says why, and exit code 1."""
         if start < 1 or (end is not None and end < start):
-            return _refused(path, f"lines {start} to {end} are not a range: they count from 1")
+            return _refused(
+                path, f"lines {start} to {end} are no range: lines count from 1, the end is not before the start"
+            )
         try:
             data, is_stable = _read(path, end)
         except OSError as error:
@@ -75,11 +75,12 @@ class LineReader:
         return text
 
     def _keep(self, request: tuple[str, int, int | None, bool], digest: bytes, text: str) -> None:
-        old = self._kept.pop(request, None)
-        self._kept_chars += len(text) - (len(old[1]) if old else 0)
-        self._kept[request] = digest, text
-        while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
-            self._kept_chars -= len(self._kept.popitem(last=False)[1][1])
+        with self._lock:
+            old = self._kept.pop(request, None)
+            self._kept_chars += len(text) - (len(old[1]) if old else 0)
+            self._kept[request] = digest, text
+            while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
+                self._kept_chars -= len(self._kept.popitem(last=False)[1][1])
 
 
 def _read(path: str, end: int | None) -> tuple[bytes, bool]:
@@ -151,26 +152,3 @@ def _number(text: str, start: int) -> str:
 
 def _refused(path: str, why: str) -> Got:
     return Got(f"readcache: cannot read {path}: {why}\n", 1, Reason.UNREADABLE)
-
-
-def current_lines(path: str, start: int, end: int) -> list[str] | None:
-    """Lines start to end as they are on disk, or None when the file cannot be read or is not text."""
-    try:
-        data, _ = _read(path, None)
-    except (OSError, ValueError):
-        return None
-    if b"\0" in data:
-        return None
-    return split_lines(data.decode("utf-8", "replace"))[start - 1 : end]
-
-
-def why_not_restored(path: str, protected: tuple[str, ...]) -> str | None:
-    """Why a path must not be put back into a conversation; None when it may."""
-    name = path.rsplit("/", 1)[-1]
-    if path.startswith("git:"):
-        return "not a file of the work tree"
-    if any(fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(name, glob) for glob in protected):
-        return "protected"
-    if any(fnmatch.fnmatchcase(name, glob) for glob in SECRET_NAMES):
-        return "looks like a secret"
-    return None

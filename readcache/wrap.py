@@ -33,14 +33,17 @@ def wrap(session: Session, bash: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(bash)
         async def answer_later(action: Any, *args: Any, **kwargs: Any) -> Any:
             call_id = prepare(kwargs)
-            return _answer(session, action, await bash(action, *args, **kwargs), kwargs, call_id)
+            with session._own_call():
+                result = await bash(action, *args, **kwargs)
+            return _answer(session, action, result, kwargs, call_id)
 
         return answer_later
 
     @functools.wraps(bash)
     def answer(action: Any, *args: Any, **kwargs: Any) -> Any:
         call_id = prepare(kwargs)
-        result = bash(action, *args, **kwargs)
+        with session._own_call():
+            result = bash(action, *args, **kwargs)
         if inspect.isawaitable(result):
             return _await(session, action, result, kwargs, call_id)
         return _answer(session, action, result, kwargs, call_id)
@@ -51,7 +54,9 @@ def wrap(session: Session, bash: Callable[..., Any]) -> Callable[..., Any]:
 async def _await(
     session: Session, action: Any, result: Awaitable[Any], kwargs: dict[str, Any], call_id: str | None
 ) -> Any:
-    return _answer(session, action, await result, kwargs, call_id)
+    with session._own_call():
+        answered = await result
+    return _answer(session, action, answered, kwargs, call_id)
 
 
 def _answer(session: Session, action: Any, result: Any, kwargs: dict[str, Any], call_id: str | None) -> Any:

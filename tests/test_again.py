@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from readcache import Insist, Mode, Policy, Reply, Session
 from readcache.again import answer_again
 from readcache.answer import make_request
+from readcache.calls import read_call
 from readcache.claims import FileLines, Reading
 from readcache.compose import compose
 from readcache.events import Compacted, Delivered, Wrote
@@ -121,7 +122,7 @@ def test_wherever_it_is_taken_the_rules_leave_out_as_much(seed: int, steps: list
             end = 20 if step == "part" else None
             output = "".join(line + "\n" for line in files[which].split("\n")[:end])
             view = session.view
-            call = session._read_call(path, output, 1, end, None, f"c{n}")
+            call = read_call(f"c{n}", f"/w/{path}", output, 1, end)
             again = answer_again(view, call, session.policy, session_tag=session.tag, exit_code=0)
             rules = compose(
                 view,

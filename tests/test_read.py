@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -299,3 +300,15 @@ def test_texts_kept_for_a_reread_are_dropped_before_they_become_many(
         assert reader.read(str(tmp_path / f"f{n}"), 1, None, numbered=False).text == TEXT
     assert len(reader._kept) == 3
     assert reader._kept_chars == 3 * len(TEXT)
+
+
+def test_threads_may_read_with_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_KEPT", 2)
+    texts = [TEXT.replace("line", f"line of {n}") for n in range(8)]
+    for n, text in enumerate(texts):
+        (tmp_path / f"f{n}").write_text(text)
+    session = Session(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda k: session.read(f"f{k % 8}", call_id=f"c{k}"), range(400)))
+    assert all(reply.full_text == texts[k % 8] for k, reply in enumerate(replies))
+    assert session.stats().get("internal_error", 0) == 0

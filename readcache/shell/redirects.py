@@ -10,6 +10,7 @@ from readcache.shell.streams import ANYTHING, Stream, literal_stream
 from readcache.shell.syntax import Heredoc, Redirect, literal
 
 _EXPANDS = re.compile(r"[$`\\]")
+_DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
 _SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
@@ -44,4 +45,4 @@ def output_target(item: Redirect, variables: Mapping[str, str], cwd: str | None)
     key = Call("", (), Stream(), cwd).key(arg)
     if key in _SAME_OUTPUT:
         return True, None
-    return False, None if key is None or key.startswith("/dev/") else key
+    return False, None if key is None or _DEVICE.match(key) else key

@@ -1,0 +1,61 @@
+"""The pytest plugin: a session for each test, on the real file system or on pyfakefs' one.
+
+Active wherever readcache is installed (entry point `pytest11`). pytest imports this module at every start, so that it
+imports nothing of the package until a test asks for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from readcache import Policy, Session
+    from readcache.testing import FakeClock
+
+# pyfakefs forgets every module that is first imported while it is active: of two tests, each would have a `Reason` of
+# its own. So these are imported before any test begins.
+_USED_BY_A_SESSION = ("session", "store.memory", "shell.parse", "shell.walk", "testing.clock")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Imports what a session needs, when there is a test that has one."""
+    names = getattr(item, "fixturenames", ())
+    if "readcache_session" in names:
+        for name in _USED_BY_A_SESSION:
+            importlib.import_module(f"readcache.{name}")
+        if "fs" in names:
+            importlib.import_module("readcache.shell.parse").parse("(:)")  # bashlex: else 85 ms in every such test
+
+
+@pytest.fixture
+def readcache_clock() -> FakeClock:
+    """The clock of `readcache_session`."""
+    from readcache.testing.clock import FakeClock
+
+    return FakeClock()
+
+
+@pytest.fixture
+def readcache_policy() -> Policy:
+    """The policy of `readcache_session`; override it in a test module or a conftest.py."""
+    from readcache.policy import Policy
+
+    return Policy()
+
+
+@pytest.fixture
+def readcache_session(
+    request: pytest.FixtureRequest, readcache_clock: FakeClock, readcache_policy: Policy
+) -> Iterator[Session]:
+    """A session in memory whose root is the working directory: pyfakefs' one, when the test has `fs`, whichever of the
+    two fixtures it names first. Its id, and so the tag in its markers, is the same in every test."""
+    if "fs" in request.fixturenames:
+        request.getfixturevalue("fs")
+    from readcache.session import Session
+
+    with Session(session_id="test", policy=readcache_policy, clock=readcache_clock) as session:
+        yield session

@@ -1,0 +1,31 @@
+"""A test of a harness, without processes and real files."""
+
+from pathlib import Path
+
+from pyfakefs.fake_filesystem import FakeFilesystem
+
+from readcache import Reason, Session
+from readcache.testing import ScriptedBash, assert_omitted, assert_shown, reconstruct
+
+SHOP = "".join(f"item_{n} = Item('number {n}', price={n}.99)\n" for n in range(1, 41))
+
+
+def test_the_agent_is_shown_a_file_once(fs: FakeFilesystem, readcache_session: Session) -> None:
+    fs.create_file("/repo/shop.py", contents=SHOP)
+    bash = ScriptedBash({"pytest -q": ("1 failed, 3 passed\n", 1)})  # `cat` and `head` read the fake files
+    tool = readcache_session.wrap(bash)  # give this to your harness
+    assert tool("cat /repo/shop.py") == SHOP
+    assert tool("pytest -q") == "1 failed, 3 passed\n"
+    assert readcache_session.markers_in(tool("head -n 20 /repo/shop.py"))
+    assert bash.commands == ["cat /repo/shop.py", "pytest -q", "head -n 20 /repo/shop.py"]
+
+
+def test_the_agent_is_shown_what_it_edited(fs: FakeFilesystem, readcache_session: Session) -> None:
+    fs.create_file("/repo/shop.py", contents=SHOP)
+    first = readcache_session.read("/repo/shop.py", call_id="call_1")
+    again = readcache_session.read("/repo/shop.py", start=8, end=30, call_id="call_2")
+    assert_omitted(again, "shop.py", lines=(8, 30), source="call_1", reason=Reason.COVERED)
+    assert reconstruct(again, {"call_1": first.text}) == again.full_text
+    Path("/repo/shop.py").write_text(SHOP.replace(".99", ".49"))
+    readcache_session.wrote("/repo/shop.py")
+    assert_shown(readcache_session.read("/repo/shop.py", start=8, end=30), reason=Reason.WRITTEN)
