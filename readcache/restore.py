@@ -1,21 +1,26 @@
-"""Which files and lines the compactor should put back, and the section that holds them.
+"""The restore plan: lines that a compactor should put back verbatim, and the section that holds them.
 
-Plain recency: the files read last, their newest lines first, within the budget.
+`restore_plan` makes the plan; `restore_rank` says what is worth its tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import enum
 from dataclasses import dataclass, field
+from typing import Any
 
-from readcache.claims import path_of
+from readcache.errors import UsageError
 from readcache.events import Piece
-from readcache.marker import name_lines
-from readcache.policy import Budget
-from readcache.spans import Spans, normalise, subtract
-from readcache.view import KeyView, View
 
 HEADING = "Files restored after compaction"
+
+
+class Bytes(enum.Enum):
+    """How a plan knows the lines of an item."""
+
+    CURRENT = "current"  # as they are on disk
+    SEEN = "last seen"  # as they were shown; nothing is known to have changed them
+    OUTDATED = "last seen, written since"  # as they were shown before a write: they are no source for a marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,12 @@ class RestoreItem:
     text: str
     tokens: int
     why: str
+    bytes: Bytes = Bytes.CURRENT
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What to put back, best first, and what did not make it: (path, why)."""
+    """What to put back, best file first, each file's ranges in order; and what did not make it: (path, why)."""
 
     items: tuple[RestoreItem, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
@@ -43,29 +49,48 @@ class RestorePlan:
         return self._layout()[0]
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Where in `render()` which lines of which files stand."""
+        """Where in `render()` which lines of which files stand; outdated ones are not told."""
         return self._layout()[1]
 
     def _layout(self) -> tuple[str, tuple[Piece, ...]]:
         if not self.items:
             return "", ()
         lines, pieces = [f"## {self.heading}"], []
+        before: RestoreItem | None = None
         for item in self.items:
-            lines += ["", f"### {name_lines(item.path, [(item.start, item.end)])}"]
-            pieces.append(Piece((item.path,), len(lines), item.end - item.start + 1, item.start))
+            lines.append(_title(item, before))
+            before = item
+            if item.bytes is not Bytes.OUTDATED:
+                pieces.append(Piece((item.path,), len(lines), item.end - item.start + 1, item.start))
             lines += item.text.split("\n")
         return "\n".join(lines) + "\n", tuple(pieces)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-able."""
+        """JSON-able; `from_dict` takes it back."""
         return {
             "heading": self.heading,
             "items": [
-                {"path": i.path, "start": i.start, "end": i.end, "text": i.text, "tokens": i.tokens, "why": i.why}
+                {
+                    "path": i.path,
+                    "start": i.start,
+                    "end": i.end,
+                    "text": i.text,
+                    "tokens": i.tokens,
+                    "why": i.why,
+                    "bytes": i.bytes.value,
+                }
                 for i in self.items
             ],
             "left_out": [{"path": path, "why": why} for path, why in self.left_out],
         }
+
+    @staticmethod
+    def from_dict(given: object) -> RestorePlan:
+        """The plan that `to_dict` wrote. UsageError when it is none: a section is credited by what the plan says."""
+        try:
+            return _read_plan(given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"not a restore plan: {error!r}; give what `readcache restore --json` printed") from error
 
     def to_message(self, role: str = "user") -> dict[str, str]:
         """A chat message that holds the section."""
@@ -81,90 +106,29 @@ class Compaction:
     rewrites: dict[str, str] = field(default_factory=dict)
 
 
-def plan_restore(
-    view: View,
-    kept: frozenset[str],
-    budget: Budget,
-    *,
-    count_tokens: Callable[[str], int],
-    refuses: Callable[[str], str | None],
-    current: Callable[[str, int, int], list[str] | None],
-) -> RestorePlan:
-    """The plan. `refuses(path)` says why a path may not be restored, or None; `current(path, start, end)` gives the
-    lines as they are on disk, or None where there is no disk."""
-    items: list[RestoreItem] = []
-    left_out: list[tuple[str, str]] = []
-    files, total = 0, 0
-    for key, last_read in _by_recency(view):
-        path = path_of(key)
-        wanted = _lost_spans(view.key(key), kept)
-        why_not = refuses(path) if wanted else "still visible"
-        if why_not is None and key != path:
-            why_not = "not plain lines of a file"
-        if why_not is None and files >= budget.max_files:
-            why_not = "budget: files"
-        if why_not is not None:
-            left_out.append((path, why_not))
-            continue
-        taken = 0
-        for start, end in wanted:
-            limit = min(budget.max_tokens_per_file - taken, budget.max_tokens - total)
-            item = _item(view, path, start, end, limit, count_tokens, current, f"read {last_read}")
-            if item is None:
-                left_out.append((path, f"budget: lines {start}-{end}"))
-                continue
-            items.append(item)
-            taken += item.tokens
-            total += item.tokens
-        files += taken > 0
-    return RestorePlan(tuple(items), tuple(left_out))
+def _title(item: RestoreItem, before: RestoreItem | None) -> str:
+    """The line above an item. The path and the reasons stand above a file's first range alone."""
+    lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
+    if before is None or item.path != before.path:
+        path = "".join(c if c.isprintable() else "?" for c in item.path)
+        return f"### {path} {lines}: {item.why}"
+    return f"### {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
 
 
-def _by_recency(view: View) -> list[tuple[str, str]]:
-    """(key, when it was read last), newest first; keys with lines that are current."""
-    newest: list[tuple[int, str]] = []
-    for key in view.known_keys():
-        calls = [r.delivery.call for r in view.key(key).references() if not view.key(key).is_stale(r.delivery)]
-        if calls and len(view.key(key).numbered):
-            newest.append((max(calls), key))
-    newest.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(key, f"{view.calls - call + 1} calls ago") for call, key in newest]
-
-
-def _lost_spans(known: KeyView, kept: frozenset[str]) -> Spans:
-    """Lines that are visible now and will not be when only `kept` stays; newest first would split files needlessly."""
-    shown: list[tuple[int, int]] = []
-    staying: list[tuple[int, int]] = []
-    for start, end, reference in known.numbered.overlaps(1, 1 << 60):
-        (staying if reference.delivery.event.call_id in kept else shown).append((start, end))
-    return subtract(normalise(shown), normalise(staying))
-
-
-def _item(
-    view: View,
-    path: str,
-    start: int,
-    end: int,
-    limit: int,
-    count_tokens: Callable[[str], int],
-    current: Callable[[str, int, int], list[str] | None],
-    why: str,
-) -> RestoreItem | None:
-    """As many of the lines, from the first on, as `limit` tokens allow."""
-    lines = current(path, start, end)
-    if lines is None:
-        lines = list(_last_seen(view, path, start, end))
-        why += "; last seen bytes"
-    lines = lines[: max(0, limit)]  # a line costs a token at least
-    while lines and count_tokens("\n".join(lines)) > limit:
-        lines = lines[: len(lines) * 3 // 4]
-    if not lines:
-        return None
-    text = "\n".join(lines)
-    return RestoreItem(path, start, start + len(lines) - 1, text, count_tokens(text), why)
-
-
-def _last_seen(view: View, path: str, start: int, end: int) -> Iterable[str]:
-    for a, b, reference in view.key(path).numbered.overlaps(start, end):
-        shift = reference.piece.first
-        yield from view.bodies(reference)[a - shift : b - shift + 1]
+def _read_plan(given: Any) -> RestorePlan:
+    items = []
+    for i in given["items"]:
+        item = RestoreItem(
+            str(i["path"]),
+            int(i["start"]),
+            int(i["end"]),
+            str(i["text"]),
+            int(i["tokens"]),
+            str(i["why"]),
+            Bytes(i["bytes"]),
+        )
+        if item.start < 1 or item.text.count("\n") != item.end - item.start:
+            raise ValueError(f"the text of {item.path} is not that of lines {item.start}-{item.end}")
+        items.append(item)
+    left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in given["left_out"])
+    return RestorePlan(tuple(items), left_out, str(given["heading"]))

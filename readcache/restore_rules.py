@@ -1,0 +1,60 @@
+"""What must not be put back into a conversation, by a path's name and by a file's text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+# Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
+SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
+# The same tools' rules for texts that cannot be anything else: private keys, AWS's and GitHub's tokens.
+_SECRET = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
+)
+# Instructions that harnesses attach to every conversation by themselves: restored, they would stand there twice.
+MEMORY_NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md")
+# Lock files and build products, as GitHub's linguist knows generated files by their names.
+GENERATED_NAMES = (
+    *("*.lock", "*.lockb", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum"),
+    *("*.min.js", "*.min.css", "*.js.map", "*.css.map", "*.designer.cs"),
+    *("*.pb.go", "*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py", "*.pb.h", "*.pb.cc"),
+)
+# Go's convention and Facebook's for saying so in the first lines, and what other generators write.
+_GENERATED = re.compile(r"@generated\b|(?:code |auto-?)generated\b.{0,80}\bdo not (?:edit|modify)\b", re.IGNORECASE)
+HEAD_LINES = 10
+# Characters a line, on average: linguist takes scripts and style sheets of longer lines for minified.
+MINIFIED = 110
+
+
+def why_not_name(path: str, protected: Sequence[str] = ()) -> str | None:
+    """Why a file of this name must not be restored; None when it may. `protected`: globs of paths or of names."""
+    name = path.rsplit("/", 1)[-1]
+    if path.startswith("git:"):
+        return "not a file of the work tree"
+    if _matches(protected, path, name):
+        return "protected"
+    if _matches(SECRET_NAMES, name):
+        return "looks like a secret"
+    if _matches(MEMORY_NAMES, name):
+        return "memory file, harnesses attach it themselves"
+    if _matches(GENERATED_NAMES, name):
+        return "generated"
+    return None
+
+
+def why_not_text(path: str, text: str) -> str | None:
+    """The same by what is known of the file's text."""
+    if "\0" in text:
+        return "binary"
+    if _SECRET.search(text):
+        return "looks like a secret"
+    lines = text.split("\n")
+    minified = path.endswith((".js", ".css")) and len(text) > MINIFIED * len(lines)
+    if minified or any(map(_GENERATED.search, lines[:HEAD_LINES])):
+        return "generated"
+    return None
+
+
+def _matches(globs: Sequence[str], *names: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)
