@@ -1,0 +1,66 @@
+"""Message lists: what compactors work on.
+
+    from readcache.context import Compactor, prune
+
+A name is imported when it is first used (PEP 562), so that nobody pays for what is not called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from readcache.context.compaction import How
+    from readcache.context.compactor import Compactor, Report
+    from readcache.context.history import CondensationRequested, Condensed, History, Item, Replaced
+    from readcache.context.messages import Kind, Message, Part, normalise
+    from readcache.context.prompt import SUMMARY_PROMPT, summary_request
+    from readcache.context.pruning import prune
+    from readcache.context.structure import Cause, Fault, cut_points, faults, find_cut, repair
+    from readcache.context.transcript import serialize_transcript
+
+__all__ = [
+    "SUMMARY_PROMPT",
+    "Cause",
+    "Compactor",
+    "CondensationRequested",
+    "Condensed",
+    "Fault",
+    "History",
+    "How",
+    "Item",
+    "Kind",
+    "Message",
+    "Part",
+    "Replaced",
+    "Report",
+    "cut_points",
+    "faults",
+    "find_cut",
+    "normalise",
+    "prune",
+    "repair",
+    "serialize_transcript",
+    "summary_request",
+]
+
+_HOMES = {
+    **dict.fromkeys(("Compactor", "Report"), "compactor"),
+    "How": "compaction",
+    **dict.fromkeys(("Kind", "Message", "Part", "normalise"), "messages"),
+    **dict.fromkeys(("SUMMARY_PROMPT", "summary_request"), "prompt"),
+    **dict.fromkeys(("CondensationRequested", "Condensed", "History", "Item", "Replaced"), "history"),
+    **dict.fromkeys(("Cause", "Fault", "cut_points", "faults", "find_cut", "repair"), "structure"),
+    "prune": "pruning",
+    "serialize_transcript": "transcript",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

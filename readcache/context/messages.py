@@ -1,0 +1,207 @@
+"""Messages of a conversation in one shape, whichever API they are written for.
+
+`normalise` reads OpenAI chat messages (`tool_calls`, the older `function_call`, strings or lists of parts), Anthropic
+messages (strings or blocks), items of OpenAI's Responses API, and plain chats without any ids (mini-swe-agent). It is
+for looking only: what is changed is changed in the message as the harness wrote it, by `editing`.
+
+Nothing here raises on a message of an unknown shape: what is not understood is `Kind.OTHER`, with its strings.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class Kind(enum.Enum):
+    """What a part of a message is."""
+
+    TEXT = "text"
+    CALL = "call"  # the model calls a tool
+    RESULT = "result"  # what the tool answered
+    THINKING = "thinking"
+    IMAGE = "image"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message.
+
+    `text` is what the model reads there. Of a call it is the values of its arguments, each beginning on a line of its
+    own and with JSON's escapes decoded, so that the body of a heredoc stands in it verbatim; of a result its text
+    blocks, joined by newlines; of an image "". An image inside a result is a part after it, with the result's
+    `call_id`.
+    """
+
+    kind: Kind
+    text: str = ""
+    call_id: str | None = None  # None where the harness gave none
+    name: str = ""  # the tool's; of `Kind.OTHER` the block's own type
+    arguments: Mapping[str, object] | None = None  # of a call; None when they are no JSON object
+    is_error: bool = False  # as the harness says it; OpenAI's shape cannot
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message: who speaks, what is said, and where it stands in the list."""
+
+    role: str
+    parts: tuple[Part, ...]
+    index: int
+
+    @property
+    def text(self) -> str:
+        """What is plainly said, without calls, results and thinking."""
+        return "\n".join(part.text for part in self.parts if part.kind is Kind.TEXT)
+
+
+RESULT_ROLES = ("tool", "function")
+TEXTS = ("text", "input_text", "output_text")
+IMAGES = ("image", "image_url", "input_image")
+THINKING = {"thinking": "thinking", "redacted_thinking": "", "reasoning": "summary"}  # block type -> what is legible
+# Items of the Responses API stand for themselves: they have no role.
+ITEM_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
+# Not for the model's eyes: names of things, encodings of things.
+UNREAD = ("type", "id", "data", "signature", "encrypted_content", "cache_control", "media_type", "url")
+
+
+def normalise(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Every message of the list, in one shape."""
+    return [normalise_one(message, index) for index, message in enumerate(messages)]
+
+
+def normalise_one(message: Mapping[str, Any], index: int) -> Message:
+    """The message at place `index` in one shape."""
+    raw = as_mapping(message)
+    if raw is None:
+        return Message("", (Part(Kind.OTHER, message if isinstance(message, str) else ""),), index)
+    role = raw.get("role")
+    if isinstance(role, str) and role:
+        return Message(role, tuple(_parts(raw, role)), index)
+    kind = _string(raw.get("type"))
+    role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in ITEM_CALLS or kind in THINKING else ""
+    return Message(role, tuple(_block(raw)), index)
+
+
+def as_mapping(thing: object) -> Mapping[str, Any] | None:
+    """A message or block as a mapping: the objects of the APIs' own packages too, which harnesses put into their lists
+    as they come (`messages.append(response.message)`)."""
+    if isinstance(thing, Mapping):
+        return thing
+    dump = getattr(thing, "model_dump", None)
+    if not callable(dump):
+        return None
+    dumped = dump(exclude_none=True)
+    return dumped if isinstance(dumped, Mapping) else None
+
+
+def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
+    thinking = raw.get("thinking_blocks") or raw.get("reasoning_content")
+    if thinking:
+        yield from ([Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking))
+    if role in RESULT_ROLES:
+        yield from _result(raw, raw.get("tool_call_id"), raw.get("content"))
+    else:
+        yield from _content(raw.get("content"))
+    for call in _listed(raw.get("tool_calls")):
+        yield _openai_call(call)
+    if raw.get("function_call"):
+        yield _openai_call({"function": raw["function_call"]})
+
+
+def _content(content: object) -> Iterator[Part]:
+    if isinstance(content, str):
+        yield Part(Kind.TEXT, content)
+        return
+    for block in _listed(content):
+        yield from _block(block)
+
+
+def _block(block: object) -> Iterator[Part]:
+    if isinstance(block, str):
+        yield Part(Kind.TEXT, block)
+        return
+    raw = as_mapping(block)
+    kind = _string(raw.get("type")) if raw is not None else ""
+    if raw is None:
+        yield Part(Kind.OTHER)
+    elif kind in TEXTS and isinstance(raw.get("text"), str):
+        yield Part(Kind.TEXT, raw["text"])
+    elif kind == "tool_use":
+        yield _call(raw.get("id"), raw.get("name"), raw.get("input"))
+    elif kind == "tool_result":
+        yield from _result(raw, raw.get("tool_use_id"), raw.get("content"))
+    elif kind in ITEM_CALLS:
+        yield _call(raw.get("call_id"), raw.get("name"), raw.get(ITEM_CALLS[kind]))
+    elif kind in ITEM_RESULTS:
+        yield from _result(raw, raw.get("call_id"), raw.get("output"))
+    elif kind in THINKING:
+        yield Part(Kind.THINKING, "\n".join(_leaves(raw.get(THINKING[kind]), UNREAD)))
+    elif kind in IMAGES:
+        yield Part(Kind.IMAGE)
+    else:
+        yield Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD)), name=kind)
+
+
+def _openai_call(call: object) -> Part:
+    raw = as_mapping(call) or {}
+    function = as_mapping(raw.get("function")) or as_mapping(raw.get("custom")) or {}
+    return _call(raw.get("id"), function.get("name"), function.get("arguments", function.get("input")))
+
+
+def _call(call_id: object, name: object, given: object) -> Part:
+    arguments = parse_arguments(given)
+    text = given if isinstance(given, str) and arguments is None else "\n".join(_leaves(arguments))
+    return Part(Kind.CALL, text, _name_or_none(call_id), _string(name), arguments)
+
+
+def parse_arguments(given: object) -> Mapping[str, object] | None:
+    """The arguments of a call, which some APIs write as JSON in a string; None when they are no JSON object."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return None
+    return given if isinstance(given, Mapping) else None
+
+
+def _result(raw: Mapping[str, Any], call_id: object, content: object) -> Iterator[Part]:
+    inner = list(_content(content))
+    name = _name_or_none(call_id)
+    text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
+    yield Part(Kind.RESULT, text, name, _string(raw.get("name")), is_error=raw.get("is_error") is True)
+    for part in inner:
+        if part.kind is not Kind.TEXT:
+            yield Part(part.kind if part.kind is Kind.IMAGE else Kind.OTHER, part.text, name, part.name)
+
+
+def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:
+    """The strings and numbers inside a value, in order. No recursion: arguments may be nested ever so deep."""
+    waiting = [value]
+    while waiting:
+        this = waiting.pop()
+        if isinstance(this, str):
+            yield this
+        elif isinstance(this, Mapping):
+            waiting += reversed([inner for key, inner in this.items() if key not in unread])
+        elif isinstance(this, (list, tuple)):
+            waiting += reversed(this)
+        elif this is not None:
+            yield str(this)
+
+
+def _listed(value: object) -> Iterable[object]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _name_or_none(call_id: object) -> str | None:
+    return call_id if isinstance(call_id, str) and call_id else None

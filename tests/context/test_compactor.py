@@ -1,0 +1,544 @@
+"""The compactor. CooperBench has no test of its `_compact_messages`; what its code and its later history promise is:
+
+| promise | here |
+| --- | --- |
+| nothing below the trigger; no old turns, no compaction | test_below_the_trigger_..., test_without_old_turns_... |
+| the last turns stay, the summary stands between | test_the_last_turns_stay_and_the_rest_is_summarised |
+| the trigger compares what the API counted | test_the_harness_may_say_how_many_tokens_there_are |
+| overflow while summarising | test_a_request_that_is_too_long_is_made_shorter |
+| mechanical truncation, 2 -> 1 -> 0 turns, clipped in valid JSON | test_each_compaction_that_gains_nothing_is_tighter |
+| reasoning in the summary | test_reasoning_is_no_summary |
+| a giant argument | test_a_giant_argument_is_clipped_inside_valid_json |
+| five files restored, markers re-pointed (in its comments) | test_markers_point_at_the_restored_section |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from readcache import Budget, Mode, Policy, Session
+from readcache.context import Compactor, How, normalise
+from readcache.context.overflow import is_overflow
+from readcache.errors import UsageError
+from tests.context.chats import SHAPES, Step, arguments, chat, results, text, turn_of, write
+from tests.context.shapes import is_sendable
+
+Messages = list[Mapping[str, Any]]
+SUMMARY = "<analysis>hm</analysis><summary>TASK: go on\nNEXT STEP: read on</summary>"
+HEADING = "## Summary of the conversation so far"
+
+each_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+class Model:
+    """Answers what it was told to answer, and remembers what it was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers) or [SUMMARY]
+        self.asked: list[str] = []
+
+    def __call__(self, request: list[dict[str, str]]) -> Any:
+        (message,) = request
+        self.asked.append(message["content"])
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def commands(shape: str, session: Session, *given: tuple[str, str]) -> Messages:
+    """The conversation of an agent whose tool answers through a session."""
+    steps = [
+        Step(command, session.observe(command, output, call_id=f"c{n}").text)
+        for n, (command, output) in enumerate(given, 1)
+    ]
+    return chat(shape, *steps)
+
+
+def six_reads(shape: str, session: Session) -> Messages:
+    return commands(shape, session, *[(f"cat {name}", text(of=name)) for name in "abcdef"])
+
+
+def texts(messages: Messages) -> list[str]:
+    return [part.text for message in normalise(messages) for part in message.parts]
+
+
+def summary_of(messages: Messages) -> str:
+    (found,) = [text for text in texts(messages) if text.startswith(HEADING)]
+    return found
+
+
+def section_of(messages: Messages) -> str:
+    found = [text for text in texts(messages) if text.startswith("## Files restored after compaction")]
+    return "".join(found)
+
+
+def roles_alternate(messages: Messages) -> bool:
+    roles = [message["role"] for message in messages]
+    return all(a != b for a, b in pairwise(roles))
+
+
+def assert_true_markers(session: Session, messages: Messages) -> None:
+    """Every marker in the messages names a source that is visible, and nothing counts as visible that is not there."""
+    everything = "\n".join(texts(messages))
+    lines = everything.split("\n")
+    for delivery in session.view.deliveries:
+        assert set(delivery.event.text.split("\n")) <= {*lines, ""}, delivery.event.call_id
+        for pointer in delivery.event.pointers:
+            assert all(session.view.is_visible(source) for source in pointer.sources)
+    known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
+    for marker in session.markers_in(everything):
+        assert marker in known or marker.startswith("[GONE ")
+
+
+# ------------------------------------------------------------ when
+
+
+@each_shape
+def test_below_the_trigger_the_very_same_list_comes_back(shape: str) -> None:
+    session, model = Session("/w"), Model()
+    messages = six_reads(shape, session)
+    assert Compactor(session, model, trigger_tokens=100_000).maybe_compact(messages) is messages
+    assert model.asked == []
+    assert len(session.view.deliveries) == 6
+
+
+@each_shape
+def test_without_old_turns_the_very_same_list_comes_back(shape: str) -> None:
+    session, model = Session("/w"), Model()
+    messages = commands(shape, session, ("cat a", text()), ("cat b", text(of="row")))
+    assert Compactor(session, model, trigger_tokens=1).maybe_compact(messages) is messages
+    assert model.asked == []
+
+
+def test_the_harness_may_say_how_many_tokens_there_are() -> None:
+    session, model = Session("/w"), Model()
+    messages = six_reads("openai", session)
+    compactor = Compactor(session, model, trigger_tokens=28_000)
+    assert compactor.maybe_compact(messages, tokens=27_999) is messages
+    assert compactor.maybe_compact(messages, tokens=28_000) is not messages
+
+
+def test_what_the_api_counts_is_believed_though_the_policy_counts_less() -> None:
+    session = Session("/w")
+    messages = commands("openai", session, ("cat a", text()), ("cat b", text(of="row")))
+    compactor = Compactor(session, Model(), trigger_tokens=28_000)
+    assert compactor.maybe_compact(messages, tokens=30_000) is messages
+    assert set(results(compactor.maybe_compact(messages, tokens=30_000))) == {"c2"}
+
+
+def test_where_pruning_is_enough_no_model_is_asked() -> None:
+    session, model = Session("/w", policy=Policy(mode=Mode.ON, identical_output=False)), Model()
+    same = [(f"pytest # {n}", text(1, 200)) for n in range(6)]
+    messages = commands("openai", session, *same, ("true", ""), ("true", ""))
+    compactor = Compactor(session, model, trigger_tokens=10_000)
+    after = compactor.maybe_compact(messages)
+    assert len(after) == len(messages)
+    assert (model.asked, compactor.report.how) == ([], How.PRUNED)
+    assert compactor.report.tokens_after < 10_000 * 0.7
+    assert_true_markers(session, after)
+
+
+# ------------------------------------------------------------ what
+
+
+@each_shape
+def test_the_last_turns_stay_and_the_rest_is_summarised(shape: str) -> None:
+    session, model = Session("/w"), Model()
+    messages = six_reads(shape, session)
+    before = copy.deepcopy(messages)
+    compactor = Compactor(session, model, trigger_tokens=1)
+    after = compactor.maybe_compact(messages)
+    assert messages == before
+    assert after[-4:] == messages[-4:]
+    assert set(results(after)) == {"c5", "c6"}
+    assert texts(after)[: len(texts(chat(shape)))] == texts(chat(shape))
+    assert "TASK: go on\nNEXT STEP: read on" in summary_of(after)
+    assert "analysis" not in summary_of(after)
+    assert is_sendable(list(after))
+    assert compactor.report.how is How.SUMMARISED
+    assert compactor.report.tokens_after < compactor.report.tokens_before
+
+
+def test_roles_alternate_where_anthropic_needs_it() -> None:
+    session = Session("/w")
+    messages = six_reads("anthropic", session)
+    after = Compactor(session, Model(), trigger_tokens=1).compact(messages)
+    assert roles_alternate(after)
+    assert normalise(after)[0].parts[0].text == "fix the bug"
+
+
+@each_shape
+def test_the_summariser_sees_the_old_turns_and_the_files_from_the_log(shape: str) -> None:
+    session, model = Session("/w"), Model()
+    Compactor(session, model, trigger_tokens=1).compact(six_reads(shape, session))
+    (asked,) = model.asked
+    assert "fix the bug" in asked
+    assert text(of="d") in asked
+    assert text(of="e") not in asked
+    assert "you are an agent" not in asked
+    assert "a: read lines 1-40\n" in asked
+
+
+def test_the_file_map_stands_below_the_summary() -> None:
+    session = Session("/w")
+    after = Compactor(session, Model(), trigger_tokens=1).compact(six_reads("openai", session))
+    assert summary_of(after).endswith("b: read lines 1-40\na: read lines 1-40\n")
+
+
+def test_numbers_that_nobody_showed_are_named() -> None:
+    session = Session("/w")
+    model = Model("<summary>TESTS: 4711 passed, 40 lines read</summary>")
+    after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))
+    assert "Numbers in this summary that the conversation did not show: 4711." in summary_of(after)
+
+
+@each_shape
+def test_the_files_at_work_are_put_back_and_count_as_seen(shape: str) -> None:
+    session = Session("/w")
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact(six_reads(shape, session))
+    section = section_of(after)
+    assert text(of="d").rstrip("\n") in section
+    assert text(of="f").rstrip("\n") not in section
+    assert_true_markers(session, after)
+    assert "the section" in session.observe("cat d", text(of="d")).text
+    assert session.observe("cat f", text(of="f"), call_id="c7").segments[0].sources == ("c6",)  # type: ignore[union-attr]
+
+
+@each_shape
+def test_markers_point_at_the_restored_section(shape: str) -> None:
+    session = Session("/w")
+    given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
+    messages = commands(shape, session, *given)
+    assert "calls ago" in results(messages)["c4"]
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact(messages)
+    assert 'the section "Files restored after compaction' in results(after)["c4"]
+    assert_true_markers(session, after)
+
+
+@each_shape
+def test_a_marker_whose_lines_are_not_put_back_says_that_they_are_gone(shape: str) -> None:
+    session = Session("/w")
+    given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
+    messages = commands(shape, session, *given)
+    after = Compactor(session, Model(), trigger_tokens=20_000, budget=Budget(max_files=0)).compact(messages)
+    assert results(after)["c4"].startswith("[GONE ")
+    assert section_of(after) == ""
+    assert_true_markers(session, after)
+
+
+TEMPLATES: dict[str, Callable[[str], str]] = {
+    "tags": lambda shown: f"<returncode>0</returncode>\n<output>\n{shown}</output>",
+    "JSON": lambda shown: json.dumps({"returncode": 0, "output": shown}, indent=2),
+    "nothing": lambda shown: shown,
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_a_chat_without_ids_is_compacted_too(template: Callable[[str], str]) -> None:
+    session = Session("/w")
+    given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
+    messages: Messages = [{"role": "system", "content": "you are"}, {"role": "user", "content": "task"}]
+    for command, output in given:
+        shown = session.observe(command, output).text
+        messages.append({"role": "assistant", "content": f"THOUGHT: so\n\n```bash\n{command}\n```"})
+        messages.append({"role": "user", "content": template(shown)})
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact(messages)
+    assert after[:2] == messages[:2]
+    assert after[-4:-1] == messages[-4:-1]
+    (marker,) = {line for d in session.view.deliveries for line in session.markers_in(d.event.text)}
+    assert 'the section "Files restored after compaction' in marker
+    assert after[-1]["content"] == template(marker + "\n")
+
+
+@each_shape
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_what_a_harness_puts_around_a_reply_stays_there(shape: str, template: Callable[[str], str]) -> None:
+    session = Session("/w")
+    given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
+    steps = [Step(c, template(session.observe(c, out, call_id=f"c{n}").text)) for n, (c, out) in enumerate(given, 1)]
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact(chat(shape, *steps))
+    (marker,) = {line for d in session.view.deliveries for line in session.markers_in(d.event.text)}
+    assert results(after)["c4"] == template(marker + "\n")
+
+
+@each_shape
+def test_the_second_compaction_takes_the_first_summary_in(shape: str) -> None:
+    session, model = Session("/w"), Model(SUMMARY, "<summary>TASK: second</summary>")
+    compactor = Compactor(session, model, trigger_tokens=20_000)
+    first = compactor.compact(six_reads(shape, session))
+    messages = list(first)
+    for name in "ghi":
+        shown = session.observe(f"cat {name}", text(of=name), call_id=name).text
+        messages += turn_of(shape, (name, Step(f"cat {name}", shown)))
+    after = compactor.compact(messages)
+    assert "TASK: go on" in model.asked[1]
+    assert "Files restored" not in model.asked[1]
+    assert "TASK: second" in summary_of(after)
+    assert texts(after)[: len(texts(chat(shape)))] == texts(chat(shape))
+    assert section_of(after).count("## Files restored after compaction") == 1
+    assert is_sendable(list(after))
+    assert_true_markers(session, after)
+
+
+def test_what_the_user_said_last_is_never_summarised() -> None:
+    session = Session("/w")
+    messages = [*six_reads("anthropic", session), {"role": "assistant", "content": "done"}]
+    messages.append({"role": "user", "content": "now the docs"})
+    after = Compactor(session, Model(), trigger_tokens=1, keep_turns=0).compact(messages)
+    assert texts(after)[-1] == "now the docs"
+    assert roles_alternate(after)
+
+
+@each_shape
+def test_in_the_middle_of_a_batch_calls_stay_with_the_results_to_come(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    messages += turn_of(shape, ("b1", Step("cat g", text(of="g"))), ("b2", Step("cat h", None)))
+    after = Compactor(session, Model(), trigger_tokens=1, keep_turns=1).compact(messages)
+    assert after[-2:] == messages[-2:]
+
+
+@pytest.mark.parametrize("keep_turns", [1, 2, 3])
+def test_a_thinking_loop_is_never_cut(keep_turns: int) -> None:
+    session = Session("/w")
+    messages = six_reads("anthropic", session)
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    loop = messages[-6]  # the first of the last three answers; the others go on from its results
+    messages[-6] = {"role": "assistant", "content": [thinking, *loop["content"]]}
+    after = Compactor(session, Model(), trigger_tokens=1, keep_turns=keep_turns).compact(messages)
+    assert after[1:] == messages[-6:]
+
+
+# ------------------------------------------------------------ when the model fails
+
+
+class TooLong(Exception):
+    """As OpenAI says it."""
+
+    def __init__(self) -> None:
+        super().__init__("This model's maximum context length is 8192 tokens, however you requested 9000")
+
+
+@each_shape
+def test_a_request_that_is_too_long_is_made_shorter(shape: str) -> None:
+    session, model = Session("/w"), Model(TooLong(), TooLong(), SUMMARY)
+    messages = commands(shape, session, *[(f"cat {name}", text(1, 300, of=name)) for name in "abcdef"])
+    compactor = Compactor(session, model, trigger_tokens=1)
+    after = compactor.compact(messages)
+    lengths = list(map(len, model.asked))
+    assert lengths[0] > 3 * lengths[1] > 3 * lengths[2]
+    assert "TASK: go on" in summary_of(after)
+    assert (compactor.failures, compactor.report.trouble) == (0, "")
+
+
+@each_shape
+@pytest.mark.parametrize("answer", [TooLong(), RuntimeError("no key"), 7, "", "<think>hm", "x" * 100_000])
+def test_without_a_summary_the_agent_still_gets_what_is_known(shape: str, answer: Any) -> None:
+    session, model = Session("/w"), Model(answer)
+    messages = [*six_reads(shape, session)]
+    messages.insert(len(chat(shape)) + 4, {"role": "user", "content": "and mind the tests"})
+    compactor = Compactor(session, model, trigger_tokens=20_000)
+    after = compactor.compact(messages)
+    summary = summary_of(after)
+    assert "No summary could be made" in summary
+    assert "and mind the tests" in summary
+    assert "a: read lines 1-40" in summary
+    assert after[-4:] == messages[-4:]
+    assert compactor.report.how is How.MECHANICAL
+    assert compactor.report.trouble
+    assert is_sendable(list(after))
+    assert_true_markers(session, after)
+
+
+def test_reasoning_is_no_summary() -> None:
+    session, model = Session("/w"), Model("<think>I should now run the tests")
+    after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))
+    assert "I should now" not in "\n".join(texts(after))
+
+
+def test_an_earlier_summary_outlives_a_model_that_fails() -> None:
+    session, model = Session("/w"), Model(SUMMARY, RuntimeError("down"))
+    compactor = Compactor(session, model, trigger_tokens=1)
+    messages = [*compactor.compact(six_reads("openai", session)), *six_reads("openai", Session("/w"))[2:]]
+    after = compactor.compact(messages)
+    assert "TASK: go on" in summary_of(after)
+
+
+def test_after_three_failures_in_a_row_the_model_is_not_asked() -> None:
+    session, model = Session("/w"), Model(RuntimeError("down"))
+    compactor = Compactor(session, model, trigger_tokens=1)
+    for _ in range(5):
+        compactor.compact(six_reads("openai", Session("/w")))
+    assert len(model.asked) == 3
+    compactor.failures = 0
+    model.answers = [SUMMARY]
+    compactor.compact(six_reads("openai", Session("/w")))
+    assert (len(model.asked), compactor.failures) == (4, 0)
+
+
+def test_a_failure_before_a_success_counts_no_more() -> None:
+    session, model = Session("/w"), Model(RuntimeError("down"), RuntimeError("down"), SUMMARY, RuntimeError("down"))
+    compactor = Compactor(session, model, trigger_tokens=1)
+    for _ in range(5):
+        compactor.compact(six_reads("openai", Session("/w")))
+    assert len(model.asked) == 5
+
+
+def test_each_compaction_that_gains_nothing_is_tighter() -> None:
+    session = Session("/w")
+    messages = commands("openai", session, ("cat a", text(1, 900)), ("cat b", text(1, 900, of="row")))
+    compactor = Compactor(session, Model(), trigger_tokens=4_000)
+    assert compactor.maybe_compact(messages) is messages
+    kept_one = compactor.maybe_compact(messages)
+    assert set(results(kept_one)) == {"c2"}
+    sizes = [len(results(kept_one := compactor.maybe_compact(kept_one))["c2"]) for _ in range(3)]
+    assert len(text(1, 900, of="row")) > sizes[0] > sizes[1]
+    assert sizes[0] <= 20_000
+    assert compactor.report.tokens_after < 4_000
+    assert_true_markers(session, kept_one)
+
+
+def test_asked_to_compact_again_it_always_gains_something_until_there_is_nothing_left() -> None:
+    session = Session("/w")
+    messages = six_reads("anthropic", session)
+    compactor = Compactor(session, Model(), trigger_tokens=100_000)
+    sizes = [len(json.dumps(messages))]
+    for _ in range(3):
+        after = compactor.compact(messages)
+        if after is messages:
+            break
+        messages = after
+        sizes.append(len(json.dumps(messages)))
+        assert is_sendable(list(messages))
+        assert_true_markers(session, messages)
+    assert sizes == sorted(sizes, reverse=True)
+    assert compactor.compact(messages) is messages
+
+
+def test_a_reply_is_mended_before_it_is_clipped() -> None:
+    session = Session("/w")
+    given = [("sed -n 1,9p a", text(1, 9)), ("sed -n 30,39p a", text(30, 39)), ("cat a", text())]
+    messages: Messages = [{"role": "user", "content": "task"}]
+    for command, output in given:
+        messages.append({"role": "assistant", "content": f"so\n\n```bash\n{command}\n```"})
+        messages.append({"role": "user", "content": f"<output>\n{session.observe(command, output).text}\n</output>"})
+    compactor = Compactor(session, Model(), trigger_tokens=1, keep_turns=1, budget=Budget(max_files=0))
+    assert len(session.markers_in(messages[-1]["content"])) == 2
+    for _ in range(3):  # nothing to gain here: from now on texts of 1,000 characters at most
+        compactor.maybe_compact(messages[:1])
+    after = compactor.maybe_compact(messages)
+    assert "left out here" in after[-1]["content"]
+    assert all(marker.startswith("[GONE ") for marker in session.markers_in(after[-1]["content"]))
+
+
+@each_shape
+def test_a_giant_argument_is_clipped_inside_valid_json(shape: str) -> None:
+    session = Session("/w")
+    messages = chat(shape, Step("ls", "f\n"), write("/w/f", text(1, 1000)))
+    compactor = Compactor(session, Model(), trigger_tokens=2_000, keep_turns=1)
+    for _ in range(4):
+        messages = compactor.maybe_compact(messages)
+    given = arguments(messages)["c2"]
+    assert given is not None
+    assert given["path"] == "/w/f"
+    assert len(str(given["content"])) <= 5_000
+    assert compactor.report.tokens_after < 2_000
+
+
+# ------------------------------------------------------------ how the model is called
+
+
+def test_any_awaitable_will_do() -> None:
+    async def summarize(_: list[dict[str, str]]) -> str:
+        await asyncio.sleep(0)
+        return SUMMARY
+
+    async def run(given: Callable[..., Any], messages: Messages) -> Messages:
+        return await Compactor(Session("/w"), given, trigger_tokens=1).amaybe_compact(messages)
+
+    messages = six_reads("openai", Session("/w"))
+    for given in (summarize, Model()):
+        assert "TASK: go on" in summary_of(asyncio.run(run(given, messages)))
+
+
+def test_an_asynchronous_failure_is_one_too() -> None:
+    async def summarize(_: list[dict[str, str]]) -> str:
+        raise TooLong
+
+    compactor = Compactor(Session("/w"), summarize, trigger_tokens=1)
+    after = asyncio.run(compactor.acompact(six_reads("openai", Session("/w"))))
+    assert "No summary could be made" in summary_of(after)
+
+
+def test_an_asynchronous_model_called_synchronously_is_an_error() -> None:
+    async def summarize(_: list[dict[str, str]]) -> str:
+        return SUMMARY
+
+    session = Session("/w")
+    messages = six_reads("openai", session)
+    with pytest.raises(UsageError, match="await `acompact`"):
+        Compactor(session, summarize, trigger_tokens=1).compact(messages)
+    assert len(session.view.deliveries) == 6
+
+
+@pytest.mark.parametrize(
+    "answer", [{"role": "assistant", "content": SUMMARY}, {"content": [{"type": "text", "text": SUMMARY}]}]
+)
+def test_the_answer_may_be_a_message(answer: Any) -> None:
+    after = Compactor(Session("/w"), Model(answer), trigger_tokens=1).compact(six_reads("openai", Session("/w")))
+    assert "TASK: go on" in summary_of(after)
+
+
+def test_an_interrupt_is_no_failure_of_the_model() -> None:
+    def summarize(_: list[dict[str, str]]) -> str:
+        raise KeyboardInterrupt
+
+    session = Session("/w")
+    messages = six_reads("openai", session)
+    with pytest.raises(KeyboardInterrupt):
+        Compactor(session, summarize, trigger_tokens=1).compact(messages)
+    assert len(session.view.deliveries) == 6
+
+
+@pytest.mark.parametrize(("trigger_tokens", "keep_turns"), [(0, 2), (9, -1)])
+def test_settings_without_a_meaning_are_errors(trigger_tokens: int, keep_turns: int) -> None:
+    with pytest.raises(UsageError):
+        Compactor(Session("/w"), Model(), trigger_tokens=trigger_tokens, keep_turns=keep_turns)
+    with pytest.raises(UsageError):
+        Compactor(Session("/w"), Model(), trigger_tokens=1, strategies=["all"])
+
+
+SAYINGS = {
+    "OpenAI": "Error code: 400 - {'error': {'message': \"This model's maximum context length is 8192 tokens.\"}}",
+    "OpenAI's code": "Error code: 400 - {'error': {'code': 'context_length_exceeded'}}",
+    "Anthropic": "prompt is too long: 212345 tokens > 200000 maximum",
+    "Anthropic, with the answer": "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000",
+    "Gemini": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    "Bedrock": "ValidationException: Input is too long for requested model.",
+    "Groq": "Please reduce the length of the messages or completion.",
+    "llama.cpp": "the request exceeds the available context size, try increasing it",
+}
+
+
+@pytest.mark.parametrize("saying", SAYINGS.values(), ids=SAYINGS)
+def test_providers_say_overflow_in_their_ways(saying: str) -> None:
+    assert is_overflow(ValueError(saying))
+
+
+def test_an_overflow_is_known_by_what_it_was_raised_from() -> None:
+    error = RuntimeError("request failed")
+    error.__cause__ = TooLong()
+    assert is_overflow(error)
+
+
+@pytest.mark.parametrize("saying", ["Rate limit reached: 30000 tokens per min", "401 invalid key", "timed out"])
+def test_other_errors_are_no_overflow(saying: str) -> None:
+    assert not is_overflow(ValueError(saying))

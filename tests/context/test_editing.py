@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from readcache.context.editing import with_arguments, with_result_text, with_texts, without_images
+from readcache.context.messages import Kind, normalise_one
+
+IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
+RESULTS: dict[str, dict[str, Any]] = {
+    "OpenAI": {"role": "tool", "tool_call_id": "c1", "content": "old"},
+    "OpenAI, parts": {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "old"}]},
+    "Anthropic": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "old"}]},
+    "Anthropic, nothing": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+    "Anthropic, blocks": {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": [{"type": "text", "text": "old"}, IMAGE, {"type": "text", "text": "more"}],
+            },
+            {"type": "tool_result", "tool_use_id": "c2", "content": "other"},
+        ],
+    },
+    "Anthropic, image": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [IMAGE]}]},
+    "Responses": {"type": "function_call_output", "call_id": "c1", "output": "old"},
+}
+CALLS: dict[str, dict[str, Any]] = {
+    "OpenAI": {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c0", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+            {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "old"}'}},
+        ],
+    },
+    "Anthropic": {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "so"},
+            {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": "old"}},
+        ],
+    },
+    "Responses": {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a": "old"}'},
+}
+
+
+def types(message: Mapping[str, Any]) -> Any:
+    """The shape of a message without its texts."""
+    if isinstance(message, Mapping):
+        return {key: types(value) for key, value in message.items()}
+    return [types(each) for each in message] if isinstance(message, list) else type(message)
+
+
+@pytest.mark.parametrize("message", RESULTS.values(), ids=RESULTS)
+def test_a_result_gets_its_new_text_in_its_own_shape(message: dict[str, Any]) -> None:
+    before = copy.deepcopy(message)
+    after = with_result_text(message, "c1", "new")
+    assert message == before
+    old, new = normalise_one(message, 0), normalise_one(after, 0)
+    assert [p.text for p in new.parts if p.call_id == "c1" and p.kind is Kind.RESULT] == ["new"]
+    assert [p for p in new.parts if p.call_id != "c1"] == [p for p in old.parts if p.call_id != "c1"]
+    assert [p.kind for p in new.parts] == [p.kind for p in old.parts]
+
+
+@pytest.mark.parametrize("name", ["OpenAI", "OpenAI, parts", "Anthropic", "Responses"])
+def test_a_string_stays_a_string_and_a_list_a_list(name: str) -> None:
+    assert types(with_result_text(RESULTS[name], "c1", "new")) == types(RESULTS[name])
+
+
+@pytest.mark.parametrize("message", CALLS.values(), ids=CALLS)
+def test_a_call_gets_its_new_arguments_in_its_own_shape(message: dict[str, Any]) -> None:
+    before = copy.deepcopy(message)
+    after = with_arguments(message, "c1", {"a": "néw\n"})
+    assert message == before
+    assert types(after) == types(message)
+    given = {p.call_id: p.arguments for p in normalise_one(after, 0).parts if p.kind is Kind.CALL}
+    assert given["c1"] == {"a": "néw\n"}
+    assert given.get("c0", {}) == {}
+
+
+def test_the_older_function_call_is_known_by_having_no_id() -> None:
+    message = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a": "old"}'}}
+    after = with_arguments(message, None, {"a": "new"})
+    assert json.loads(after["function_call"]["arguments"]) == {"a": "new"}
+    result = {"role": "function", "name": "f", "content": "old"}
+    assert with_result_text(result, None, "new") == {"role": "function", "name": "f", "content": "new"}
+
+
+@pytest.mark.parametrize("message", [*RESULTS.values(), *CALLS.values(), {"role": "user", "content": "c1"}])
+def test_a_message_without_that_call_is_the_same_object(message: dict[str, Any]) -> None:
+    assert with_result_text(message, "c9", "new") is message
+    assert with_arguments(message, "c9", {}) is message
+
+
+def test_what_is_said_is_changed_and_nothing_else() -> None:
+    said = {"role": "user", "content": [{"type": "text", "text": "old"}, IMAGE]}
+    assert with_texts(said, str.upper) == {"role": "user", "content": [{"type": "text", "text": "OLD"}, IMAGE]}
+    assert with_texts({"role": "user", "content": "old"}, str.upper) == {"role": "user", "content": "OLD"}
+    for message in RESULTS.values():
+        assert with_texts(message, str.upper) is message
+
+
+def test_images_give_way_to_a_text_wherever_they_are() -> None:
+    note = {"type": "text", "text": "gone"}
+    assert without_images({"role": "user", "content": [IMAGE]}, "gone") == {"role": "user", "content": [note]}
+    inside = without_images(RESULTS["Anthropic, image"], "gone")
+    assert inside["content"][0]["content"] == [note]
+    item = {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_image", "image_url": "x"}]}
+    assert without_images(item, "gone")["output"] == [{"type": "input_text", "text": "gone"}]
+    assert without_images(RESULTS["OpenAI, parts"], "gone") is RESULTS["OpenAI, parts"]
