@@ -7,14 +7,44 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from readcache.errors import StoreError
+from readcache.evidence import log_of
 from readcache.files import LineReader
+from readcache.ledger import Ledger
+from readcache.policy import Budget, Policy
+from readcache.reply import Reason
+from readcache.restore import RestorePlan
+from readcache.restore_plan import plan_restore
 from readcache.restore_rules import why_not_name, why_not_text
 from readcache.text import split_lines
 
 # Seconds that git may take. It looks at names and at its index only: 15 ms for a thousand paths.
 GIT_SECONDS = 5
+
+
+def make_plan(
+    ledger: Ledger, policy: Policy, agent_id: str, keep: Collection[str], budget: Budget, *, on_disk: bool
+) -> RestorePlan:
+    """What to put back into this context; `on_disk`: its files are on this machine. Where the log cannot be read, or we
+    fail, there is nothing to go by: an empty plan, and the failure is counted."""
+    with ledger.lock:
+        try:
+            return plan_restore(
+                ledger.view,
+                keep,
+                budget,
+                log_of(ledger.records(), agent_id),
+                count_tokens=policy.tokens,
+                refuses=lambda paths: why_not_restored(paths, policy.protected, on_disk=on_disk),
+                current=current_lines if on_disk else None,
+            )
+        except StoreError as error:
+            ledger.fail("", Reason.STORE_FAILED, error)
+        except Exception as error:  # a harness must be able to compact, whatever we cannot do
+            ledger.fail("", Reason.INTERNAL_ERROR, error)
+        return RestorePlan()
 
 
 def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, on_disk: bool) -> dict[str, str]:

@@ -50,7 +50,7 @@ def plan_restore(
     left_out: dict[str, str] = {}
     files: list[_File] = []
     evidence = gather(log)
-    refused = refuses([e.key for e in evidence])
+    refused = refuses([e.key for e in evidence if e.key == path_of(e.key)])
     for e in evidence:
         if e.key != path_of(e.key):
             left_out.setdefault(path_of(e.key), "not plain lines of a file")

@@ -389,3 +389,13 @@ def test_a_plan_whose_text_is_not_that_of_its_lines_is_refused(session: Session,
     given["items"][0].update(change)
     with pytest.raises(UsageError, match="not a restore plan"):
         RestorePlan.from_dict(given)
+
+
+@pytest.mark.parametrize("command", ["cut -d/ -f1 f", "cat -A f", "sed 's/line/x\\/y/' f"])
+def test_lines_that_are_not_plain_lines_of_a_file_are_left_out_wherever_the_disk_is(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "f").write_text("".join(f"line {n} is long enough to count\n" for n in range(40)))
+    session = Session(tmp_path)
+    session.run(command)
+    assert dict(session.restore_plan().left_out) == {str(tmp_path / "f"): "not plain lines of a file"}
