@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from readcache.cli_reasons import words_for
 from readcache.cli_settings import Settings, store_file
 from readcache.errors import ReadcacheError
-from readcache.events import Compacted, Delivered, Event, Origin, Record, Rewound, Settled, Wrote
+from readcache.events import Compacted, Delivered, Event, Forgot, Origin, Record, Rewound, Settled, Wrote
 from readcache.reply import Outcome
 from readcache.session import Session
 from readcache.store import open_store
@@ -119,7 +119,7 @@ def clock(at: float) -> str:
 
 def call_of(event: Event) -> str:
     """The event's call id; "-" when it has none."""
-    return "-" if isinstance(event, Compacted) or not event.call_id else event.call_id
+    return "-" if isinstance(event, Compacted | Forgot) or not event.call_id else event.call_id
 
 
 def _told(event: Event) -> tuple[str, str, str]:
@@ -132,6 +132,8 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "settled", f"{len(event.text):,} chars left", ""
     if isinstance(event, Compacted):
         return "compacted", f"{len(event.kept):,} calls kept", ""
+    if isinstance(event, Forgot):
+        return "forgot", f"{len(event.call_ids):,} calls", ""
     if isinstance(event, Rewound):
         return "rewound", "", ""
     return f"failed/{event.cause}", "", event.detail

@@ -30,7 +30,7 @@ class Piece:
 class Pointer:
     """A marker in a delivered text: line `line` stands for lines start to end of `path` (None: of the output).
 
-    A line of -1: the harness cut the marker away afterwards.
+    A line of -1: the harness cut the marker away afterwards. No sources: they are gone, and the marker says so.
     """
 
     line: int
@@ -40,6 +40,10 @@ class Pointer:
     sources: tuple[str, ...]
     numbered: bool = False  # the lines it stands for have numbers in front
     marker: str = ""  # its text, to know it by wherever a harness shows it
+
+
+# Begins the id of a call that the session named itself because the harness gave none.
+MADE_UP_ID = "rc-"
 
 
 class Origin(enum.Enum):
@@ -110,12 +114,14 @@ class Wrote:
 @_compact_text
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What the harness finally showed for a call: `text`, and which of its lines are file lines."""
+    """What the harness finally showed of a call's result, or of another text of it: `text`, and which of its lines are
+    file lines."""
 
     call_id: str
     text: str
     pieces: tuple[Piece, ...] = ()
     pointers: tuple[Pointer, ...] = ()
+    origin: Origin = Origin.RESULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,13 @@ class Compacted:
     """The harness compacted: calls that are not in `kept` are gone."""
 
     kept: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgot:
+    """These calls, and nothing else, are gone from the conversation. Ids that are not known: nothing happens."""
+
+    call_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,7 @@ class Failed:
     detail: str
 
 
-Event = Delivered | Wrote | Settled | Compacted | Rewound | Failed
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def inherited(view: View) -> list[Event]:
             first[delivery] = (*first.get(delivery, ()), key)
         else:
             unseen.append(key)
-    events: list[Event] = [
+    events = [
         replace(
             d.event,
             request="",
@@ -36,12 +36,12 @@ def inherited(view: View) -> list[Event]:
         )
         for d in view.deliveries
     ]
-    if unseen:
+    if unseen or view.tokens > (events[-1].tokens_so_far if events else 0):  # what is old stays as old as it is
         name, call = f"inherited-{view.calls + 1}", view.calls + 1
         events.append(
             Delivered(name, "", "", Origin.RESTORED, changed=tuple(unseen), call=call, tokens_so_far=view.tokens)
         )
-    return events
+    return list(events)
 
 
 def _without_cut_sources(view: View, pointer: Pointer, call: int) -> Pointer:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from readcache.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled, Wrote
+from readcache.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.index import LineIndex, build_index
 from readcache.reply import Reason
 from readcache.store import Store
@@ -173,7 +173,7 @@ class Ledger:
 
     def _fold(self, event: Event) -> None:
         self.view.apply(event)
-        if isinstance(event, (Compacted, Rewound, Settled)):
+        if isinstance(event, (Compacted, Forgot, Rewound, Settled)):
             self._index = None
         elif isinstance(event, Delivered) and self._index is not None:
             self._index.add(self.view.of_call(event.call_id)[-1])

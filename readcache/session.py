@@ -10,17 +10,16 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from readcache import files, marker, restore
-from readcache.answer import authored_event, make_request, plain_reply
-from readcache.claims import Authored, FileLines, Reading
+from readcache import files, marker
+from readcache.answer import plain_reply, tool_write
+from readcache.calls import command_call, other_read_call, read_call
+from readcache.claims import Reading
 from readcache.compact import compact
-from readcache.errors import StoreError
-from readcache.events import Event, Origin, Record, Rewound, Wrote
+from readcache.errors import StoreError, UsageError
+from readcache.events import MADE_UP_ID, Compacted, Event, Origin, Record, Rewound
 from readcache.inherit import inherited
 from readcache.judge import Call
 from readcache.ledger import Ledger
@@ -33,9 +32,12 @@ from readcache.runner import run_bash
 from readcache.shell import read_command
 from readcache.store import Store, open_store
 from readcache.survive import settle
-from readcache.text import find_separator, split_lines
 from readcache.view import View
 from readcache.wrap import wrap
+
+if TYPE_CHECKING:
+    from readcache.changes import Change, Follower
+    from readcache.sync import Standing
 
 
 class Session:
@@ -73,6 +75,8 @@ class Session:
         self._is_local = False  # has this session run or read anything itself?
         self._recorder = Recorder(self._ledger, policy, self.tag, one_shot=one_shot)
         self._lines = files.LineReader()
+        self._follower: Follower | None = None  # while `watch` lasts
+        self._standing: Standing | None = None  # what the last `sync` found
 
     # ------------------------------------------------------------ commands
 
@@ -89,8 +93,9 @@ class Session:
         command is killed and the exit status is 124."""
         where = os.path.join(self.root, os.fspath(cwd)) if cwd is not None else self.root
         self._is_local = True
-        ran = run_bash(command, cwd=where, env=env, timeout=timeout)
-        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, ran.trouble)
+        with self._own_call():
+            ran = run_bash(command, cwd=where, env=env, timeout=timeout)
+        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, ran.trouble, here=True)
 
     def observe(
         self,
@@ -114,11 +119,14 @@ class Session:
         call_id: str | None,
         trouble: Reason | None = None,
         show: Callable[[Reply], None] | None = None,
+        *,
+        here: bool = False,
     ) -> Reply:
-        reading = Reading() if self.policy.mode is Mode.OFF else read_command(command, cwd, exit_code)
-        request = make_request(command, cwd)
-        call = Call(self._call_id(call_id), command, request, output, reading, self._batch, trouble)
-        return self._recorder.answer(call, exit_code, show)
+        name = self._call_id(call_id)
+        if self.policy.mode is Mode.OFF:
+            return plain_reply(Call(name, command, "", output, Reading()), exit_code, Reason.MODE_OFF)
+        call = command_call(name, command, cwd, output, exit_code, batch=self._batch, trouble=trouble)
+        return self._answer(call, exit_code, show, here=here)
 
     def _observe_writes(self, command: str, *, exit_code: int, cwd: str, call_id: str | None) -> None:
         """Logs what a command wrote whose output went past the session."""
@@ -144,11 +152,20 @@ class Session:
         no model sees: a fresh read counts as shown only if it has a `call_id`."""
         self._is_local = True
         got = self._lines.read(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
-        sep = "\t" if numbered else None
-        call = self._read_call(os.fspath(path), got.text, start, end, sep, call_id, got.trouble, fresh=fresh)
+        call = read_call(
+            self._call_id(call_id),
+            canonical_path(os.fspath(path), self.root),
+            got.text,
+            start,
+            end,
+            sep="\t" if numbered else None,
+            batch=self._batch,
+            trouble=got.trouble,
+            fresh=fresh,
+        )
         if fresh and call_id is None:
             return plain_reply(call, got.exit_code, got.trouble or Reason.FRESH)
-        return self._recorder.answer(call, got.exit_code)
+        return self._answer(call, got.exit_code, here=True)
 
     def observe_read(
         self,
@@ -162,45 +179,45 @@ class Session:
     ) -> Reply:
         """The same for a read that another tool already did. `numbered`: the lines carry numbers in any usual form;
         text around them is passed on and never counts as file content."""
-        sep = None
-        if numbered:
-            sep = find_separator(split_lines(output))
-            if sep is None:  # nothing that looks like numbered lines: an error text, a picture
-                call = self._read_call(os.fspath(path), output, start, end, None, call_id)
-                return self._recorder.answer(replace(call, reading=Reading()), 0)
-        return self._recorder.answer(self._read_call(os.fspath(path), output, start, end, sep, call_id), 0)
-
-    def _read_call(
-        self,
-        path: str,
-        output: str,
-        start: int,
-        end: int | None,
-        sep: str | None,
-        call_id: str | None,
-        trouble: Reason | None = None,
-        *,
-        fresh: bool = False,
-    ) -> Call:
-        key = canonical_path(path, self.root)
-        request, reading = _read_claim(key, start, end, sep)
-        name = self._call_id(call_id)
-        return Call(name, f"read {key}", request, output, reading, self._batch, trouble, fresh)
+        key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
+        call = other_read_call(name, key, output, start, end, numbered=numbered, batch=self._batch)
+        return self._answer(call, 0)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
-        key = canonical_path(os.fspath(path), self.root)
-        name = self._call_id(call_id)
-        label = f"write {key}"
+        key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
+        self._recorder.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
+        self._tell_follower(name, lambda follower, view: follower.wrote(view, key, name, here=self._is_local))
 
-        def events(view: View) -> list[Event]:
-            wrote = Wrote(name, (key,), label, view.number_of(name))
-            if not content:
-                return [wrote]
-            return [wrote, authored_event(name, label, [Authored(key, content, 1)], view, self.policy)]
+    # ------------------------------------------------------------ what others do
 
-        self._recorder.tell(name, events)
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[Follower]:
+        """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
+        somebody else did to them. Nothing that is left out of a reply rests on it."""
+        from readcache.changes import Follower
+
+        outer = self._follower
+        if outer is not None:
+            yield outer
+            return
+        with contextlib.closing(Follower()) as follower:
+            view = self.view
+            with self._ledger.lock:  # no call comes between
+                follower.begin(view, here=self._is_local)
+                self._follower = follower
+            try:
+                yield follower
+            finally:
+                self._follower = None
+
+    def changes(self) -> list[Change]:
+        """The files that somebody else changed since the agent saw them, by path; `readcache.changes.notice` makes one
+        line of them for the model. UsageError when nobody is watching."""
+        if self._follower is None:
+            raise UsageError("changes are known while watching: call it inside `with session.watch():`")
+        return self._follower.changes()
 
     # ------------------------------------------------------------ what the harness tells
 
@@ -215,15 +232,38 @@ class Session:
 
     def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
         """Which files and lines the compactor should put back verbatim, given the calls that stay."""
-        with self._ledger.lock:
-            return restore.plan_restore(
-                self.view,
-                frozenset(keep),
-                budget,
-                count_tokens=self.policy.tokens,
-                refuses=lambda path: files.why_not_restored(path, self.policy.protected),
-                current=files.current_lines if self._is_local else _no_disk,
-            )
+        return self._plan(keep, budget, on_disk=self._is_local)
+
+    def _plan(self, keep: Collection[str], budget: Budget, *, on_disk: bool) -> RestorePlan:
+        """`on_disk`: the session's files are on this machine."""
+        from readcache.restorable import make_plan
+
+        with contextlib.suppress(StoreError), self._ledger.transaction():  # folds in what is new
+            pass
+        return make_plan(self._ledger, self.policy, self.agent_id, frozenset(keep), budget, on_disk=on_disk)
+
+    def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
+        it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
+        is not in it yet counts as gone. Gives, by call id, what is to stand as the result of replies that stay and
+        whose markers name what is gone."""
+        from readcache.sync import Standing
+
+        rewrites: dict[str, str] = {}
+        standing = self._standing = self._standing or Standing()
+
+        def events(view: View) -> list[Event]:
+            nonlocal rewrites
+            try:
+                rewrites, what = standing.reconcile(view, messages, session_tag=self.tag)
+            except Exception as error:  # a list that nobody understands proves nothing visible
+                self._standing = None
+                self._ledger.fail("", Reason.INTERNAL_ERROR, error)
+                return [Compacted(frozenset())]
+            return what
+
+        self._recorder.tell("", events)
+        return rewrites
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
@@ -315,23 +355,33 @@ class Session:
 
     # ------------------------------------------------------------ inside
 
+    def _answer(
+        self, call: Call, exit_code: int, show: Callable[[Reply], None] | None = None, *, here: bool = False
+    ) -> Reply:
+        """`here`: the file that was read is one of this machine."""
+        reply = self._recorder.answer(call, exit_code, show)
+        self._tell_follower(call.call_id, lambda follower, view: follower.saw(view, call, here=here))
+        return reply
+
+    def _own_call(self) -> contextlib.AbstractContextManager[None]:
+        """While a command of the agent runs."""
+        return contextlib.nullcontext() if self._follower is None else self._follower.own_call()
+
+    def _tell_follower(self, call_id: str, tell: Callable[[Follower, View], None]) -> None:
+        if self._follower is None:
+            return
+        try:
+            with self._ledger.lock:  # nobody folds meanwhile
+                tell(self._follower, self._ledger.view)
+        except Exception as error:  # a bug of ours must not cost the agent its output
+            self._ledger.fail(call_id, Reason.INTERNAL_ERROR, error)
+
     def _open_store(self) -> Store:
         store = self._store
         return open_store(store) if store is None or isinstance(store, (str, os.PathLike)) else store
 
     def _call_id(self, given: str | None) -> str:
-        return given if given is not None else f"rc-{_new_id(6)}"
-
-
-@lru_cache(maxsize=256)
-def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
-    """The request, and the claim, of a read tool."""
-    claim = FileLines((key,), ((max(1, start), end),), sep)
-    return make_request(key, start, end, sep is not None), Reading((claim,))
-
-
-def _no_disk(_path: str, _start: int, _end: int) -> None:
-    """For a session that only observes: its files may be in a container or on another machine."""
+        return given if given is not None else MADE_UP_ID + _new_id(6)
 
 
 def _new_id(size: int) -> str:

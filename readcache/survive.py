@@ -13,10 +13,10 @@ from dataclasses import replace
 from readcache.events import Delivered, Piece, Pointer, Settled
 from readcache.text import split_lines
 
-# Lines. Beyond, only the common head and tail keep their credit: aligning the middle would cost too much.
+# Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
 SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
-CUT = "\n[…]\n"  # stands between the stretches that a clipped reply is known to keep
+ELISION = "[…]"  # stands between the stretches that a clipped reply is known to keep
 
 
 def settle(event: Delivered, text: str) -> Settled:
@@ -24,33 +24,56 @@ def settle(event: Delivered, text: str) -> Settled:
     before, after = split_lines(event.text), split_lines(text)
     moved = align(before, after)
     pieces = _move_pieces(event.pieces, moved)
-    pointers = tuple(replace(p, line=_find_marker(p, after, moved)) for p in event.pointers)
-    return Settled(event.call_id, text, pieces, pointers)
+    pointers = tuple(replace(p, line=find_marker(p, after, moved)) for p in event.pointers)
+    return Settled(event.call_id, text, pieces, pointers, event.origin)
+
+
+def lost_lines(event: Delivered, text: str) -> bool:
+    """Is any line of the event gone from the text that is shown instead? Markers apart, and the line that stands for
+    what `clip` took away: the harness has words of its own there."""
+    before, after = split_lines(event.text), split_lines(text)
+    moved = align(before, after)
+    markers = {pointer.line for pointer in event.pointers}
+    return any(k not in moved and k not in markers and line != ELISION for k, line in enumerate(before))
 
 
 def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
     """The delivery as a harness shows it that keeps only these stretches of its text."""
     if kept == (event.text,):
         return event
-    settled = settle(event, CUT.join(kept))
+    settled = settle(event, f"\n{ELISION}\n".join(kept))
     return replace(event, text=settled.text, pieces=settled.pieces, pointers=settled.pointers)
 
 
 def align(before: list[str], after: list[str]) -> dict[int, int]:
     """Line index before -> line index after, for lines that are equal and in the same order."""
+    head, tail = _common_ends(before, after)
+    moved = {k: k for k in range(head)}
+    moved |= {len(before) - 1 - k: len(after) - 1 - k for k in range(tail)}
+    a, b = before[head : len(before) - tail], after[head : len(after) - tail]
+    if not a or not b:
+        return moved
+    if len(a) + len(b) <= MOST_ALIGNED:
+        for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
+            moved |= {head + start + k: head + there + k for k in range(count)}
+        return moved
+    low = b.index(a[0]) if a[0] in b else 0  # behind the harness's own words in front
+    high = len(b) - b[::-1].index(a[-1]) if a[-1] in b[low:] else len(b)
+    inner_head, inner_tail = _common_ends(a, b[low:high])
+    moved |= {head + k: head + low + k for k in range(inner_head)}
+    moved |= {head + len(a) - 1 - k: head + high - 1 - k for k in range(inner_tail)}
+    return moved
+
+
+def _common_ends(before: list[str], after: list[str]) -> tuple[int, int]:
+    """How many lines are the same at the beginning, and how many of the others at the end."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
         head += 1
     tail = 0
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
-    moved = {k: k for k in range(head)}
-    moved |= {len(before) - 1 - k: len(after) - 1 - k for k in range(tail)}
-    a, b = before[head : len(before) - tail], after[head : len(after) - tail]
-    if a and b and len(a) + len(b) <= MOST_ALIGNED:
-        for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
-            moved |= {head + start + k: head + there + k for k in range(count)}
-    return moved
+    return head, tail
 
 
 def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece, ...]:
@@ -71,8 +94,9 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
     return tuple(out)
 
 
-def _find_marker(pointer: Pointer, after: list[str], moved: dict[int, int]) -> int:
-    """Where a marker, or the beginning that a cut has left of it, stands now; -1 when there is neither."""
+def find_marker(pointer: Pointer, after: list[str], moved: dict[int, int]) -> int:
+    """Where a marker, or the beginning that a cut has left of it, stands in the lines `after`; -1: nowhere. `moved` is
+    what `align` found."""
     if pointer.line in moved:
         return moved[pointer.line]
     for at, there in enumerate(after):

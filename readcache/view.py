@@ -14,8 +14,8 @@ an observed change (`stale`: their bytes are visible, but of the file as it was)
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import Counter, OrderedDict, deque
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -24,9 +24,10 @@ from itertools import chain
 
 from readcache import text as text_
 from readcache.claims import WHOLE_TREE, glob_stem, path_of
-from readcache.events import Compacted, Delivered, Event, Failed, Origin, Piece, Rewound, Settled, Wrote
+from readcache.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Piece, Rewound, Settled, Wrote
 from readcache.reply import UNCREDITED, Outcome, Reason
 from readcache.spans import SpanMap, subtract
+from readcache.survive import lost_lines
 
 # Shorter results are not looked up as a whole: two of the shortest markers are longer.
 SHORTEST_WHOLE = 120
@@ -34,6 +35,8 @@ SHORTEST_WHOLE = 120
 MOST_REPEATS = 64
 # Split deliveries kept at hand, in lines; enough for the few files an agent goes back and forth between.
 CACHED_LINES = 10_000
+# Keys that are inserted one by one; more of them are sorted together, which costs a look at all keys.
+FEW_KEYS = 100
 # Files of one name that are looked through; keeps a call's cost apart from the session's length.
 MOST_NAMESAKES = 48
 
@@ -126,10 +129,11 @@ class View:
         self.cut: dict[str, int] = {}  # call id -> the newest call when its text lost lines: older markers may dangle
         self._omitted: dict[str, int] = {}  # request -> call at which its last answer left something out
         self._written = (0, 0)  # the last two calls in which the agent wrote: a call's own write comes before its read
-        self._passed: deque[int] = deque(maxlen=MOST_REPEATS)  # calls that left something out or were repeats
+        self._passed: list[int] = []  # calls that left something out or were repeats, ascending
         self._deliveries: dict[str, list[Delivery]] = {}
         self._keys: dict[str, KeyView] = {}
         self._sorted_keys: list[str] = []
+        self._new_keys: list[str] = []  # still to be sorted in: a log is folded without anybody asking for them
         self._by_name: dict[str, list[str]] = {}
         self._wholes: dict[str, Delivery] = {}
         self._answers: dict[str, Delivery] = {}  # request -> see `answer_to`
@@ -155,6 +159,7 @@ class View:
 
     def known_keys(self, prefix: str = "") -> list[str]:
         """The keys that were seen, sorted; those that begin with `prefix`."""
+        self._sort_keys()
         low = bisect_left(self._sorted_keys, prefix)
         high = bisect_left(self._sorted_keys, prefix + "\U0010ffff", low)
         return self._sorted_keys[low:high]
@@ -190,7 +195,7 @@ class View:
         at = self._omitted.get(request)
         if at is None or any(at < written < call for written in self._written):
             return None
-        return call - 1 - at - sum(passed > at for passed in self._passed)
+        return call - 1 - at - (len(self._passed) - bisect_right(self._passed, at))
 
     def of_call(self, call_id: str) -> list[Delivery]:
         """The visible texts of one call: its result, its own command."""
@@ -224,6 +229,8 @@ class View:
             self._settle(event)
         elif isinstance(event, Compacted):
             self._forget([c for c in self._deliveries if c not in event.kept])
+        elif isinstance(event, Forgot):
+            self._forget([c for c in event.call_ids if c in self._deliveries])
         elif isinstance(event, Rewound):
             after = self._call_of.get(event.call_id, -1)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
@@ -262,6 +269,7 @@ class View:
                 del self._omitted[next(iter(self._omitted))]
         if event.outcome is not Outcome.FULL or event.reason is Reason.INSISTED:
             self._passed.append(event.call)
+            del self._passed[:-MOST_REPEATS]
 
     def _add_references(self, delivery: Delivery) -> None:
         event = delivery.event
@@ -277,9 +285,18 @@ class View:
         found = self._keys.get(key)
         if found is None:
             found = self._keys[key] = KeyView()
-            insort(self._sorted_keys, key)
+            self._new_keys.append(key)
             self._by_name.setdefault(_name(key), []).append(key)
         return found
+
+    def _sort_keys(self) -> None:
+        if len(self._new_keys) < FEW_KEYS:
+            for key in self._new_keys:
+                insort(self._sorted_keys, key)
+        else:
+            self._sorted_keys += self._new_keys
+            self._sorted_keys.sort()
+        self._new_keys.clear()
 
     def _write(self, event: Wrote) -> None:
         if event.call_id:  # else another context of the session wrote
@@ -303,8 +320,8 @@ class View:
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
-            if old.event.origin is Origin.RESULT:
-                if _lost_lines(old.event, event.text):
+            if old.event.origin is event.origin:
+                if lost_lines(old.event, event.text):
                     self.cut[event.call_id] = self.calls
                 changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
                 self._replace(old, Delivery(changed))
@@ -348,6 +365,7 @@ class View:
     def _drop_empty(self, keys: Iterable[str]) -> None:
         for key in [key for key in keys if not any(True for _ in self._keys[key].references())]:
             del self._keys[key]
+        self._sort_keys()
         self._sorted_keys = [key for key in self._sorted_keys if key in self._keys]
         for name in set(map(_name, keys)):
             self._by_name[name] = [key for key in self._by_name[name] if key in self._keys]
@@ -363,15 +381,6 @@ def _is_one_stretch(event: Delivered) -> bool:
     if len(event.pieces) != 1 or len(event.pieces[0].keys) != 1 or not event.pieces[0].first:
         return False
     return event.pieces[0].count == text_.count_lines(event.text)
-
-
-def _lost_lines(event: Delivered, text: str) -> bool:
-    """Is any line of the event, markers apart, not where it was in the text that is shown instead?"""
-    before, after = text_.split_lines(event.text), text_.split_lines(text)
-    markers = {pointer.line for pointer in event.pointers}
-    return len(before) != len(after) or any(
-        a != b and k not in markers for k, (a, b) in enumerate(zip(before, after, strict=True))
-    )
 
 
 def _put(old: Delivery, new: list[Reference], known: list[Reference]) -> list[Reference]:

@@ -7,11 +7,12 @@ drops them, and holds every reply against the real output and those texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from readcache import Omitted, Policy, Reply, Session, Shown
 from readcache.restore import Compaction, RestorePlan
+from tests.lists import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
 CUT_BY_HARNESS = "\n[cut by the harness]\n"
@@ -41,6 +42,7 @@ class Reader:
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
     cut: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
     results: set[str] = field(default_factory=set)  # ids of calls that had a result
+    anonymous: bool = False  # a list without ids was synced: of equal texts nobody can tell which is whose
     tokens: int = 0
     tokens_at: dict[str, int] = field(default_factory=dict)
 
@@ -57,6 +59,7 @@ class Reader:
             dict(self.paths),
             set(self.cut),
             set(self.results),
+            self.anonymous,
             self.tokens,
             dict(self.tokens_at),
         )
@@ -120,28 +123,48 @@ class Reader:
             self.texts[done.restored_id] = plan.render()
             self.commands[done.restored_id], self.marks[done.restored_id] = "", []
             self._count(done.restored_id, plan.render())
-        for call_id, text in done.rewrites.items():
-            assert call_id in kept, "a reply that is gone was rewritten"
-            self._rewrite(call_id, text, plan, done)
-        for call_id in kept:
+        self._take_rewrites(done.rewrites, plan, done)
+
+    def synced(self, left: Mapping[str, tuple[str, str]], rewrites: Mapping[str, str]) -> None:
+        """The message list now holds these (command, text) by call id, oldest first, and nothing else."""
+        self.forget(set(self.texts) - set(left))
+        for call_id, (command, text) in left.items():
+            if (command, text) != (self.commands[call_id], self.texts[call_id]):
+                self.cut.add(call_id)
+            self.commands[call_id], self.texts[call_id] = command, text
+        self._take_rewrites(rewrites, None, Compaction())
+
+    def _take_rewrites(self, rewrites: Mapping[str, str], plan: RestorePlan | None, done: Compaction) -> None:
+        for call_id, text in rewrites.items():
+            if not self.anonymous or call_id in self.texts:
+                assert call_id in self.texts, "a reply that is gone was rewritten"
+                self._rewrite(call_id, text, plan, done)
+        for call_id in self.texts:
             for mark in self._visible_marks(call_id):
                 wrong = self.not_standing(mark, whatever_the_horizon=True)
                 assert wrong is None, f"the marker in {call_id} dangles: {wrong}"
 
     def _rewrite(self, call_id: str, text: str, plan: RestorePlan | None, done: Compaction) -> None:
+        text = text.removeprefix(WORDS_IN_FRONT)
+        if not self.texts[call_id].endswith("\n"):  # a harness may take that away unnoticed
+            text = text.removesuffix("\n")
         old, new = self.texts[call_id].split("\n"), text.split("\n")
+        assert len(old) == len(new), "a reply was rewritten to another number of lines"
         marks = {mark.line: mark for mark in self._visible_marks(call_id)}
-        cut_marks = [mark.line for mark in self.marks[call_id] if mark.line not in marks]
-        self.texts[call_id], self.marks[call_id] = text, []
+        known = self.marks[call_id]
+        self.texts[call_id], self.marks[call_id] = text, [mark for mark in known if mark.line not in marks]
         for before, after in zip(old, new, strict=True):
             mark = marks.get(before)
             if mark is None:  # how the session thinks of the harness's own words does not matter
-                piece = any(line.startswith(before) for line in cut_marks)
+                pieces_of = [mark for mark in known if before and mark.line.startswith(before)]
                 kept = before in (after, CUT_BY_HARNESS.strip())
-                assert kept or piece, f"a line that is no marker was rewritten: {before!r}"
-            elif set(mark.sources) <= set(self.texts) and (before == after or not self.cut.intersection(mark.sources)):
-                assert before == after, "a marker that was in order was rewritten"
+                assert kept or pieces_of, f"a line that is no marker was rewritten: {before!r}"
+                if not kept:
+                    self._retire(pieces_of[0], call_id, after, plan, done)
+            elif before == after and set(mark.sources) <= set(self.texts):
                 self.marks[call_id].append(mark)
+            elif set(mark.sources) <= set(self.texts) - self.cut and not self.anonymous:
+                raise AssertionError("a marker that was in order was rewritten")
             else:
                 self._retire(mark, call_id, after, plan, done)
 
@@ -182,15 +205,16 @@ class Reader:
         if not mark.sources:
             return "an omission without a source"
         for source in mark.sources:
-            if source not in self.texts:
+            if source not in self.texts and not self.anonymous:
                 return f"{source} is not in the conversation (any more)"
             horizon = self.policy.horizon_tokens
-            if horizon is not None and not whatever_the_horizon and self.tokens - self.tokens_at[source] > horizon:
+            at = self.tokens_at.get(source, self.tokens)
+            if horizon is not None and not whatever_the_horizon and self.tokens - at > horizon:
                 return f"{source} is beyond the horizon"
-        sources = [self._lines(source) for source in mark.sources]
+        sources = [self._lines(source) for source in (self.texts if self.anonymous else mark.sources)]
         at = 0
         while at < len(mark.stands_for):
-            run = max(self._run(mark, at, lines) for lines in sources)
+            run = max((self._run(mark, at, lines) for lines in sources), default=0)
             if not run:
                 return f"{mark.stands_for[at]!r} does not stand at {mark.sources}"
             at += run

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from readcache.events import Compacted, Delivered, Event, Piece, Rewound, Wrote
+from readcache.events import Compacted, Delivered, Event, Forgot, Piece, Rewound, Wrote
 from readcache.survive import settle
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
@@ -57,7 +57,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
     events_: list[Event] = []
     texts: dict[str, Delivered] = {}
     call = 0
-    for kind in draw(st.lists(st.sampled_from("ddddddwfscr"), max_size=14)):
+    for kind in draw(st.lists(st.sampled_from("ddddddwfscgr"), max_size=14)):
         name = draw(st.sampled_from(CALLS))
         if kind == "d":
             call += 1
@@ -72,6 +72,8 @@ def histories(draw: st.DrawFn) -> list[Event]:
             events_.append(settle(texts[name], draw(st.sampled_from(("", "cut", texts[name].text[:40])))))
         elif kind == "c":
             events_.append(Compacted(draw(st.frozensets(st.sampled_from(CALLS)))))
+        elif kind == "g":
+            events_.append(Forgot(draw(st.frozensets(st.sampled_from(CALLS), max_size=2))))
         else:
             events_.append(Rewound(draw(st.sampled_from((name, f"w{call}")))))
     return events_

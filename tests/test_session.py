@@ -127,6 +127,15 @@ def test_a_sub_agent_inherits_that_a_file_was_seen_changed_and_what_was_read_aft
     assert child.observe("cat f", TEXT).reason is Reason.CHANGED
 
 
+def test_what_is_beyond_the_horizon_of_a_parent_is_beyond_that_of_its_copy() -> None:
+    session = Session("/w", policy=Policy(horizon_tokens=700))
+    for n, name in enumerate("fgh"):
+        session.observe(f"cat {name}", TEXT.replace("line", f"line of {name}"), call_id=f"c{n}")
+    session.compacted(keep=["c0"])
+    copy = session.fork("copy", inherit=True)
+    assert copy.observe("cat f", TEXT.replace("line", "line of f")).reason is Reason.NOT_SEEN
+
+
 def test_inheriting_does_not_concern_the_parent() -> None:
     session = Session("/w")
     session.wrote("f")

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session
+from readcache.store.memory import MemoryStore
+from readcache.view import View
+from tests.lists import SHAPES_WITH_IDS, message_list
 from tests.oracle import CUT_BY_HARNESS, Reader
 
 ROOT = "/w"
@@ -147,8 +150,10 @@ class Sessions(RuleBasedStateMachine):
     @initialize(seed=SEEDS, policy=st.data())
     def begin(self, seed: int, policy: Any) -> None:
         self.policy = policy.draw(st.sampled_from(list(self.policies.values())))
+        self.shape = policy.draw(st.sampled_from(SHAPES_WITH_IDS))
         self.world = {name: make_text(seed, name) for name in FILES}
-        session = Session(ROOT, session_id="s", policy=self.policy, clock=lambda: 0.0)
+        self.store = MemoryStore()
+        session = Session(ROOT, session_id="s", store=self.store, policy=self.policy, clock=lambda: 0.0)
         self.readers = [Reader(session, self.policy)]
         self.count = 0
 
@@ -282,6 +287,46 @@ class Sessions(RuleBasedStateMachine):
         done = reader.session.compacted(keep=kept, restored=plan)
         reader.compacted(kept, plan, done)
 
+    @rule(who=WHO, seed=SEEDS, has_ids=st.booleans())
+    def sync(self, who: int, seed: int, has_ids: bool) -> None:
+        """The harness did something to its messages and hands over what is left of them."""
+        # nobody could tell what was clipped of which text
+        shape = self.shape if has_ids or self.policy.clip is not None else "plain"
+        reader, rng = self.reader(who), random.Random(seed)
+        turns = {call: (reader.commands[call], text) for call, text in reader.texts.items()}
+        if shape == "plain":  # of equal texts the oldest go, since nobody could tell otherwise
+            left = dict(list(turns.items())[rng.randint(0, len(turns)) :])
+        else:
+            changed = {call: self._something_done_to(turn, rng) for call, turn in turns.items()}
+            left = {call: turn for call, turn in changed.items() if turn is not None}
+        shown = [(call, command, text) for call, (command, text) in left.items()]
+        if rng.random() < 0.2 and shape != "plain":
+            rng.shuffle(shown)
+        rewrites = reader.session.sync(message_list(shape, shown))
+        reader.anonymous |= shape == "plain"
+        reader.synced(left, rewrites)
+
+    def _something_done_to(self, turn: tuple[str, str], rng: random.Random) -> tuple[str, str] | None:
+        """A call and its result after a harness that prunes, clears, clips or edits; None: gone."""
+        command, text = turn
+        lines = text.split("\n")
+        at = rng.randrange(max(1, len(lines) - 1))
+        whats = ("left alone",) * 6 + ("gone", "cleared", "clipped", "edited", "taken out", "clipped call")
+        what = rng.choice(whats)
+        if what == "gone":
+            return None
+        if what == "cleared":
+            return command, "[Old tool result content cleared]"
+        if what == "clipped" and len(lines) > 8:
+            return command, "\n".join([*lines[: at // 2], "[cut by the harness]", *lines[-at // 2 - 1 :]])
+        if what == "edited":
+            return command, "\n".join([*lines[:at], lines[at] + " (redacted)", *lines[at + 1 :]])
+        if what == "taken out":
+            return command, "\n".join([*lines[:at], *lines[at + rng.randint(1, 9) :]])
+        if what == "clipped call" and command:
+            return command[: len(command) // 2] + " [clipped]", text
+        return turn
+
     @rule(who=WHO, seed=SEEDS)
     def take_something_out_of_an_older_result(self, who: int, seed: int) -> None:
         reader, rng = self.reader(who), random.Random(seed)
@@ -313,6 +358,18 @@ class Sessions(RuleBasedStateMachine):
         for reader in getattr(self, "readers", []):
             if "internal_error" in reader.session.stats():
                 raise RuntimeError("the session failed inside")  # no AssertionError: that is what mutants must die of
+            agent = reader.session.agent_id
+            again = Session(ROOT, session_id="s", agent_id=agent, store=self.store, policy=self.policy)
+            assert known(again.view) == known(reader.session.view), "after a restart the view is another"
+
+
+def known(view: View) -> Any:
+    """All that a view answers with, as plain data."""
+    references = {
+        key: [(r.delivery.event, r.piece, view.key(key).is_stale(r.delivery)) for r in view.key(key).references()]
+        for key in view.known_keys()
+    }
+    return [d.event for d in view.deliveries], references, view.counts, view.calls, view.tokens
 
 
 SETTINGS = settings(

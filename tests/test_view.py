@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from hypothesis import given, settings
 
 from readcache import Policy, Reason, Session
-from readcache.events import Compacted, Delivered, Event, Piece, Rewound, Settled, Wrote
+from readcache.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Rewound, Settled, Wrote
 from readcache.text import split_lines
 from readcache.view import View
 from tests.strategies import CALLS, KEYS, histories
@@ -47,11 +48,10 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                 if old.call_id == event.call_id:
                     shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, call=old.call)
                     order[id(shown[k])] = order[id(old)]
-        elif isinstance(event, Compacted):
-            for old in shown:
-                if old.call_id not in event.kept:
-                    del numbers[old.call_id]
-            shown = [old for old in shown if old.call_id in event.kept]
+        elif isinstance(event, (Compacted, Forgot)):
+            gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - event.kept
+            numbers = {call_id: number for call_id, number in numbers.items() if call_id not in gone}
+            shown = [old for old in shown if old.call_id not in gone]
         elif isinstance(event, Rewound):
             last = numbers.get(event.call_id, -1)
             for old in shown:
@@ -163,6 +163,23 @@ def test_a_rewind_keeps_the_call_itself() -> None:
         view.apply(delivered(f"c{n}", n, 1, n))
     view.apply(Rewound("c2"))
     assert [d.event.call_id for d in view.deliveries] == ["c1", "c2"]
+
+
+def test_the_texts_of_one_call_are_settled_each_by_itself() -> None:
+    view = View()
+    view.apply(replace(delivered("c1", 1, 5, 1), origin=Origin.COMMAND))
+    view.apply(delivered("c1", 1, 5, 1, "/w/g"))
+    view.apply(Settled("c1", "", origin=Origin.COMMAND))
+    assert not view.covers("/w/f", 1, 1)
+    assert view.covers("/w/g", 1, 5)
+
+
+def test_a_call_that_is_forgotten_takes_its_texts_with_it_and_no_others() -> None:
+    view = View()
+    for n in (1, 2, 3):
+        view.apply(delivered(f"c{n}", n, 1, n))
+    view.apply(Forgot(frozenset({"c2", "never heard of"})))
+    assert [d.event.call_id for d in view.deliveries] == ["c1", "c3"]
 
 
 def test_an_id_that_is_used_twice_names_the_newer_text_only() -> None:

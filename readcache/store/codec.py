@@ -18,7 +18,7 @@ from typing import Any
 
 from readcache.claims import WHOLE_TREE, path_of
 from readcache.errors import StoreError
-from readcache.events import Compacted, Delivered, Event, Failed, Rewound, Settled, Wrote
+from readcache.events import Compacted, Delivered, Event, Failed, Forgot, Rewound, Settled, Wrote
 from readcache.text import digest
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
@@ -26,7 +26,7 @@ from readcache.text import digest
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
 KINDS: Mapping[str, type[Event]] = {
-    cls.__name__.lower(): cls for cls in (Delivered, Wrote, Settled, Compacted, Rewound, Failed)
+    cls.__name__.lower(): cls for cls in (Delivered, Wrote, Settled, Compacted, Forgot, Rewound, Failed)
 }
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from readcache.errors import StoreError
-from readcache.events import Compacted, Delivered, Event, Record, Rewound
+from readcache.events import Compacted, Delivered, Event, Forgot, Record, Rewound
 from readcache.store.codec import CHANGED, REWOUND, SOURCE, decode, encode, names, wanted
 from readcache.text import digest
 
@@ -88,12 +88,14 @@ def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, even
     db.executemany("INSERT INTO found_by VALUES (?, ?, ?, ?, ?, ?)", rows)
     if isinstance(event, Compacted):
         _forget_compacted(db, session, agent, seq, event.kept)
+    elif isinstance(event, Forgot):
+        _delete(db, [row for row in _forgettable(db, session, agent) if unbind(row[5]) in event.call_ids])
     elif isinstance(event, Rewound):
         _forget_rewound(db, session, agent, seq, call)
 
 
 def _call_of(event: Event) -> str:
-    return "" if isinstance(event, Compacted) else event.call_id
+    return "" if isinstance(event, Compacted | Forgot) else event.call_id
 
 
 def _forget_compacted(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, kept: frozenset[str]) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import again, answer, compact, cover, judge, ledger, marker, session
-from readcache.events import Compacted, Event, Rewound, Settled, Wrote
+from readcache import again, answer, compact, cover, judge, ledger, marker, mend, session, sync
+from readcache.events import Compacted, Event, Forgot, Rewound, Settled, Wrote
 from readcache.view import View
 
 Patch = tuple[Any, str, Any]
@@ -79,11 +79,13 @@ def _believes_the_digest() -> list[Patch]:
     return [(cover, "_stretches", all_equal)]
 
 
-def _keeps_all_when_settled() -> list[Patch]:
-    def credits_everything(event: Any, _text: str) -> Settled:
-        return Settled(event.call_id, event.text, event.pieces, event.pointers)
+def _keeps_all(owner: Any) -> Callable[[], list[Patch]]:
+    """Lines that are cut away keep their credit."""
 
-    return [(session, "settle", credits_everything)]
+    def credits_everything(event: Any, _text: str) -> Settled:
+        return Settled(event.call_id, event.text, event.pieces, event.pointers, event.origin)
+
+    return lambda: [(owner, "settle", credits_everything)]
 
 
 def _an_id_names_all_its_texts() -> list[Patch]:
@@ -113,8 +115,10 @@ def _always(value: Any) -> Callable[..., Any]:
 MUTANTS = (
     Mutant("compaction is ignored", _deaf_to(Compacted)),
     Mutant("rewind is ignored", _deaf_to(Rewound)),
+    Mutant("what is not in the message list is not forgotten", _deaf_to(Forgot)),
+    Mutant("what a sync finds clipped counts as seen", _keeps_all(sync), "eager"),
     Mutant("settle is ignored", _deaf_to(Settled), "eager"),
-    Mutant("lines that were cut away count as seen", _keeps_all_when_settled, "eager"),
+    Mutant("lines that were cut away count as seen", _keeps_all(session), "eager"),
     Mutant("writes are ignored", _deaf_to(Wrote)),
     Mutant("other contexts' writes are ignored", _foreign_writes_are_skipped),
     Mutant("bytes are not compared", _believes_the_digest),
@@ -133,8 +137,8 @@ MUTANTS = (
     Mutant("a re-read is answered whatever its text", lambda: [(again, "_still_stands", _always(True))]),
     Mutant("a re-read is answered whatever the rules", lambda: [(again, "_lets", _always(True))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
-    Mutant("markers are left dangling", lambda: [(compact, "_rewrite", _always(None))]),
-    Mutant("a restored section is believed to hold everything", lambda: [(compact, "_stands_in", _always(True))]),
+    Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compact, sync)]),
+    Mutant("a restored section is believed to hold everything", lambda: [(mend, "_stands_in", _always(True))]),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),
     Mutant(
         "a call points at its own id",

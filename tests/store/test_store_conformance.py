@@ -20,6 +20,7 @@ from readcache.events import (
     Delivered,
     Event,
     Failed,
+    Forgot,
     Origin,
     Piece,
     Pointer,
@@ -302,7 +303,7 @@ def logs(draw: st.DrawFn) -> list[tuple[str, Event]]:
     out: list[tuple[str, Event]] = []
     numbers: dict[str, int] = {}
     shown: dict[tuple[str, str], list[Piece]] = {}
-    for kind in draw(st.lists(st.sampled_from("dddddwsckrrf"), max_size=14)):
+    for kind in draw(st.lists(st.sampled_from("dddddwsgckrrf"), max_size=14)):
         agent = draw(st.sampled_from(["main", "main", "main", "child"]))
         call_id = draw(CALL_IDS)
         if kind in "dw":
@@ -333,7 +334,10 @@ def event(kind: str, call_id: str, call: int, shown: list[Piece]) -> st.SearchSt
             tokens_so_far=st.just(call * 10),
         ),
         "w": st.builds(Wrote, st.just(call_id), keys, st.just("edit"), st.just(call)),
-        "s": st.builds(Settled, st.just(call_id), texts, st.sampled_from([(), tuple(shown[:1]), tuple(shown)])),
+        "s": st.builds(
+            Settled, st.just(call_id), texts, st.sampled_from([(), tuple(shown[:1]), tuple(shown)]), origin=origins
+        ),
+        "g": st.builds(Forgot, kept),
         "c": st.just(Compacted(frozenset())),
         "k": st.builds(Compacted, kept),
         "r": st.just(Rewound(call_id)),
