@@ -69,20 +69,38 @@ def _dispatch(argv: list[str]) -> int:
     if options.command == "doctor":
         from readcache.cli_doctor import doctor
 
-        return doctor(settings)
+        return doctor(settings, options.shims)
     if options.command == "compacted":
         from readcache.cli_compacted import compacted
 
-        return compacted(settings, options.keep)
+        return compacted(settings, options.keep, options.restored)
+    if options.command == "restore":
+        from readcache.cli_restore import restore
+        from readcache.policy import Budget
+
+        budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
+        return restore(settings, options.keep, budget, as_json=options.json)
     if options.command == "explain":
         from readcache.cli_explain import explain
 
         return explain(settings, options.path)
+    if options.command == "shims":
+        return _shims(options, settings)
     from readcache import cli_show
 
     if options.command == "log":
         return cli_show.log(settings)
     return cli_show.stats(settings, as_json=options.json)
+
+
+def _shims(options: argparse.Namespace, settings: Settings) -> int:
+    from readcache import cli_shims
+
+    if options.action == "install":
+        return cli_shims.install(options.dir, options.tools, compiled=options.compile)
+    if options.action == "uninstall":
+        return cli_shims.uninstall(options.dir)
+    return cli_shims.env(options.dir, settings, launch=options.launch, whole_command=options.whole_command)
 
 
 def _run(argv: list[str]) -> int:

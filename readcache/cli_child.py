@@ -1,4 +1,4 @@
-"""A bash whose environment, signals, streams and death are those it would have without us around it. POSIX only."""
+"""A child whose environment, signals, streams and death are those it would have without us around it. POSIX only."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ LONGEST_HELD = 20.0
 _POLL = 0.05  # seconds; only to notice that bash has ended while a child of it keeps its output open
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+BASH_NAME = "READCACHE_BASH"  # see shims/agent-command.sh
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
@@ -29,19 +30,33 @@ class OutputLost(BaseException):
         self.error = error
 
 
-def become_bash(command: str, env: dict[str, str]) -> NoReturn:
-    """This process becomes `bash -c command`. OSError when there is no bash."""
+def bash(command: str, env: dict[str, str]) -> list[str]:
+    """The words that start bash with `command`: under the name that the harness used, where a shim tells it in `env`
+    (it stands in bash's messages), else as `bash`."""
+    return [env.pop(BASH_NAME, "") or "bash", "-c", command]
+
+
+def become(words: list[str], env: dict[str, str]) -> NoReturn:
+    """This process becomes the program. OSError when there is none of that name."""
     undo_locale_coercion(env)
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
-    os.execvpe("bash", ["bash", "-c", command], env)
+    os.execvpe(words[0], words, env)
 
 
-def start_bash(command: str, env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> int:
-    """The pid of a new `bash -c command`, in our process group. OSError when there is no bash."""
+def start(words: list[str], env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> int:
+    """The pid of the program, in our process group. OSError when there is none of that name."""
     undo_locale_coercion(env)
     actions = [(os.POSIX_SPAWN_DUP2, fd, at) for fd, at in ((stdout, 1), (stderr, 2)) if fd != at]
-    return os.posix_spawnp("bash", ["bash", "-c", command], env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON)
+    return os.posix_spawnp(words[0], words, env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON)
+
+
+def one_place() -> bool:
+    """Do stdout and stderr go to the same place, so that their order matters?"""
+    try:
+        return os.path.samestat(os.fstat(1), os.fstat(2))
+    except OSError:
+        return False
 
 
 def undo_locale_coercion(env: dict[str, str]) -> None:
@@ -60,7 +75,7 @@ class Forwarding:
     """While it is entered, signals that end us go to the child `pid` instead: it decides, and we follow it.
 
     with Forwarding() as signals:
-        signals.pid = start_bash(...)
+        signals.pid = start(...)
     """
 
     def __init__(self) -> None:

@@ -20,8 +20,9 @@ class Broken(Exception):
     """What is wrong, and what to do."""
 
 
-def doctor(settings: Settings) -> int:
-    """Prints the findings; 1 when something is broken."""
+def doctor(settings: Settings, shims: str | None = None) -> int:
+    """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
+    PATH and BASH_ENV lead to."""
     checks: list[tuple[str, Callable[[Settings], str]]] = [
         ("python", _python),
         ("readcache", lambda _: __version__),
@@ -30,6 +31,7 @@ def doctor(settings: Settings) -> int:
         ("mode", _mode),
         ("store", _store),
         ("session", _session),
+        ("shims", lambda _: _shims(shims)),
         ("failures", _failures),
     ]
     broken = False
@@ -126,6 +128,22 @@ def _session(settings: Settings) -> str:
     if not agents:
         return f"{settings.session}, nothing recorded yet"
     return f"{settings.session}: " + ", ".join(f"{agent} has {events} events" for agent, events in agents.items())
+
+
+def _shims(named: str | None) -> str:
+    from readcache.cli_shims import find_directories
+    from readcache.cli_shims_files import find_trouble
+
+    places = find_directories(os.environ)
+    if named is not None:
+        places.append(os.path.realpath(named))
+    if not places:
+        return "none on PATH or in BASH_ENV"
+    troubles = [trouble for place in places for trouble in find_trouble(place)]
+    if troubles:
+        raise Broken("; ".join(troubles))
+    acting = os.environ.get("READCACHE", "")
+    return ", ".join(places) + ("" if acting else "; they omit nothing until READCACHE=on is set")
 
 
 def _failures(_: Settings) -> str:

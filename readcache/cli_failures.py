@@ -35,6 +35,12 @@ def note(session: str, cause: str, detail: str) -> None:
             os.close(fd)
 
 
+def note_failure(session: str, what: Exception | str) -> None:
+    """The same for an exception, or for a cause and a detail as "cause: detail"."""
+    cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
+    note(session, cause, detail)
+
+
 def noted() -> list[dict[str, object]]:
     """The failures, oldest first. OSError when they cannot be read."""
     out: list[dict[str, object]] = []

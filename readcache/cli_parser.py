@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from typing import NoReturn
 
 from readcache import __version__
 from readcache.errors import UsageError
+from readcache.policy import Budget
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,10 +50,32 @@ def _build() -> _Parser:
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
-    add("doctor", "check that everything needed is in order; exit 1 when something is broken")
+    doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
+    doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
     compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
     compacted.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that stay")
+    compacted.add_argument("--restored", metavar="FILE", help="the plan put back, of restore --json; - is stdin")
+    restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
+    restore.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that will stay")
+    restore.add_argument("--json", action="store_true", help="one JSON object: items, left_out, text (the section)")
+    for field in dataclasses.fields(Budget):
+        option = f"--{field.name.replace('_', '-')}"
+        restore.add_argument(option, metavar="N", type=_count, default=field.default, help=f"(default {field.default})")
+    shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
+    shims.usage = "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch])"
+    shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
+    shims.add_argument("dir", metavar="DIR")
+    shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
+    shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
+    shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, by BASH_ENV")
+    shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
     return parser
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 up")
+    return int(word)
 
 
 def _context_options() -> _Parser:

@@ -41,7 +41,7 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     try:
         way = _choose(command, settings)
         if way is None:
-            cli_child.become_bash(command, env)
+            cli_child.become(cli_child.bash(command, env), env)
         return cli_child.end_like(way(command, env, settings, call_id))
     except FileNotFoundError as error:
         raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
@@ -78,7 +78,7 @@ def _somebody_reads() -> bool:
 def _run_and_note_writes(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
     cwd = os.getcwd()
     with cli_child.Forwarding() as child:
-        child.pid = cli_child.start_bash(command, env)
+        child.pid = cli_child.start(cli_child.bash(command, env), env)
         status = child.wait()
     _with_session(settings, cwd, lambda s: s._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id))
     return status
@@ -89,7 +89,8 @@ def _run_and_judge(command: str, env: dict[str, str], settings: Settings, call_i
     pipe, end = os.pipe()
     with cli_child.Forwarding() as child:
         try:
-            child.pid = cli_child.start_bash(command, env, stdout=end, stderr=end if _one_place() else 2)
+            words, stderr = cli_child.bash(command, env), end if cli_child.one_place() else 2
+            child.pid = cli_child.start(words, env, stdout=end, stderr=stderr)
         finally:
             os.close(end)
         with contextlib.suppress(Exception):  # while bash is at work; what fails here fails again when it is counted
@@ -100,14 +101,6 @@ def _run_and_judge(command: str, env: dict[str, str], settings: Settings, call_i
     else:
         _answer(command, output, status, settings, cwd, call_id)
     return status
-
-
-def _one_place() -> bool:
-    """Do stdout and stderr go to the same place, so that their order matters?"""
-    try:
-        return os.path.samestat(os.fstat(1), os.fstat(2))
-    except OSError:
-        return False
 
 
 def _answer(command: str, output: bytes, status: int, settings: Settings, cwd: str, call_id: str | None) -> None:
@@ -169,5 +162,4 @@ def _policy(settings: Settings) -> Policy:
 def _note(settings: Settings, what: Exception | str) -> None:
     from readcache import cli_failures
 
-    cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
-    cli_failures.note(settings.session, cause, detail)
+    cli_failures.note_failure(settings.session, what)

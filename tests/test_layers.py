@@ -15,8 +15,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 VOCABULARY, JUDGEMENT, EFFECTS, SESSION, ENTRY = range(5)
 LAYERS = {
     VOCABULARY: "errors text spans claims policy reply events paths",
-    JUDGEMENT: "answer compact compose cover glance index inherit judge marker match restore survive view shell",
-    EFFECTS: "files runner ledger store wrap",
+    JUDGEMENT: "again answer calls compact compose context conversation cover evidence glance index inherit judge "
+    "locate marker match mend restore restore_fit restore_plan restore_rank restore_rules shell survive sync view",
+    EFFECTS: "changes files fingerprint ledger recorder restorable runner store watch wrap",
     SESSION: "session",
 }
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}  # what is not named is an entry

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 
-from tests.docs import tables
+from tests.docs import reads, tables
 from tests.docs.tables import TOP
 from tests.docs.transcript import transcript
 
@@ -21,8 +21,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "transcript": transcript,
     "policy": tables.policy,
     "reasons": tables.reasons,
+    "reads": reads.reads,
     "command line": tables.command_line,
     "dependencies": tables.dependencies,
+    "testing": tables.testing_example,
     "modules": tables.modules,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)

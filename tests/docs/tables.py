@@ -38,11 +38,24 @@ MEANINGS = {
 
 # Layers as in tests/test_layers.py, uppermost first; a name ends with "*" for all modules that begin so.
 LAYERS = {
-    "entry points": ("__init__", "__main__", "cli*"),
+    "entry points": ("__init__", "__main__", "cli*", "shim*", "testing/*"),
     "session": ("session",),
-    "effects": ("wrap", "ledger", "runner", "files", "store/*"),
+    "effects": (
+        "wrap",
+        "recorder",
+        "ledger",
+        "runner",
+        "changes",
+        "watch",
+        "fingerprint",
+        "restorable",
+        "files",
+        "store/*",
+    ),
     "judgement, pure": (
+        "calls",
         "answer",
+        "again",
         "judge",
         "match",
         "cover",
@@ -51,16 +64,27 @@ LAYERS = {
         "marker",
         "survive",
         "restore",
+        "restore_plan",
+        "restore_rank",
+        "restore_fit",
+        "restore_rules",
+        "evidence",
         "compact",
+        "sync",
+        "conversation",
+        "locate",
+        "mend",
         "inherit",
         "view",
     ),
+    "message lists, pure": ("context/*",),
     "reading commands, pure": ("glance", "shell/*"),
     "vocabulary, pure": ("claims", "events", "reply", "policy", "spans", "text", "paths", "errors"),
 }
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
     cells = [head, ("---",) * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in cells)
 
@@ -72,7 +96,7 @@ def policy() -> str:
     if names != MEANINGS.keys():
         raise ValueError(f"MEANINGS and the fields of Policy differ: {sorted(names ^ MEANINGS.keys())}")
     rows = ((f"`{f.name}`", f"`{_default(f.default)}`", MEANINGS[f.name]) for f in public)
-    return _table(("field", "default", "meaning"), rows)
+    return table(("field", "default", "meaning"), rows)
 
 
 def _default(value: object) -> str:
@@ -85,7 +109,7 @@ def _default(value: object) -> str:
 
 def reasons() -> str:
     """Every `Reason`."""
-    return _table(("reason", "why"), ((f"`{reason.value}`", WHY[reason]) for reason in Reason))
+    return table(("reason", "why"), ((f"`{reason.value}`", WHY[reason]) for reason in Reason))
 
 
 def command_line() -> str:
@@ -99,9 +123,9 @@ def command_line() -> str:
         out.append((f"`{words}`", " ".join(about.split())))
     options = re.findall(r"^  (--(?:session|store|agent) \S+) +(.*)$", _help("log"), re.MULTILINE)
     return (
-        _table(("command", "what it does"), out)
+        table(("command", "what it does"), out)
         + "\n"
-        + _table(("option of all of them", "what it names"), ((f"`{option}`", text) for option, text in options))
+        + table(("option of all of them", "what it names"), ((f"`{option}`", text) for option, text in options))
     )
 
 
@@ -140,7 +164,7 @@ def dependencies() -> str:
             if not comment:
                 raise ValueError(f"no reason stands beside {names} in pyproject.toml")
             rows.append((names, kind, comment.replace("see the README", "see [Licence](#licence)")))
-    return _table(("package", "needed", "reason"), rows)
+    return table(("package", "needed", "reason"), rows)
 
 
 def modules() -> str:
@@ -165,3 +189,9 @@ def _about(name: str) -> str:
     if not about:
         raise ValueError(f"{name} has no docstring")
     return about.splitlines()[0]
+
+
+def testing_example() -> str:
+    """The example of a harness's test, which the suite runs: all of it but its docstring."""
+    source = (TOP / "tests/testing/test_example.py").read_text(encoding="utf-8")
+    return "```python\n" + source.partition("\n\n")[2] + "```\n"

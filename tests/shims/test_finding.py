@@ -1,0 +1,219 @@
+"""A shim finds the real tool, and never itself or another shim (F82)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from readcache import cli_shims_files
+from readcache.cli import main
+from tests.shims.conftest import LINES, Sandbox, make_sandbox
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.fixture(scope="module", params=["scripts", "compiled"])
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    if request.param == "compiled" and shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    options = ["--compile"] if request.param == "compiled" else []
+    return make_sandbox(tmp_path_factory.mktemp("sandbox"), *options)
+
+
+def prototype(place: Path) -> Path:
+    """The script in a directory of shims, where a compiled program may stand before it."""
+    behind = place / ".tool" / "cat"
+    return behind if behind.exists() else place / "cat"
+
+
+def _compiled(sandbox: Sandbox) -> bool:
+    return (sandbox.shims / ".tool").exists()
+
+
+def generation(place: Path) -> Path:
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["shims", "install", str(place)]) == 0
+    return place
+
+
+def cat(sandbox: Sandbox, path: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs `cat f`, or `words`, as a shell with that PATH would; a circle would run into the time limit."""
+    found = words or (shutil.which("cat", path=path) or "cat", "f")
+    return subprocess.run(
+        found,
+        env={"PATH": path, **env},
+        cwd=sandbox.place,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _fresh(sandbox: Sandbox) -> None:
+    sandbox.reset()
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_two_generations_on_one_path_do_not_call_each_other(sandbox: Sandbox, tmp_path: Path) -> None:
+    other = generation(tmp_path / "other")
+    for path in (f"{sandbox.shims}:{other}:{PATH}", f"{other}:{sandbox.shims}:{other}:{PATH}"):
+        assert cat(sandbox, path).stdout == LINES
+
+
+def test_a_copied_directory_does_not_loop_with_or_without_its_mark(sandbox: Sandbox, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(sandbox.shims, tmp_path / name)
+    path = f"{tmp_path}/one:{tmp_path}/two:{sandbox.shims}:{PATH}"
+    assert cat(sandbox, path).stdout == LINES
+    for name in ("one", "two"):
+        (tmp_path / name / cli_shims_files.MARK).unlink()
+    assert cat(sandbox, path).stdout == LINES
+
+
+def test_links_to_a_shim_are_that_shim(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "cat").symlink_to(sandbox.shims / "cat")
+    (tmp_path / "hard").mkdir()
+    (tmp_path / "hard" / "cat").hardlink_to(sandbox.shims / "cat")
+    (tmp_path / "way").symlink_to(sandbox.shims)
+    assert cat(sandbox, f"{tmp_path}/links:{tmp_path}/hard:{tmp_path}/way:{PATH}").stdout == LINES
+
+
+@pytest.mark.parametrize("call", ['exec {} "$@"', '{} "$@"'])
+def test_a_foreign_shim_that_calls_ours_by_its_full_name_ends_at_the_systems_tool(
+    sandbox: Sandbox, tmp_path: Path, call: str
+) -> None:
+    foreign = script(tmp_path / "foreign" / "cat", f"#!/bin/sh\n{call.format(sandbox.shims / 'cat')}\n")
+    assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
+
+
+def test_a_foreign_shim_that_puts_our_directory_back_ends_there_too(sandbox: Sandbox, tmp_path: Path) -> None:
+    text = f'#!/bin/sh\nPATH={sandbox.shims}:{tmp_path}/foreign:$PATH\nexec cat "$@"\n'
+    foreign = script(tmp_path / "foreign" / "cat", text)
+    assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
+
+
+def test_a_changed_home_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
+    assert cat(sandbox, f"{sandbox.shims}:{PATH}", HOME=str(tmp_path)).stdout == LINES
+    assert cat(sandbox, f"{sandbox.shims}:{PATH}", HOME="").stdout == LINES
+
+
+@pytest.mark.parametrize("path", ["", ".:/bin", "/bin:", "relative:/bin"])
+def test_odd_paths(sandbox: Sandbox, path: str) -> None:
+    done = cat(sandbox, path, str(sandbox.shims / "cat"), "f")
+    env = {"PATH": path or PATH}
+    plain = subprocess.run(["/bin/sh", "-c", "exec cat f"], env=env, cwd=sandbox.place, capture_output=True)
+    assert (done.stdout.encode(), done.returncode) == (plain.stdout, plain.returncode)
+
+
+def test_without_a_path_at_all(sandbox: Sandbox) -> None:
+    words = ["env", "-i", str(sandbox.shims / "cat"), "f"]
+    assert subprocess.run(words, cwd=sandbox.place, capture_output=True, text=True).stdout == LINES
+
+
+def test_without_a_real_tool_one_line_says_so_and_the_status_is_127(sandbox: Sandbox, tmp_path: Path) -> None:
+    if shutil.which("gsed", path=PATH):
+        pytest.skip("there is a gsed here")
+    main(["shims", "install", str(tmp_path / "d"), "--tools", "gsed", *(["--compile"] if _compiled(sandbox) else [])])
+    for path in (f"{tmp_path}/d:{PATH}", "/nowhere"):
+        done = cat(sandbox, path, str(tmp_path / "d" / "gsed"), "f")
+        assert (done.returncode, done.stdout) == (127, "")
+        assert done.stderr.startswith("readcache: there is no gsed on PATH but shims: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_who_knew_the_way_to_a_shim_and_has_another_path_gets_the_systems_tool(sandbox: Sandbox) -> None:
+    for path in (f"{sandbox.shims}:/nowhere", "/nowhere", str(sandbox.shims)):
+        assert cat(sandbox, path, str(sandbox.shims / "cat"), "f").stdout == LINES
+
+
+def test_what_is_no_program_is_passed_over(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "a" / "cat").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "cat").write_text("not executable\n")
+    assert cat(sandbox, f"{sandbox.shims}:{tmp_path}/a:{tmp_path}/b:{PATH}").stdout == LINES
+
+
+def test_the_first_real_tool_on_path_is_taken_with_its_arguments_and_its_environment(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    script(tmp_path / "first" / "cat", '#!/bin/sh\nprintf "<%s>" "$@"\necho\nexec env\n')
+    words = ("cat", "", "a b", "-", "*", "--", "\n", "'\"", "\udcff")
+    theirs = {"readcache_tool": "mine", "IFS": "x", "tool": "mine", "A": "b", "READCACHE_X": "y"}
+    path = f"{tmp_path}/first:{PATH}"
+
+    def printed(executable: Path, path: str) -> set[str]:
+        env = {"PATH": path, **theirs}
+        done = subprocess.run(words, executable=executable, env=env, capture_output=True, check=True)
+        return set(done.stdout.decode("utf-8", "surrogateescape").splitlines())
+
+    ours = printed(sandbox.shims / "cat", f"{sandbox.shims}:{path}")
+    # to the script a variable of that very name is lost
+    names = {"readcache_tool=mine", "readcache_tool=cat"}
+    assert (ours ^ printed(tmp_path / "first" / "cat", path)) - names == {"READCACHE_DEPTH=+"}
+
+
+def test_messages_have_the_plain_name(sandbox: Sandbox) -> None:
+    words, env = ["cat", "nosuch"], {"PATH": f"{sandbox.shims}:{PATH}"}
+    done = subprocess.run(words, executable=sandbox.shims / "cat", env=env, capture_output=True, text=True)
+    assert done.stderr == "cat: nosuch: No such file or directory\n"
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_the_prototype_is_plain_sh(sandbox: Sandbox, shell: str, tmp_path: Path) -> None:
+    real = shutil.which(shell)
+    if real is None:
+        pytest.skip(f"no {shell} here")
+    text = prototype(sandbox.shims).read_text()
+    line = f"#!{real}{' sh' if shell == 'busybox' else ''}\n"
+    changed = script(tmp_path / "changed" / "cat", line + text.partition("\n")[2])
+    assert cat(sandbox, f"{changed.parent}:{sandbox.shims}:{PATH}").stdout == LINES
+    command = f". {sandbox.shims}/agent-shell.sh; hash -p {changed} cat; cat f; :"
+    done = subprocess.run(["bash", "-c", command], env=sandbox.readcache(), cwd=sandbox.place, capture_output=True)
+    assert done.stdout.startswith(b"[FILE_UNCHANGED ")
+
+
+def test_a_python_or_package_that_is_gone_leaves_the_real_tool(sandbox: Sandbox, tmp_path: Path) -> None:
+    for name in ("readcache_python", "readcache_entry"):
+        place = tmp_path / name
+        shutil.copytree(sandbox.shims, place)
+        text = prototype(place).read_text()
+        start = text.index(name)
+        end = min(text.index(mark, start) for mark in (" ", "\n") if mark in text[start:])
+        prototype(place).write_text(text[:start] + f"{name}=/nowhere/at/all" + text[end:])
+        command = f". {place}/agent-shell.sh; hash -p {place}/cat cat; cat f; cat f"
+        done = subprocess.run(["bash", "-c", command], env=sandbox.readcache(), cwd=sandbox.place, capture_output=True)
+        assert (done.stdout.decode(), done.stderr) == (LINES * 2, b"")
+
+
+def test_a_package_that_cannot_be_imported_leaves_the_real_tool(sandbox: Sandbox, tmp_path: Path) -> None:
+    place = tmp_path / "shims"
+    shutil.copytree(sandbox.shims, place)
+    imports = re.findall(r"readcache_imports=(\S+)", prototype(place).read_text())[0]
+    for path in (prototype(place), place / "agent-command.sh", place / "agent-shell.sh"):
+        text = path.read_text()
+        path.write_text(text.replace(imports, "/nowhere").replace(str(sandbox.shims), str(place)))
+    for command, way in (("cat f; :", "shell"), ("cat f", "command"), ("cat f; env | grep READCACHE_B", "command")):
+        env = sandbox.readcache(BASH_ENV=str(place / f"agent-{way}.sh"))
+        done = subprocess.run(["bash", "-c", command], env=env, cwd=sandbox.place, capture_output=True, timeout=20)
+        assert (done.stdout.decode(), done.stderr) == (LINES, b"")
+
+
+def test_the_prototype_stays_short() -> None:
+    text = (Path(__file__).resolve().parents[2] / "shims" / "tool.sh").read_text()
+    assert len(text.splitlines()) <= 60
+    assert max(map(len, text.splitlines())) <= 120

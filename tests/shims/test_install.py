@@ -1,0 +1,196 @@
+"""Putting shims into a sandbox, looking after them, and taking them out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from readcache import cli_shims_files
+from readcache.cli import main
+from readcache.shell.readers import READERS
+from tests.shims.conftest import LINES, ROOT
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("READCACHE") or name == "BASH_ENV"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("READCACHE_SESSION", "s")
+    monkeypatch.setenv("READCACHE", "on")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_text(LINES)
+    return tmp_path
+
+
+def doctor(capfd: Capture, *arguments: str) -> tuple[str, str]:
+    capfd.readouterr()
+    main(["doctor", *arguments])
+    line = next(line for line in capfd.readouterr().out.splitlines() if line.split()[1] == "shims")
+    return line.split()[0], line
+
+
+def test_installed_listed_sound_and_gone_without_a_trace(capfd: Capture, place: Path) -> None:
+    assert main(["shims", "install", "a dir/shims"]) == 0
+    names = {path.name for path in (place / "a dir" / "shims").iterdir()}
+    assert names == {*cli_shims_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", cli_shims_files.MARK}
+    assert doctor(capfd, "--shims", "a dir/shims")[0] == "ok"
+    assert main(["shims", "uninstall", "a dir/shims"]) == 0
+    assert not (place / "a dir" / "shims").exists()
+
+
+@pytest.mark.parametrize("given", [["awk", "tac"], ["awk,tac"]])
+def test_the_tools_are_chosen_and_a_second_installation_replaces_the_first(place: Path, given: list[str]) -> None:
+    main(["shims", "install", "d"])
+    main(["shims", "install", "d", "--tools", *given])
+    assert {path.name for path in (place / "d").iterdir() if stat.S_IXUSR & path.stat().st_mode} == {"awk", "tac"}
+
+
+def test_every_tool_that_can_be_shimmed_is_one_that_is_understood() -> None:
+    assert set(cli_shims_files.TOOLS) <= set(READERS)
+
+
+def test_the_exports_work_where_they_are_evaluated(capfd: Capture) -> None:
+    main(["shims", "install", "a 'dir"])
+    for shell in ("bash", "sh"):
+        capfd.readouterr()
+        main(["shims", "env", "a 'dir", "--session", f"by {shell}"])
+        exports = capfd.readouterr().out
+        words = [shell, "-c", f"{exports}\ncat f; :"]
+        outs = [subprocess.run(words, capture_output=True, text=True).stdout for _ in range(2)]
+        assert outs[0] == LINES
+        assert outs[1].startswith("[FILE_UNCHANGED ")
+
+
+def test_the_exports_for_a_harness_work_in_each_bash_that_it_starts(capfd: Capture) -> None:
+    main(["shims", "install", "d"])
+    for options in ([], ["--whole-command"]):
+        capfd.readouterr()
+        main(["shims", "env", "d", "--launch", *options, "--session", f"t{len(options)}"])
+        named = re.findall(r"^export (\w+)=(\S+)$", capfd.readouterr().out, re.MULTILINE)
+        env = {**os.environ, **dict(named)}
+        words = ["bash", "-c", "cat f; :"]
+        outs = [subprocess.run(words, env=env, capture_output=True, text=True).stdout for _ in range(2)]
+        assert outs[0] == LINES
+        assert outs[1].startswith("[FILE_UNCHANGED ")
+
+
+def test_without_a_session_one_is_made_up(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("READCACHE_SESSION")
+    main(["shims", "install", "d"])
+    main(["shims", "env", "d"])
+    main(["shims", "env", "d"])
+    assert len(set(re.findall(r"READCACHE_SESSION=sandbox-\w{16}", capfd.readouterr().out))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["shims", "install", "d", "--tools", "bash"], 2),
+        (["shims", "install", "d", "--tools", "../cat"], 2),
+        (["shims", "install", "a:b"], 2),
+        (["shims", "install", "f/d"], 1),
+        (["shims", "install", "mine"], 1),
+        (["shims", "uninstall", "mine"], 1),
+        (["shims", "uninstall", "nowhere"], 1),
+        (["shims", "env", "nowhere"], 1),
+        (["shims", "frobnicate", "d"], 2),
+        (["shims", "install"], 2),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(capfd: Capture, place: Path, arguments: list[str], status: int) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "cat").write_text("somebody's")
+    assert main(arguments) == status
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert (place / "mine" / "cat").read_text() == "somebody's"
+
+
+def test_files_of_others_in_the_directory_stay(place: Path) -> None:
+    main(["shims", "install", "d"])
+    (place / "d" / "mine").write_text("x")
+    main(["shims", "uninstall", "d"])
+    assert [path.name for path in (place / "d").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("harm", ["changed", "missing", "not executable", "other generation"])
+def test_doctor_finds_what_is_wrong(capfd: Capture, place: Path, harm: str) -> None:
+    main(["shims", "install", "d"])
+    shim = place / "d" / "cat"
+    if harm == "changed":
+        shim.write_text(shim.read_text() + "\n")
+    elif harm == "missing":
+        shim.unlink()
+    elif harm == "not executable":
+        shim.chmod(0o644)
+    else:
+        shim.write_text(shim.read_text().replace(str(ROOT), "/an/older/place"))
+    verdict, line = doctor(capfd, "--shims", "d")
+    assert verdict == "broken"
+    assert f"{place}/d/cat" in line
+    assert "install the shims again" in line
+    main(["shims", "install", "d"])
+    assert doctor(capfd, "--shims", "d")[0] == "ok"
+
+
+def test_doctor_finds_the_shims_by_path_and_by_bash_env(
+    capfd: Capture, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "none" in doctor(capfd)[1]
+    main(["shims", "install", "d"])
+    main(["shims", "install", "e"])
+    monkeypatch.setenv("PATH", f"{place}/d:{os.environ['PATH']}")
+    monkeypatch.setenv("BASH_ENV", f"{place}/e/agent-shell.sh")
+    verdict, line = doctor(capfd)
+    assert verdict == "ok"
+    assert f"{place}/d, {place}/e" in line
+    monkeypatch.delenv("READCACHE")
+    assert "READCACHE=on" in doctor(capfd)[1]
+
+
+def test_doctor_finds_a_tool_that_is_not_there(capfd: Capture, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["shims", "install", "d"])
+    monkeypatch.setenv("PATH", str(place / "d"))
+    assert "no real cat on PATH" in doctor(capfd)[1]
+
+
+def test_without_python_the_installer_says_what_to_do_instead(place: Path) -> None:
+    script = ROOT / "shims" / "install.sh"
+    done = subprocess.run(["/bin/sh", script, "d"], env={"PATH": str(place)}, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "Session.observe" in done.stderr
+    assert not (place / "d").exists()
+
+
+def test_with_a_python_the_installer_installs(place: Path) -> None:
+    (place / "bin").mkdir()
+    (place / "bin" / "python3").symlink_to(sys.executable)
+    env = {"PATH": f"{place}/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    words = ["/bin/sh", str(ROOT / "shims" / "install.sh"), "d", "--tools", "cat"]
+    assert subprocess.run(words, env={**env, "VIRTUAL_ENV": ""}, capture_output=True).returncode == 0
+    assert (place / "d" / "cat").exists()
+
+
+def test_an_installed_package_has_the_scripts_with_it() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    for script in (ROOT / "shims").glob("*.*"):
+        if script.name not in ("install.sh", "README.md"):
+            assert f'"shims/{script.name}" = "readcache/_shims/{script.name}"' in text
+
+
+def test_every_script_is_what_a_shell_can_read() -> None:
+    for script in (ROOT / "shims").glob("*.sh"):
+        shells = ["bash"] if script.name == "agent-command.sh" else [s for s in ("dash", "bash") if shutil.which(s)]
+        for shell in shells:
+            subprocess.run([shell, "-n", script], check=True)
