@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from readcache.claims import FileLines
 from readcache.paths import canonical_path
 from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
-from readcache.shell.syntax import Text, Variable, Word, has_glob, literal
 
 
 class CannotTell(Exception):
@@ -34,20 +33,6 @@ class Arg:
 def text_arg(text: str) -> Arg:
     """An argument that stands there literally, as after `-n5` or in a list of our own."""
     return Arg(text, text)
-
-
-def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
-    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
-    text = literal(word, variables)
-    places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
-    path = text if text is not None else literal(word, {**places, **variables})
-    first = word.parts[0] if word.parts else Text("")
-    tilde = isinstance(first, Variable) or (isinstance(first, Text) and not first.quoted)
-    if path is not None and path.startswith("~") and not tilde:
-        path = "./" + path
-    if text is not None and text.startswith("~") and tilde:
-        text = None
-    return Arg(text, path, has_glob(word))
 
 
 @dataclass(frozen=True, slots=True)

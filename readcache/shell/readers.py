@@ -11,8 +11,6 @@ from collections.abc import Callable
 from readcache.claims import FileLines, Literal
 from readcache.shell import streams
 from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
-from readcache.shell.awk import awk_output
-from readcache.shell.sed import sed_output
 from readcache.shell.streams import ANYTHING, Claims, Stream
 
 Reader = Callable[[Call], Claims]
@@ -158,6 +156,8 @@ def _sed(call: Call) -> Claims:
     if script is None:
         # `sed -n "$a,${b}p"`, nearly always: a range that is known at run time only
         return streams.unknown(call.input(operands), gaps=True) if quiet else ANYTHING
+    from readcache.shell.sed import sed_output  # here, since a PATH shim's start is all its cost
+
     if not separate:
         return sed_output(call.input(operands), script, quiet=quiet)
     return tuple(claim for operand in operands for claim in sed_output(call.lines(operand), script, quiet=quiet))
@@ -171,6 +171,8 @@ def _awk(call: Call) -> Claims:
     program, *files = given.operands
     if any(re.match(r"[A-Za-z_]\w*=", file.text or "") for file in files):
         raise CannotTell
+    from readcache.shell.awk import awk_output  # as sed's
+
     return awk_output(call.input(files), program.known, variables)
 
 

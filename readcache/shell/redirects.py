@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from readcache.shell.arguments import Call, arg_of
+from readcache.shell.arguments import Call
+from readcache.shell.known_words import arg_of
 from readcache.shell.streams import ANYTHING, Stream, literal_stream
 from readcache.shell.syntax import Heredoc, Redirect, literal
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from readcache.claims import Anything, Authored, Claim, Literal, Reading, Write
 from readcache.paths import canonical_path
 from readcache.shell import readers, writers
-from readcache.shell.arguments import Arg, Call, CannotTell, arg_of
+from readcache.shell.arguments import Arg, Call, CannotTell
+from readcache.shell.known_words import arg_of
 from readcache.shell.programs import program_effect
 from readcache.shell.redirects import input_stream, output_target
 from readcache.shell.streams import ANYTHING, Claims, Stream, unknown

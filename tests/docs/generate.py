@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 
 from tests.docs import reads, tables
+from tests.docs.sandbox import sandbox
 from tests.docs.tables import TOP
 from tests.docs.transcript import transcript
 
@@ -23,6 +24,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reasons": tables.reasons,
     "reads": reads.reads,
     "command line": tables.command_line,
+    "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "modules": tables.modules,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from readcache import Outcome, Policy, Session
@@ -90,13 +91,13 @@ def _step(session: Session, command: str) -> str:
     verdict = f"{reply.outcome.name}, {reply.reason.value}"
     if reply.outcome is not Outcome.FULL:
         verdict += f", {reply.tokens_saved} tokens saved"
-    lines = (f"$ {command}", *_shorten(session, split_lines(reply.text)), f"=> {verdict}")
-    return "".join(line + "\n" for line in lines)
-
-
-def _shorten(session: Session, lines: list[str]) -> list[str]:
-    """Without the middle of a long stretch of file lines; a marker is always there."""
+    lines = split_lines(reply.text)
     markers = [at for at, line in enumerate(lines) if session.markers_in(line)]
+    return "".join(line + "\n" for line in (f"$ {command}", *shorten(lines, markers), f"=> {verdict}"))
+
+
+def shorten(lines: list[str], markers: Sequence[int]) -> list[str]:
+    """Without the middle of a long stretch of file lines; those at the indexes `markers` are always there."""
     out: list[str] = []
     low = 0
     for at in (*markers, len(lines)):

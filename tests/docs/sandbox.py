@@ -1,0 +1,61 @@
+"""The README's sandbox: shims are installed, and what bash then really prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from readcache.text import split_lines
+from tests.docs.tables import TOP
+from tests.docs.transcript import SESSION, shorten, write_project
+
+SETTING_UP = ("readcache shims install shims", 'eval "$(readcache shims env shims --launch)"; export READCACHE=on')
+COMMANDS = (
+    "cat shop.py",
+    "sed -n '8,30p' shop.py",
+    "sed -n '8,30p' shop.py | wc -l; cat shop.py >copy.py; cmp shop.py copy.py && echo the same",
+)
+
+
+def sandbox() -> str:
+    """The commands and what is printed, as a fenced block. Where shims do not work, the block as it is."""
+    if not _shims_work():
+        text = (TOP / "README.md").read_text(encoding="utf-8")
+        return text.partition("<!-- generated: sandbox -->\n")[2].partition("<!-- end -->")[0]
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory).resolve()
+        write_project(place)
+        steps = "".join(f"$ {command}\n{_shown(printed)}\n" for command, printed in _run(place))
+    return "```text\n" + steps.replace(str(place), "/sandbox").rstrip() + "\n```\n"
+
+
+def _run(place: Path) -> list[tuple[str, str]]:
+    """Each command with what it printed. Each is a bash of its own, whose stdout is a pipe."""
+    env = {"PATH": f"{place}/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": str(place)}
+    env |= {"READCACHE_SESSION": SESSION, "READCACHE_STORE": f"{place}/readcache.db"}
+    (place / "bin").mkdir()
+    (place / "bin/readcache").write_text(f'#!/bin/sh\nexec {sys.executable} -m readcache "$@"\n')
+    (place / "bin/readcache").chmod(0o755)
+    printed = _bash(f"{SETTING_UP[0]}; {SETTING_UP[1]}; env -0 >environment", place, env)
+    env = dict(entry.split("=", 1) for entry in (place / "environment").read_text().split("\0") if entry)
+    answers = [(f'bash -c "{command}"', _bash(command, place, env)) for command in COMMANDS]
+    return [*zip(SETTING_UP, (printed, ""), strict=True), *answers]
+
+
+def _bash(command: str, place: Path, env: dict[str, str]) -> str:
+    words = ["bash", "-c", command]
+    done = subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+def _shown(printed: str) -> str:
+    return "".join(line + "\n" for line in shorten(split_lines(printed), ()))
+
+
+def _shims_work() -> bool:
+    try:
+        return "\nino:" in Path("/proc/self/fdinfo/0").read_text(encoding="ascii")
+    except OSError:
+        return False
