@@ -32,8 +32,9 @@ class OutputLost(BaseException):
 
 def bash(command: str, env: dict[str, str]) -> list[str]:
     """The words that start bash with `command`: under the name that the harness used, where a shim tells it in `env`
-    (it stands in bash's messages), else as `bash`."""
-    return [env.pop(BASH_NAME, "") or "bash", "-c", command]
+    (it stands in bash's messages), else as `bash`. It stays in `env`, by which that script knows that it is not to
+    start us again; it takes it out itself."""
+    return [env.get(BASH_NAME, "") or "bash", "-c", command]
 
 
 def become(words: list[str], env: dict[str, str]) -> NoReturn:

@@ -10,6 +10,11 @@ Time is spent on imports alone, so that this imports what judging one call needs
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds to import, in which a Ctrl-C would print a traceback
+
+if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 import contextlib
 import gc
 import os
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
 _DEPTH = "READCACHE_DEPTH"
 _SEDS = ("sed", "gsed")
+_NOT_FILES = ("/dev/", "/proc/")  # stdin by another name, and what is different for each process that reads it
 
 
 def main(argv: list[str]) -> int:
@@ -95,7 +101,7 @@ def _is_agents_own() -> bool:
     A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with the
     shell's variable in its environment, and the shell was not. OSError where /proc may not be read.
     """
-    pid, *_, kind, _ = os.environ[SINK].split()
+    pid, *_, kind, shell = os.environ[SINK].split()
     if int(pid) != os.getppid():
         return int(pid) == os.getpid()  # the shell became this very process
     with open(f"/proc/{pid}/environ", "rb") as file:
@@ -105,8 +111,8 @@ def _is_agents_own() -> bool:
 
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = os.fsdecode(file.read()).split("\0")
-    if kind == "command" and not any(re.fullmatch("-[a-z]*c", word) for word in words[1:3]):
-        return False  # a script: what else it prints is not known
+    if f"{kind} {shell}" == "command sh" and not any(re.fullmatch("-[a-z]*c", word) for word in words[1:3]):
+        return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
     return not any(Policy().forbids(word) for word in words)
 
 
@@ -129,6 +135,8 @@ def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     paths = {path_of(key) for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
     if not paths or not all(isinstance(claim, (FileLines, Literal)) for claim in claims):
         return None
+    if any(path.startswith(_NOT_FILES) for path in paths):
+        return None
     named = [arg for arg in args if os.path.lexists(arg)]
     return Reading(claims) if all(map(_is_readable_file, (*paths, *named))) else None
 
@@ -150,7 +158,7 @@ if __name__ == "__main__":
     gc.disable()  # this process lives for some 50 ms, and collecting would take one or two of them
     try:
         end = main(sys.argv[1:])
-    except ImportError:  # readcache was taken away: what it would do by `become` must do without it
+    except Exception:  # readcache was taken away, there is no memory: what `become` would do must do without it
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         words = ["bash", "-c", sys.argv[3]] if sys.argv[2] == "-" else sys.argv[2:]
         os.execvp(words[0], words)

@@ -24,7 +24,10 @@ class NotStarted(Exception):
 def run_and_judge(words: list[str], env: dict[str, str], reading: Reading, settings: Settings, batch: str) -> int:
     """Runs the tool and arguments in `words`; returns its exit status, negative for a signal. Raises NotStarted, and
     cli_child.OutputLost."""
-    pipe, end = os.pipe()
+    try:
+        pipe, end = os.pipe()
+    except OSError:
+        raise NotStarted from None
     with cli_child.Forwarding() as child:
         try:
             child.pid = cli_child.start(words, env, stdout=end, stderr=end if cli_child.one_place() else 2)

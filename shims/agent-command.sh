@@ -4,7 +4,7 @@
 {
   # READCACHE_BASH: this is the bash that readcache became in the end.
   if [ "${READCACHE_SESSION-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}${READCACHE_BASH-}" ] &&
-    [ "${READCACHE-}" != off ] && [ "$(ulimit -v)" = unlimited ] &&
+    [ "${READCACHE-}" != off ] && [[ $(ulimit -v; ulimit -d) != *[0-9]* ]] &&
     [ "${BASH_EXECUTION_STRING-}" ] && [ -x @PYTHON@ ] && [ -r @ENTRY@ ]; then
     mapfile -d '' -t readcache_words <"/proc/$$/cmdline"
     case ${#readcache_words[@]}${readcache_words[1]-} in 3-c)

@@ -26,7 +26,7 @@ static long sys(long number, long a, long b, long c, long d) {
 #error "tool.sh serves this machine"
 #endif
 
-enum { HERE = -100 }; /* AT_FDCWD */
+enum { HERE = -100 /* AT_FDCWD */, CLOSE_ON_EXEC = 02000000 };
 static char exe[4096], name[4096], file[4096], depth[64] = "READCACHE_DEPTH=", path[ROOM] = "PATH=";
 static char *vars[ROOM / 8];
 
@@ -53,12 +53,14 @@ static int same_file(const char *one, const char *other) {
 /* Does `sink`, "PID mnt_id:N ino:N …", name this process or its parent, and what its fd 1 is? */
 static int may_face_the_agent(char *sink) {
   static char info[1024], fd[128];
-  long pid = 0, in = sys(SYS_openat, HERE, (long)"/proc/self/fdinfo/1", 0, 0);
+  long pid = 0, in, size;
   char *to = fd, *line;
   for (; *sink >= '0' && *sink <= '9'; sink++) pid = pid * 10 + *sink - '0';
   if (*sink++ != ' ' || (pid != sys(SYS_getppid, 0, 0, 0, 0) && pid != sys(SYS_getpid, 0, 0, 0, 0))) return 0;
-  if (in < 0 || sys(SYS_read, in, (long)info, sizeof info - 1, 0) <= 0) return 0;
-  sys(SYS_close, in, 0, 0, 0);
+  in = sys(SYS_openat, HERE, (long)"/proc/self/fdinfo/1", CLOSE_ON_EXEC, 0);
+  size = sys(SYS_read, in, (long)info, sizeof info - 1, 0);
+  if (in >= 0) sys(SYS_close, in, 0, 0, 0);
+  if (in < 0 || size <= 0) return 0;
   for (line = info; *line; line++) {
     const char *field = after(line, "mnt_id:\t") ? "mnt_id:" : after(line, "ino:\t") ? "ino:" : 0;
     if (field) {
@@ -89,11 +91,14 @@ static int find_real_tool(char *given) {
     for (end = from; *end && *end != ':'; end++) continue;
     last = *end;
     *end = 0;
-    if (!join(from, name)) return 0;
+    if (!join(from, name)) {
+      *end = last;
+      return 0;
+    }
     there = !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
     if (there && !same_file(file, "/proc/self/exe")) {
       of_shims = join(from, ".readcache-shims") && !sys(SYS_faccessat, HERE, (long)file, 0, 0);
-      if (!join(from, name)) return 0;
+      join(from, name);
       *end = last;
       if (!of_shims) return add(to, path + sizeof path, from) != 0;
     }

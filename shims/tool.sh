@@ -2,13 +2,14 @@
 # A readcache shim. Under the name of a tool (cat, sed, …) it becomes the real tool of that name, arguments untouched,
 # unless two things hold: the agent's own shell called it, and what it prints is what the agent reads. That shell wrote
 # itself and its stdout down in READCACHE_SINK before the command ran (agent-shell.sh). Then readcache runs the real
-# tool and judges its output. No program is started to find that out. `readcache shims install` fills in the next line.
+# tool and judges its output. No program is started to find that out. `readcache shims install` fills in what follows.
+{ set +x; } 2>/dev/null # where sh is bash, and the agent has exported SHELLOPTS
 readcache_python=@PYTHON@ readcache_entry=@ENTRY@ readcache_imports=@IMPORTS@
 
 # The real tool: the first on PATH that is in no directory of shims, and not this file. The directories of shims before
 # it are left out of PATH, so that it is found by its plain name, as without shims. The system's own directories are
 # last: for a caller that knew the way here and has another PATH, and for programs that call each other in a circle.
-readcache_tool=${0##*/}
+readcache_tool=${0##*/} readcache_met=
 case ${READCACHE_DEPTH=} in ++++++++*) PATH= ;; esac
 for readcache_rest in "${PATH:+$PATH:}" /usr/local/bin:/usr/bin:/bin:; do
   readcache_path=
@@ -19,6 +20,8 @@ for readcache_rest in "${PATH:+$PATH:}" /usr/local/bin:/usr/bin:/bin:; do
       readcache_path=$readcache_path$readcache_dir:
     elif ! [ -e "${readcache_dir:-.}/.readcache-shims" ] && ! [ "$readcache_file" -ef "$0" ]; then
       break 2
+    else
+      readcache_met=yes
     fi
     readcache_rest=${readcache_rest#*:}
   done
@@ -40,11 +43,13 @@ case ${READCACHE_SINK-} in "$PPID "* | "$$ "*)
     done 2>/dev/null </proc/self/fdinfo/1
     readcache_files=
     for readcache_word; do [ -f "$readcache_word" ] && readcache_files=yes; done
-    # The shell itself may have become the tool (`exec cat f`); only of bash is it known not to be a script by then.
-    case $readcache_files$READCACHE_SINK in "yes$PPID ${readcache_fd:-?}"* | "yes$$ ${readcache_fd:-?}"*bash)
+    # The shell itself may have become the tool (`exec cat f`); or a script in its place, where one finds shims on PATH.
+    case $readcache_files$READCACHE_SINK in
+    "yes$PPID ${readcache_fd:-?}"* | "yes$$ ${readcache_fd:-?}"*bash$readcache_met)
       # Where memory is limited there may be enough for the tool, and not for Python.
-      [ "$(ulimit -v)" = unlimited ] &&
+      case $(ulimit -v; ulimit -d) in *[0-9]*) ;; *)
         exec "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" "$readcache_tool" "$@" ;;
+      esac ;;
     esac
   fi ;;
 esac

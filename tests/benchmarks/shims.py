@@ -58,6 +58,11 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
     sides: list[tuple[str, Path, float | None]] = [("sh", install(top / "sh"), 2.0)]
     if shutil.which("cc"):
         sides.append(("compiled", install(top / "compiled", "--compile"), 1.3))
+    bare = top / "bare"  # what any script costs
+    bare.mkdir()
+    (bare / "cat").write_text('#!/bin/sh\nexec /bin/cat "$@"\n')
+    (bare / "cat").chmod(0o755)
+    sides.append(("a script of exec alone", bare, None))
     pyenv = top / "pyenv"
     pyenv.mkdir()
     for name, text in PYENV.items():

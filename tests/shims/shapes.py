@@ -129,7 +129,7 @@ BASH_SHAPES = {
     "lastpipe": "shopt -s lastpipe; cat f | mapfile -t x; echo ${#x[@]}",
     "builtin hash": "hash -r; cat f",
     "which": 'x=$(type -P cat); [ -x "$x" ] && echo found',
-    "disown": "cat f >out & disown; wait; sleep 0.1; wc -l <out",
+    "disown": "{ sleep 0.1; cat f >out; } & disown; sleep 0.3; wc -l <out",
 }
 
 # Where bash itself reads `f` for the agent, so that it is cut; everywhere else the shims are not noticed.

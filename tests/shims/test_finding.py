@@ -148,6 +148,14 @@ def test_what_is_no_program_is_passed_over(sandbox: Sandbox, tmp_path: Path) -> 
     assert cat(sandbox, f"{sandbox.shims}:{tmp_path}/a:{tmp_path}/b:{PATH}").stdout == LINES
 
 
+def test_a_path_too_long_to_be_looked_at_is_looked_at_nevertheless(sandbox: Sandbox, tmp_path: Path) -> None:
+    script(tmp_path / "last" / "cat", '#!/bin/sh\necho "$PATH" | md5sum\n')
+    for start in ("/nowhere" * 600, ":".join(["/nowhere"] * 5000)):
+        path = f"{start}:{tmp_path}/last:{PATH}"
+        plain = cat(sandbox, path, str(tmp_path / "last" / "cat"))
+        assert cat(sandbox, f"{sandbox.shims}:{path}", str(sandbox.shims / "cat")).stdout == plain.stdout
+
+
 def test_the_first_real_tool_on_path_is_taken_with_its_arguments_and_its_environment(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:

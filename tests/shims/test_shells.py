@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shims.conftest import LINES, Sandbox, start
+from tests.shims.conftest import LINES, Sandbox, no_shell_above, start
 
 CUT = "[FILE_UNCHANGED "
 DONE = "all_is_done"
@@ -128,7 +128,8 @@ def test_an_empty_environment_with_the_exports_in_a_profile(sandbox: Sandbox, wo
     exports = "".join(f"export {name}='{value}'\n" for name, value in named.items() if name.startswith("READCACHE"))
     profile.write_text(exports + eval_line(sandbox) + "\n")
     try:
-        got = start(["env", "-i", f"HOME={sandbox.place.parent}", *words, "cat f"], {}, "pipe", sandbox.place)
+        words = ["env", "-i", f"HOME={sandbox.place.parent}", *words, "cat f"]
+        got = start([*no_shell_above(), *words], {"PATH": os.environ["PATH"]}, "pipe", sandbox.place)
     finally:
         profile.unlink()
     assert CUT in got.out.decode()

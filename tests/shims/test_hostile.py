@@ -1,0 +1,275 @@
+"""Situations made to let a shim be noticed, or a marker land where the agent does not read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.shims.conftest import LINES, OTHER, Ran, Sandbox, no_shell_above, start
+from tests.shims.test_finding import script
+
+CUT = b"UNCHANGED "
+WAYS = ["agent-shell.sh", "agent-command.sh"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(sandbox: Sandbox) -> None:
+    sandbox.reset()
+
+
+def by(sandbox: Sandbox, way: str, **more: str) -> dict[str, str]:
+    return sandbox.readcache(BASH_ENV=str(sandbox.shims / way), **more)
+
+
+def both(sandbox: Sandbox, command: str, stdout: str = "merged", **more: str) -> tuple[Ran, Ran]:
+    words = ["bash", "-c", command]
+    return sandbox.run(words, sandbox.by_bash_env(**more), stdout), sandbox.run(words, sandbox.env(), stdout)
+
+
+# ------------------------------------------------------------ who calls, and where it goes
+
+
+@pytest.mark.parametrize("answer", ["cat f", "exec cat f", "exec env cat f"])
+@pytest.mark.parametrize("call", ["./answer", "exec ./answer"])
+def test_a_program_in_the_shells_place_is_not_the_shell_whatever_it_becomes(
+    sandbox: Sandbox, answer: str, call: str
+) -> None:
+    """With the shims on PATH as well, a script that ends by `exec cat f` is a `cat` with the shell's own pid."""
+    script(sandbox.place / "answer", f"#!/bin/sh\n{answer}\n")
+    env = sandbox.readcache(PATH=f"{sandbox.shims}:{sandbox.env()['PATH']}")
+    words = ["bash", "-c", f". {sandbox.shims}/agent-shell.sh; {call}"]
+    assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
+
+
+@pytest.mark.parametrize("shell", ["bash -l", "sh -l", "bash --login"])
+@pytest.mark.parametrize("outer", ["-lc", "-c"])
+def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harnesss(
+    sandbox: Sandbox, shell: str, outer: str
+) -> None:
+    """Both read the profile, and only one of them prints what the agent reads."""
+    home = sandbox.place.parent
+    named = sandbox.readcache()
+    exports = "".join(f"export {name}='{value}'\n" for name, value in named.items() if name.startswith("READCACHE"))
+    (home / ".profile").write_text(f"{exports}. '{sandbox.shims}/agent-shell.sh'\n")
+    command = f"env -i HOME={home} {shell} -c 'cat f' >out; x=$(timeout 9 env -i HOME={home} {shell} -c 'cat f'); "
+    words = [*no_shell_above(), "env", "-i", f"HOME={home}", "bash", outer, command + 'echo "$x" >word; cat f; :']
+    try:
+        out = start(words, {"PATH": os.environ["PATH"]}, "pipe", sandbox.place).out
+    finally:
+        (home / ".profile").unlink()
+    assert (sandbox.place / "out").read_text() == (sandbox.place / "word").read_text() == LINES
+    assert (CUT in out) == (outer == "-lc")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", ["0", "off", "nonsense", ""])
+def test_a_mode_that_does_nothing_does_not_go_in_circles(sandbox: Sandbox, way: str, mode: str) -> None:
+    """F82: bash, readcache, bash, readcache, …"""
+    words = ["timeout", "20", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
+    done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.place)
+    assert (done.out.decode(), done.err) == (LINES * 2 + "0\n", b"")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_session_there_is_no_circle_either(sandbox: Sandbox, way: str) -> None:
+    words = ["timeout", "20", "bash", "-c", "cat f"]
+    env = by(sandbox, way, READCACHE_SESSION="")
+    assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["script", "answer", "nobody reads"])
+def test_below_a_shell_that_is_not_served_nothing_is(sandbox: Sandbox, way: str, kind: str) -> None:
+    """A bash in it sees BASH_ENV as well."""
+    inner = "bash -c 'cat f; :' >out; bash -c 'cat f'; x=$(bash -c 'cat f; :'); echo \"$x\" >word"
+    (sandbox.place / "run").write_text(inner)
+    words = ["bash", "run"] if kind == "script" else ["bash", "-c", inner]
+    if kind == "answer":
+        words[2] = f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; {inner}"
+    if kind == "nobody reads":
+        words = ["sh", "-c", 'bash -c "$0" >/dev/null', inner]
+    out = start(words, by(sandbox, way), "pipe", sandbox.place).out.decode()
+    assert out.endswith("" if kind == "nobody reads" else LINES)
+    assert CUT.decode() not in out
+    assert (sandbox.place / "out").read_text() == (sandbox.place / "word").read_text() == LINES
+
+
+def test_bash_may_have_been_given_options_with_arguments(sandbox: Sandbox) -> None:
+    for options in (["-o", "pipefail"], ["--norc", "--noprofile"], ["-euo", "pipefail"], ["+e"]):
+        sandbox.reset()
+        got = start(["bash", *options, "-c", "cat f; :"], sandbox.by_bash_env(), "pipe", sandbox.place)
+        assert CUT in got.out, options
+
+
+# ------------------------------------------------------------ what is read
+
+
+@pytest.mark.parametrize("command", ["cat /dev/stdin <f; :", "cat /dev/fd/0 <f; :", "head -n 60 /proc/self/fd/0 <f; :"])
+def test_stdin_by_any_name_is_stdin(sandbox: Sandbox, command: str) -> None:
+    ours, plain = both(sandbox, command)
+    assert ours.out == plain.out
+
+
+def test_what_the_kernel_says_of_the_reader_itself_is_of_a_child_of_the_shell(sandbox: Sandbox) -> None:
+    out = start(["bash", "-c", "cat /proc/self/stat; echo $$"], sandbox.by_bash_env(), "pipe", sandbox.place).out
+    stat, pid = out.decode().splitlines()
+    assert stat.split()[3] == pid
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "compiled"])
+@pytest.mark.parametrize("closed", ["", "<&-", "2>&-", "<&- 2>&-"])
+def test_the_real_tool_has_no_descriptor_more_or_less(
+    request: pytest.FixtureRequest, kind: str, closed: str, tmp_path: Path
+) -> None:
+    place: Sandbox = request.getfixturevalue(kind)
+    text = "#!/bin/sh\necho /proc/self/fd/*\n[ -e /proc/self/fd/0 ] && read -r x && echo $x\n"
+    fake = script(tmp_path / "bin" / "cat", text)
+    path = f"{fake.parent}:{place.env()['PATH']}"
+    for command in (f"cat f {closed} | tee out", f"sh -c 'cat f {closed}; cat {closed}'; cat f {closed} >out"):
+        record = f". {place.shims}/agent-shell.sh; "
+        ours = place.run(["sh", "-c", record + command], place.readcache(PATH=path), "pipe")
+        plain = place.run(["sh", "-c", command], place.env(PATH=path), "pipe")
+        assert (ours.out, ours.err, ours.files) == (plain.out, plain.err, plain.files)
+
+
+# ------------------------------------------------------------ signals
+
+
+def _wait_for_the_tool(pid: int) -> None:
+    """Python's own start prints a traceback when it is interrupted; once the tool was started, nothing does."""
+    deadline = time.monotonic() + 10
+    place = Path(f"/proc/{pid}")
+    while "shim.py" not in (place / "cmdline").read_text() or not (place / f"task/{pid}/children").read_text():
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_signal_at_any_moment_ends_it_without_a_word(sandbox: Sandbox, number: int, way: str) -> None:
+    for delay in (0.01, 0.03, 0.05, 0.07, 0.1, 0.4):
+        sandbox.reset()
+        (sandbox.place / "big").write_text(LINES * 1000)  # more than the pipe holds, so that it is still at it
+        with subprocess.Popen(
+            ["bash", "-c", "exec sed -n p big"],
+            env=by(sandbox, way),
+            cwd=sandbox.place,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as ran:
+            if number == signal.SIGINT:
+                _wait_for_the_tool(ran.pid)
+            time.sleep(delay)
+            os.killpg(ran.pid, number)
+            out, err = ran.communicate(timeout=20)
+        assert err == b"", delay
+        assert (LINES * 1000).startswith(out.decode())
+        if out.decode() != LINES * 1000:  # the tool had ended, and all was shown: then it may be over
+            assert ran.returncode == -number, delay
+
+
+@pytest.mark.parametrize(("victim", "shown"), [("$$", 30), ("$PPID", 0)])
+def test_of_a_tool_or_a_shim_that_was_killed_no_more_is_remembered_than_was_shown(
+    sandbox: Sandbox, victim: str, shown: int
+) -> None:
+    fake = script(sandbox.place / "bin" / "cat", f'#!/bin/sh\nhead -n 30 "$@"\nkill -9 {victim}\nsleep 0.2\n')
+    env = sandbox.by_bash_env()
+    faked = env | {"PATH": f"{fake.parent}:{env['PATH']}"}
+    got = start(["bash", "-c", "cat sub/g; echo $?"], faked, "pipe", sandbox.place)
+    lines = OTHER.splitlines(keepends=True)
+    assert got.out.decode() == "".join(lines[:shown]) + "137\n"
+    again = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out.decode()
+    assert again.endswith("".join(lines[shown:]))
+
+
+# ------------------------------------------------------------ narrow places
+
+
+LIMITS = ["-d 3000", "-d 9000", "-d 12000", "-d 16000", "-f 0", "-f 1", "-s 200", "-n 13", "-n 16", "-v 9000"]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("way", WAYS)
+def test_under_any_limit_the_tool_does_what_it_does(sandbox: Sandbox, limit: str, way: str) -> None:
+    words = ["sh", "-c", f"ulimit {limit}; exec bash -c 'cat sub/g; sed -n 5,9p sub/g; :'"]
+    ours, plain = sandbox.run(words, by(sandbox, way), "merged"), sandbox.run(words, sandbox.env(), "merged")
+    assert (ours.out, ours.status) == (plain.out, plain.status)
+
+
+def test_where_no_pipe_can_be_made_the_tool_itself_still_runs(sandbox: Sandbox) -> None:
+    for limit in range(12, 24):
+        command = f"ulimit -n {limit}; sed -n 1,30p sub/g; :"
+        ours, plain = both(sandbox, command)
+        assert ours.out == plain.out, limit
+
+
+@pytest.mark.parametrize("kind", ["locked", "corrupt", "directory", "fifo", "empty", "not ours"])
+def test_a_store_that_is_no_use_costs_no_byte(sandbox: Sandbox, kind: str, tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    if kind == "directory":
+        store.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(store)
+    elif kind == "corrupt":
+        store.write_bytes(sandbox.primed.read_bytes()[:20000] + os.urandom(5000))
+    elif kind == "locked":
+        shutil.copy(sandbox.primed, store)
+    else:
+        store.write_text("" if kind == "empty" else LINES)
+    env = sandbox.by_bash_env(XDG_STATE_HOME=str(tmp_path), READCACHE_STORE=str(store))
+    with contextlib.ExitStack() as until_then:
+        if kind == "locked":
+            other = until_then.enter_context(contextlib.closing(sqlite3.connect(store, isolation_level=None)))
+            other.execute("BEGIN EXCLUSIVE")
+        done = start(["bash", "-c", "cat f; exit 3"], env, "merged", sandbox.place)
+    assert (done.out.decode(), done.status) == (LINES, 3)
+
+
+def test_many_shells_at_once_in_one_session(sandbox: Sandbox) -> None:
+    """A marker is told to nobody before somebody was shown the bytes; and whoever insists is served."""
+    env, pipe = sandbox.by_bash_env(), subprocess.PIPE
+    words = ["bash", "-c", "cat sub/g; :"]
+    running = [subprocess.Popen(words, env=env, cwd=sandbox.place, stdout=pipe, stderr=pipe) for _ in range(6)]
+    outs = [process.communicate(timeout=60) for process in running]
+    plain = start(words, sandbox.env(), "pipe", sandbox.place).out
+    assert {err for _, err in outs} == {b""}
+    assert any(out == plain for out, _ in outs)
+    assert all(out == plain or (CUT in out and out.count(b"\n") == 1) for out, _ in outs)
+
+
+def test_a_shell_that_is_called_sh_and_is_bash_tells_no_tale_of_the_shim(sandbox: Sandbox, tmp_path: Path) -> None:
+    """`export SHELLOPTS; set -x` goes into every bash below."""
+    (tmp_path / "sh").symlink_to(shutil.which("bash") or "/bin/bash")
+    text = (sandbox.shims / "cat").read_text().partition("\n")[2]
+    changed = script(tmp_path / "other" / "cat", f"#!{tmp_path}/sh\n{text}")
+    words = ["bash", "-c", "export SHELLOPTS; set -xeuf -o pipefail; $CAT f >out; x=$($CAT f); $CAT f | head -n 1"]
+    ours = sandbox.run(words, sandbox.by_bash_env(CAT=str(changed)), "pipe")
+    plain = sandbox.run(words, sandbox.env(CAT=str(changed)), "pipe")
+    assert (ours.out, ours.status, ours.files) == (plain.out, plain.status, plain.files)
+    assert sorted(ours.err.splitlines()) == sorted(plain.err.splitlines())
+    assert b"readcache" not in ours.err
+
+
+# ------------------------------------------------------------ other shells
+
+
+@pytest.mark.parametrize("shell", ["zsh", "ksh", "mksh", "busybox sh", "dash", "bash --posix"])
+def test_other_shells_take_no_harm(sandbox: Sandbox, shell: str) -> None:
+    """They find the shims on PATH, as `sh` does."""
+    words = shell.split()
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"no {words[0]} here")
+    record = f". {sandbox.shims}/agent-shell.sh; "
+    for command in ("cat f >out; cat f | tail -n 1; x=$(cat f); echo ${#x}; ( cat f ) >>out", "cat f nosuch; exit 3"):
+        ours = sandbox.run([*words, "-c", record + command], sandbox.readcache(), "merged")
+        plain = sandbox.run([*words, "-c", command], sandbox.env(), "merged")
+        assert (ours.out, ours.status, ours.files) == (plain.out, plain.status, plain.files)
+    assert CUT in sandbox.run([*words, "-c", f"{record} cat f; :"], sandbox.readcache(), "pipe").out
