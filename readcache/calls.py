@@ -51,7 +51,7 @@ def other_read_call(
     sep = find_separator(split_lines(output)) if numbered else None
     call = read_call(call_id, key, output, start, end, sep=sep, batch=batch)
     if numbered and sep is None:  # nothing that looks like numbered lines: an error text, a picture
-        return Call(call_id, call.command, call.request, output, Reading(), batch)
+        return Call(call_id, call.command, call.request, output, Reading(claims=()), batch)
     return call
 
 

@@ -19,16 +19,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from readcache import fingerprint
-from readcache.claims import Anything, Reading, glob_stem, path_of
+from readcache.claims import Anything, FileLines, Reading, glob_stem, path_of
 from readcache.files import MOST_BYTES
 from readcache.fingerprint import Fingerprint
 from readcache.judge import Call
 from readcache.reply import Reason
-from readcache.text import split_lines
+from readcache.text import bodies, split_lines
 from readcache.view import View
 from readcache.watch import Watch
 
 Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
+Printed = tuple[str, str | None]  # what a tool printed, and the separator after the numbers in front of its lines
 
 POLL = 1.0  # seconds between looks at the files while nothing is heard
 BURST = 0.05  # seconds: a save is several events, a checkout is thousands
@@ -87,19 +88,27 @@ class Follower:
         with self._lock:
             if not only_read:  # it may have run elsewhere, with nobody to say when it began
                 self._own_call_ended()
-            as_another = any(pointer.path is None for d in view.of_call(call.call_id) for pointer in d.event.pointers)
+            answers = view.of_call(call.call_id)
+            as_another = any(answer.event.pointers for answer in answers)  # and perhaps none of its own lines
+            whole = _whole_file(call) if only_read and answers else None
             for key in call.reading.keys:
                 path = path_of(key)
+                if call.trouble is not None and os.path.isfile(path):  # nothing of it was shown
+                    continue
                 if path in self._seen or (_is_file_path(path) and (as_another or view.key(key).current)):
                     shown = _visible(view, path, call.call_id) if only_read else ()
-                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), here=here)
+                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), whole=whole, here=here)
+                elif whole is not None and here and path == key:
+                    self._know_whole(path, call.call_id, whole)
 
     def wrote(self, view: View, path: str, call_id: str, *, here: bool) -> None:
         """The agent's own tool wrote the file; `view` holds its text where that is known."""
         with self._lock:
+            names = [other for other in self._seen if other != path and _is_same_file(other, path)]
             if path in self._seen or view.key(path).current:
-                shown = _visible(view, path, call_id)
-                self._know(path, call_id, shown=shown, visible=_visible(view, path), here=here)
+                names.append(path)
+            for name in names:
+                self._know(name, call_id, shown=_visible(view, path, call_id), visible=None, here=here)
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
@@ -143,22 +152,43 @@ class Follower:
 
     # ------------------------------------------------------------ inside
 
-    def _know(self, path: str, call_id: str, *, shown: Iterable[Lines], visible: Iterable[Lines], here: bool) -> None:
+    def _know(
+        self,
+        path: str,
+        call_id: str,
+        *,
+        shown: Iterable[Lines],
+        visible: Iterable[Lines] | None,
+        whole: Printed | None = None,
+        here: bool,
+    ) -> None:
         """The agent knows the file as it is, if the lines that it was `shown` stand there; and if others changed it
-        meanwhile, if all that is `visible` of it stands there."""
+        meanwhile, if all that is `visible` of it stands there, or it was just answered with the `whole` of it.
+        `visible`: None when the change is its own doing."""
         known = self._seen.get(path)
         taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
         if taken is None:
             self._know_nothing(path, call_id, known, was_shown=any(True for _ in shown), here=here)
             return
         version, head = taken
-        has_changed = known is not None and (known.change is not None or self._is_others(known, version))
-        if _stand(visible if has_changed else shown, head, is_cut=len(head) < version.stat.size):
+        is_cut = len(head) < version.stat.size
+        if visible is None or known is None or not (known.change or self._is_others(known, version)):
+            stands = _stand(list(shown), head, is_cut=is_cut)
+        else:
+            wanted = list(visible)
+            stands = (bool(wanted) and _stand(wanted, head, is_cut=is_cut)) or _is_all(whole, head)
+        if stands:
             self._follow(path, _Seen(version, call_id))
         elif known is not None:
             known.change = known.change or Change(path, call_id=known.call_id)
         elif here:
             self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
+
+    def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
+        """The same for a file of which no line can count as seen: it is empty, binary, protected."""
+        taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
+        if taken is not None and _is_all(whole, taken[1]):
+            self._follow(path, _Seen(taken[0], call_id))
 
     def _is_others(self, known: _Seen, version: Fingerprint) -> bool:
         """Has somebody else made another version of it?"""
@@ -218,9 +248,29 @@ class Follower:
 
 
 def _is_surely_same(path: str, seen: _Seen) -> bool:
-    """As far as a stat can tell; a file that may be racily clean is not."""
+    """As far as a stat can tell; a file that may be racily clean, or be written without leaving a time, is not."""
     version = seen.version
-    return version is not None and version.settled and fingerprint.has_same_stat(path, version)
+    if version is None or not version.settled or not fingerprint.has_same_stat(path, version):
+        return False
+    return not fingerprint.leaves_no_times(version.stat.dev)
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Do both names lead to one file?"""
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _whole_file(call: Call) -> Printed | None:
+    """The output of a call that may have printed all of one file: a file may end before the last line asked for."""
+    claims = call.reading.claims
+    first = claims[0] if len(claims) == 1 else None
+    if not isinstance(first, FileLines) or len(first.keys) != 1 or first.gaps or first.shift:
+        return None
+    ranges = first.ranges or ()
+    return (call.output, first.sep) if len(ranges) == 1 and ranges[0][0] == 1 else None
 
 
 def reads_only(reading: Reading) -> bool:
@@ -257,9 +307,8 @@ def _visible(view: View, path: str, call_id: str | None = None) -> Iterator[Line
             yield start, view.bodies(reference)[start - piece.first : end - piece.first + 1]
 
 
-def _stand(wanted: Iterable[Lines], head: bytes, *, is_cut: bool) -> bool:
+def _stand(wanted: Sequence[Lines], head: bytes, *, is_cut: bool) -> bool:
     """Do all these lines stand in the file at their numbers? Those past a cut are not asked for."""
-    wanted = list(wanted)
     if not wanted:
         return True
     lines = split_lines(head.decode("utf-8", "replace"))
@@ -267,3 +316,14 @@ def _stand(wanted: Iterable[Lines], head: bytes, *, is_cut: bool) -> bool:
         lines = lines[:-1]
         wanted = [(first, some) for first, some in wanted if first + len(some) - 1 <= len(lines)]
     return all(lines[first - 1 : first - 1 + len(some)] == list(some) for first, some in wanted)
+
+
+def _is_all(whole: Printed | None, head: bytes) -> bool:
+    """Was just this printed, with or without numbers?"""
+    if whole is None:
+        return False
+    printed, sep = whole
+    text = head.decode("utf-8", "replace")
+    if sep is None or text.endswith("\n") != printed.endswith("\n"):
+        return text == printed
+    return split_lines(text) == bodies(split_lines(printed), sep)

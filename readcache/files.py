@@ -57,7 +57,7 @@ class LineReader:
             data, is_stable = _read(path, end)
         except OSError as error:
             return _refused(path, error.strerror or str(error))
-        except ValueError as error:  # a NUL in the path; not a regular file; too large
+        except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
             return _refused(path, str(error))
         text = self._text((path, start, end, numbered), data)
         return Got(text, trouble=None if is_stable else Reason.UNSTABLE)
@@ -85,38 +85,39 @@ class LineReader:
 
 def _read(path: str, end: int | None) -> tuple[bytes, bool]:
     """The file's bytes, at least up to line `end`, and whether it held still meanwhile. Raises OSError, ValueError."""
+    before = os.stat(path)
+    _require_file(before)  # first: opening a FIFO or a device does something, a writer that waits would go on
     fd = os.open(path, _READ)
     try:
-        before = os.fstat(fd)
-        if not stat.S_ISREG(before.st_mode):
-            raise ValueError("is a directory" if stat.S_ISDIR(before.st_mode) else "not a regular file")
         for attempt in range(TRIES):
             if attempt:
                 os.lseek(fd, 0, os.SEEK_SET)
-            data = _read_large(fd, end) if before.st_size > MOST_BYTES else _read_whole(fd, before.st_size)
+            data = _read_blocks(fd, end) if before.st_size > MOST_BYTES else _read_whole(fd, before.st_size, end)
             after = os.fstat(fd)
             same_times = before.st_ctime_ns == after.st_ctime_ns and before.st_mtime_ns == after.st_mtime_ns
-            if same_times and before.st_size == after.st_size:
+            if same_times and before.st_size == after.st_size and before.st_ino == after.st_ino:
                 return data, True
             before = after
+            _require_file(before)
         return data, False
     finally:
         os.close(fd)
 
 
-def _read_whole(fd: int, size: int) -> bytes:
-    data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    parts = [data]  # files of /proc say that they are empty; others may have grown
-    while parts[-1] and sum(map(len, parts)) <= MOST_BYTES:
-        parts.append(os.read(fd, BLOCK))
-    return b"".join(parts)
+def _require_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("is a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file")
 
 
-def _read_large(fd: int, end: int | None) -> bytes:
-    """The file up to line `end` and somewhat more."""
-    parts, lines, size = [], 0, 0
+def _read_whole(fd: int, size: int, end: int | None) -> bytes:
+    # Files of /proc say that they are empty, and some give no second piece; others may have grown.
+    data = os.read(fd, size + 1 if size else BLOCK)
+    return data if len(data) == size else _read_blocks(fd, end, data)
+
+
+def _read_blocks(fd: int, end: int | None, first: bytes = b"") -> bytes:
+    """The file up to line `end` and somewhat more; `first` has been read already."""
+    parts, lines, size = [first], first.count(b"\n"), len(first)
     while end is None or lines < end:
         if size > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES} bytes: read an earlier range of lines, or use a shell command")
@@ -131,12 +132,14 @@ def _read_large(fd: int, end: int | None) -> bytes:
 
 def _slice(data: bytes, start: int, end: int | None) -> bytes:
     """Lines start to end, each with its newline where it has one."""
+    if start > len(data):  # there are no more lines than bytes; larger numbers are too large for `split`
+        return b""
     if start > 1:
         parts = data.split(b"\n", start - 1)
         data = parts[-1] if len(parts) == start else b""
     if end is None:
         return data
-    count = end - start + 1
+    count = min(end - start + 1, len(data))
     parts = data.split(b"\n", count)
     return data if len(parts) <= count else data[: len(data) - len(parts[-1])]
 
@@ -151,4 +154,5 @@ def _number(text: str, start: int) -> str:
 
 
 def _refused(path: str, why: str) -> Got:
-    return Got(f"readcache: cannot read {path}: {why}\n", 1, Reason.UNREADABLE)
+    name = path if path.isprintable() else repr(path)  # one line, and text that can be encoded
+    return Got(f"readcache: cannot read {name}: {why}\n", 1, Reason.UNREADABLE)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from functools import lru_cache
 
 import xxhash
 
@@ -78,6 +79,8 @@ def take(path: str, *, now_ns: int) -> Fingerprint | None:
 def take_with_head(path: str, *, now_ns: int, most: int) -> tuple[Fingerprint, bytes] | None:
     """`take`, and the first `most` bytes (somewhat more, or all there are) of that same version."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a FIFO or a device does something
+            return None
         fd = os.open(path, _READ)
     except (OSError, ValueError):  # ValueError: a NUL in the path
         return None
@@ -136,6 +139,12 @@ def _write_out(fd: int, found: os.stat_result) -> bool:
     except OSError:
         return False
     return True
+
+
+@lru_cache(maxsize=64)
+def leaves_no_times(dev: int) -> bool:
+    """Is `dev` a file system where writing through a mapping leaves no time at all? Remembered for each number."""
+    return _file_system(dev) == "tmpfs"
 
 
 def _file_system(dev: int) -> str:

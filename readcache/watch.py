@@ -166,8 +166,13 @@ class Watch:
 
 
 def _start_observer() -> Any:
+    import logging
+
     from watchdog.observers import Observer
 
+    log = logging.getLogger("watchdog")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())  # else Python prints the errors that it logs
     observer = Observer()
     observer.start()
     return observer

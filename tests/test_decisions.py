@@ -309,6 +309,13 @@ def test_what_the_agent_wrote_in_a_heredoc_need_not_be_shown_to_it() -> None:
     assert [segment.sources for segment in reply.segments if hasattr(segment, "sources")] == [("w",)]
 
 
+def test_of_several_files_those_that_could_be_read_count() -> None:
+    session = new()
+    session.observe("cat missing f", "cat: missing: No such file or directory\n" + text(), exit_code=1, call_id="both")
+    reply = session.observe("cat f", text())
+    assert [segment.sources for segment in reply.segments if hasattr(segment, "sources")] == [("both",)]
+
+
 def test_a_protected_glob_with_directories_holds_at_any_depth(tmp_path: Path) -> None:
     session = Session(tmp_path, policy=Policy(protected=("**/secrets/*",)))
     assert twice(session, "cat secrets/a", text()).reason is Reason.PROTECTED

@@ -83,6 +83,12 @@ def test_f33_f43_a_truncated_read_counts_for_the_lines_that_it_showed(session: S
     assert session.read("f").text.endswith(part(81, 200))
 
 
+def test_f33_a_file_that_another_tool_could_not_show_is_not_seen(session: Session) -> None:
+    for numbered in (False, True):
+        session.observe_read("f", "Error: the file exceeds the limit of 25000 tokens\n" * 9, numbered=numbered)
+    assert session.read("f").text == TEXT
+
+
 @pytest.mark.parametrize("clip", [Head(2_000), HeadTail(1_000, 1_000)])
 def test_f34_a_preview_is_credited_with_what_it_shows(tmp_path: Path, clip: Head | HeadTail) -> None:
     (tmp_path / "f").write_text(TEXT)
@@ -115,6 +121,15 @@ def test_f38b_what_the_harness_cut_out_of_the_middle_was_not_shown(session: Sess
     reply = session.read("f")
     assert part(41, 180) in reply.text
     assert session.read("f", start=1, end=40).outcome is not Outcome.FULL
+
+
+def test_f38b_what_the_harness_cut_out_of_a_restored_section_was_not_shown(session: Session) -> None:
+    session.read("f")
+    plan = session.restore_plan()
+    done = session.compacted(restored=plan)
+    assert done.restored_id is not None
+    session.settle(done.restored_id, plan.render()[:300])
+    assert part(41, 180) in session.read("f").text
 
 
 def test_f40_a_first_read_is_whole_however_warm_the_store_is(tmp_path: Path) -> None:

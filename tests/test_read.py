@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -110,6 +111,14 @@ def test_a_range_that_is_none_says_so_and_is_not_seen(session: Session, start: i
     assert session.read("f").reason is Reason.NOT_SEEN
 
 
+@pytest.mark.parametrize(("start", "end"), [(1, 10**30), (1, 2**63), (10**30, None), (10**30, 10**31), (2, 10**30)])
+def test_a_range_may_end_anywhere(session: Session, start: int, end: int | None) -> None:
+    Path(session.root, "f").write_text(TEXT)
+    expected = "".join(line + "\n" for line in LINES[start - 1 : end])
+    assert session.read("f", start=start, end=end).text == expected
+    assert session.read("f", start=start, end=end, numbered=True, fresh=True).exit_code == 0
+
+
 # ------------------------------------------------------------ what cannot be read
 
 
@@ -144,6 +153,13 @@ def test_what_is_no_file_is_refused_in_one_line_and_repeated_as_often_as_asked(
     assert replies[0].text.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "caf\udce9", "\ud800", "a\0b"])
+def test_a_refusal_is_one_line_of_text_whatever_the_file_is_called(session: Session, name: str) -> None:
+    text = session.read(name).text
+    assert text.count("\n") == 1
+    assert text.encode().decode().removesuffix("\n").isprintable()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_rights_is_refused(session: Session) -> None:
     Path(session.root, "f").write_text(TEXT)
@@ -152,8 +168,35 @@ def test_a_file_without_rights_is_refused(session: Session) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_files_that_say_they_are_empty_are_read_to_their_end(session: Session) -> None:
-    assert session.read("/proc/version").text == Path("/proc/version").read_text()
+@pytest.mark.parametrize("path", ["/proc/version", "/proc/sys/kernel/pid_max"])
+def test_files_that_say_they_are_empty_are_read_to_their_end(session: Session, path: str) -> None:
+    assert session.read(path).text == Path(path).read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_files_that_say_they_are_empty_are_not_cut_where_it_becomes_too_much(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 200)
+    monkeypatch.setattr(files, "BLOCK", 100)
+    reply = session.read("/proc/self/status")
+    assert (reply.exit_code, reply.reason) == (1, Reason.UNREADABLE)
+    assert session.read("/proc/self/status", end=2).text.startswith("Name:")
+
+
+def test_a_look_at_a_fifo_leaves_its_writer_alone(session: Session) -> None:
+    """Opening it would let the writer go on, and closing it would break its pipe."""
+    path = Path(session.root, "f")
+    os.mkfifo(path)
+    writer = subprocess.Popen(["bash", "-c", "echo one > f"], cwd=path.parent)
+    try:
+        for _ in range(20):
+            assert session.read("f").reason is Reason.UNREADABLE
+            time.sleep(0.01)
+        assert shell("timeout 10 cat f", path.parent) == "one\n"
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 def test_a_file_that_was_refused_is_seen_when_it_can_be_read(session: Session) -> None:

@@ -160,13 +160,31 @@ class Reads(RuleBasedStateMachine):
         reply = session.read(name, start=start, end=end, numbered=numbered, fresh=fresh, call_id=f"c{self.calls}")
         self.take(f"read {name}", reply, output, numbered=numbered)
 
+    @rule(
+        name=st.sampled_from(NAMES),
+        start=st.integers(1, 36),
+        sep=st.none() | st.sampled_from(("\t", "→", ": ", "| ", ". ")),
+        around=st.booleans(),
+    )
+    def observe_read(self, name: str, start: int, sep: str | None, around: bool) -> None:
+        """Another tool reads it, with text of its own before and after."""
+        lines = (self.root / name).read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")[start - 1 :]
+        if sep is not None:
+            lines = [f"{n:5}{sep}{line}" for n, line in enumerate(lines, start)]
+        output = "\n".join(["Here it is:", *lines, "<end of the file>"] if around else lines)
+        self.calls += 1
+        session = self.now().session
+        numbered = sep is not None
+        reply = session.observe_read(name, output, start=start, numbered=numbered, call_id=f"c{self.calls}")
+        self.take(f"read {name}", reply, output, numbered=numbered)
+
     @rule(name=st.sampled_from(NAMES), command=st.sampled_from(COMMANDS))
     def run(self, name: str, command: str) -> None:
-        command = command.format(name)
+        numbered, command = command.startswith("cat -n"), command.format(name)
         done = subprocess.run(["bash", "-c", command], cwd=self.root, capture_output=True, check=True)
         self.calls += 1
         reply = self.now().session.run(command, call_id=f"c{self.calls}")
-        self.take(command, reply, done.stdout.decode("utf-8", "replace"), numbered="-n {}" in command)
+        self.take(command, reply, done.stdout.decode("utf-8", "replace"), numbered=numbered)
 
     @rule(
         name=st.sampled_from(("a.py", "b.py")),

@@ -375,6 +375,25 @@ def test_two_names_of_one_file_never_hide_a_line(session: Session) -> None:
     assert reconstruct(reply, context) == TEXT
 
 
+@pytest.mark.parametrize("sensitive", [True, False])
+@pytest.mark.parametrize("told", [True, False])
+def test_names_that_differ_in_case_alone_never_hide_a_line(
+    session: Session, fs: FakeFilesystem, sensitive: bool, told: bool
+) -> None:
+    """F84: one file where the file system says so, and two names all the same: the bytes decide, by either of them."""
+    fs.is_case_sensitive = sensitive
+    context = {"c1": session.read(F, call_id="c1").text}
+    Path(F.upper()).parent.mkdir(exist_ok=True)
+    Path(F.upper()).write_text(NEW)
+    if told:
+        session.wrote(F.upper())
+    reply = session.read(F)
+    assert reply.full_text == (TEXT if sensitive else NEW)
+    assert reconstruct(reply, context) == reply.full_text
+    assert reply.outcome is (Outcome.UNCHANGED if sensitive else Outcome.FULL)
+    assert session.read(F.upper(), fresh=True).text == NEW
+
+
 # ------------------------------------------------------------ what cannot be read
 
 

@@ -89,7 +89,14 @@ class ScriptedBash:
             return None
         answer = self._script[found]
         printed = answer(command) if callable(answer) else answer
-        return (printed, 0) if isinstance(printed, str) else printed
+        match printed:
+            case str():
+                return printed, 0
+            case (str() as output, int() as exit_code):
+                return output, exit_code
+        raise TypeError(
+            f"the script's answer to {_name(found)} is {printed!r}: it must be a text, or a text and an exit status"
+        )
 
 
 def _name(command: Command) -> str:

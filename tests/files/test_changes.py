@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache import Outcome, Reply, Session
+from readcache import Outcome, Reason, Reply, Session
 from readcache import watch as watch_module
 from readcache.changes import MOST_NAMED, Change, Follower, notice, reads_only
 from readcache.claims import FileLines, Reading
@@ -61,7 +62,9 @@ class Agent:
         self.follower.wrote(self.session.view, str(self.root / name), call_id, here=True)
 
     def _saw(self, reply: Reply, reading: Reading, *, here: bool) -> None:
-        self.follower.saw(self.session.view, Call(reply.call_id, "", "", "", reading), here=here)
+        trouble = reply.reason if reply.reason is Reason.UNREADABLE else None
+        call = Call(reply.call_id, "", "", reply.full_text, reading, trouble=trouble)
+        self.follower.saw(self.session.view, call, here=here)
 
     @property
     def changed(self) -> list[str]:
@@ -229,6 +232,20 @@ def test_what_the_agent_did_by_a_command_is_not_listed(agent: Agent, command: st
     assert agent.changed == []
 
 
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a tmpfs")
+def test_what_the_agents_command_did_through_a_mapping_is_not_listed_where_that_leaves_no_time() -> None:
+    program = "import mmap; f = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[:1] = m[:1].upper()"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        agent = Agent(Path(directory))
+        agent.later = LATER
+        (agent.root / "f").write_text(TEXT)
+        agent.read("f")
+        agent.run(f'python3 -c "{program}"')
+        assert (agent.root / "f").read_text() == "L" + TEXT[1:]
+        assert agent.changed == []
+        agent.follower.close()
+
+
 def test_what_a_command_showed_and_then_wrote_over_is_not_listed(agent: Agent) -> None:
     (agent.root / "tool").write_text("#!/bin/sh\nsed -i 1d f\n")
     (agent.root / "tool").chmod(0o755)
@@ -277,6 +294,22 @@ def test_a_file_that_the_agent_wrote_was_seen_by_it(agent: Agent) -> None:
     assert agent.changed == ["new"]
 
 
+@pytest.mark.parametrize("make", [os.link, os.symlink])
+@pytest.mark.parametrize("seen", ["f", "other"])
+def test_what_the_agent_wrote_by_another_name_of_the_file_is_not_listed(
+    agent: Agent, make: Callable[[Path, Path], None], seen: str
+) -> None:
+    make(agent.root / "f", agent.root / "other")
+    agent.read(seen)
+    written = {"f": "other", "other": "f"}[seen]
+    (agent.root / written).write_text(EDITED)
+    assert agent.changed == [seen]  # somebody asks before the agent's tool has come back
+    agent.wrote(written)
+    assert agent.changed == []
+    (agent.root / written).write_text(TEXT)
+    assert agent.changed == [seen]
+
+
 @pytest.mark.parametrize("name", ["new", "f"])
 def test_a_formatter_that_changed_what_the_agent_wrote_is_somebody_else(agent: Agent, name: str) -> None:
     agent.read("f")
@@ -291,6 +324,47 @@ def test_a_tool_that_wrote_nothing_that_is_there_leaves_nothing_to_follow(agent:
     agent.wrote("f")
     agent.wrote("missing")
     assert agent.changed == []
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"text\0and no text\n" * 40], ids=["empty", "short", "binary"])
+@pytest.mark.parametrize("how", ["read", "cat", "cat -n", "head -n 50"])
+def test_whatever_is_read_whole_is_known(agent: Agent, data: bytes, how: str) -> None:
+    def read() -> None:
+        if how == "read":
+            agent.read("f")
+        else:
+            agent.run(f"{how} f")
+
+    path = agent.root / "f"
+    path.write_bytes(data)
+    read()
+    path.write_text(TEXT)
+    assert agent.changed == ["f"]
+    read()
+    assert agent.changed == []
+    path.write_bytes(data)
+    assert agent.changed == ["f"]
+    read()
+    assert agent.changed == []
+
+
+def test_reading_past_the_end_is_not_reading_the_change(agent: Agent) -> None:
+    agent.read("f")
+    agent.session.compacted()
+    (agent.root / "f").write_text("")
+    assert agent.read("f", 50, 90).text == ""
+    assert agent.changed == ["f"]
+    assert agent.read("f", 1, 90).text == ""
+    assert agent.changed == []
+
+
+def test_a_read_that_failed_is_not_reading_the_change(agent: Agent) -> None:
+    agent.read("f")
+    agent.session.compacted()
+    (agent.root / "f").write_text(EDITED)
+    for start, end in ((0, None), (5, 4)):
+        assert agent.read("f", start, end).exit_code == 1
+        assert agent.changed == ["f"]
 
 
 def test_reading_that_a_file_is_gone_is_knowing_it(agent: Agent) -> None:
@@ -423,6 +497,17 @@ def test_a_mocked_file_system_is_followed_too(fs: FakeFilesystem) -> None:
 
 
 # ------------------------------------------------------------ waiting, and telling
+
+
+def test_where_case_does_not_matter_a_write_by_the_other_name_is_the_agents_own(fs: FakeFilesystem) -> None:
+    fs.is_case_sensitive = False
+    fs.create_file("/w/f", contents=TEXT)
+    agent = Agent(Path("/w"))
+    agent.read("f")
+    Path("/w/F").write_text(EDITED)
+    assert agent.changed == ["f"]
+    agent.wrote("F")
+    assert agent.changed == []
 
 
 def test_waiting_ends_with_the_first_change(agent: Agent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -85,6 +86,20 @@ def test_what_is_no_file_has_no_fingerprint(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name in (".", "fifo", "missing", "loop", "\0"):
         assert fingerprint.take(os.path.join(tmp_path, name), now_ns=0) is None
+
+
+def test_a_look_at_a_fifo_leaves_its_writer_alone(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    writer = subprocess.Popen(["bash", "-c", "echo one > fifo"], cwd=tmp_path)
+    try:
+        for _ in range(20):
+            assert fingerprint.take(str(path), now_ns=0) is None
+            time.sleep(0.01)
+        assert subprocess.check_output(["timeout", "10", "cat", path]) == b"one\n"
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 def test_a_file_that_is_gone_or_is_no_file_any_more_has_changed(path: Path) -> None:

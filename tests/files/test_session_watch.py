@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Mode, Policy, Session
+from readcache import Mode, Outcome, Policy, Session
 from tests.files.edits import EDITED, TEXT
 
 
@@ -79,6 +79,26 @@ def test_a_command_changes_nothing_of_what_others_changed_before_it(session: Ses
         session.read("f")
         edit(session)
         session.run("sh -c 'echo something else > g'")
+        assert names(session) == ["f"]
+
+
+def test_a_file_of_which_all_was_left_out_for_its_likeness_to_another_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("f", "d/f"):
+        (tmp_path / name).write_text(TEXT)
+    session = Session(tmp_path, policy=Policy(delta=True))
+    with session.watch():
+        session.read("f")
+        assert session.read("d/f", start=1, end=20).outcome is Outcome.UNCHANGED
+        (tmp_path / "d" / "f").write_text(EDITED)
+        assert [change.path for change in session.changes()] == [str(tmp_path / "d" / "f")]
+
+
+def test_what_another_tool_read_in_vain_hides_nothing(session: Session) -> None:
+    with session.watch():
+        session.read("f")
+        edit(session)
+        session.observe_read("f", "error: it cannot be read\n", numbered=True)
         assert names(session) == ["f"]
 
 

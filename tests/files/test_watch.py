@@ -242,6 +242,16 @@ def test_on_a_mocked_file_system_nothing_is_heard(fs: FakeFilesystem, watch: Wat
     assert (watch.directories, watch.touched()) == (frozenset(), set())
 
 
+def test_what_watchdog_has_to_say_is_not_printed() -> None:
+    """Version 7.1 logs an error when it is stopped while events come in; without a handler, Python prints those."""
+    program = (
+        "import logging, os, readcache.watch as w; watch = w.Watch(); watch.follow(os.path.abspath('f'));"
+        "logging.getLogger('watchdog.observers.inotify').error('called when inactive'); watch.close()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_watchdog_is_loaded_with_the_first_file() -> None:
     program = "import sys, readcache.changes as c; c.Follower().close(); print('watchdog' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

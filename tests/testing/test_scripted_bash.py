@@ -112,6 +112,16 @@ def test_an_empty_script_knows_nothing() -> None:
         ScriptedBash()("make")
 
 
+@pytest.mark.parametrize("answer", [b"a\n", ("a\n",), 1, None, lambda _command: None])
+def test_an_answer_that_is_none_is_an_error_that_says_what_one_is(answer: Any) -> None:
+    bash = ScriptedBash({"ls": answer})
+    with pytest.raises(
+        TypeError, match=r"^the script's answer to 'ls' is .*: it must be a text, or a text and an exit"
+    ):
+        bash("ls")
+    assert bash.calls == []
+
+
 # ------------------------------------------------------------ from files
 
 PATHS = st.sampled_from(["a", "b", "'c d'", "empty", "odd", "gone", "./a", "dir/../b"])
