@@ -10,10 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from readcache.context.messages import Kind, Part, normalise_one, parse_arguments
 from readcache.locate import Stretch
+from readcache.marker import find_markers
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TAKEN = "\0"  # in the place of characters that are some delivery's already
@@ -31,15 +33,18 @@ class Text:
     gone: bool = False  # the message is not in the list any more
     claims: dict[Hashable, Stretch] = field(default_factory=dict)  # of `content`, by whose they are
     _free: str | None = None
+    _markers: list[str] | None = None
+    _is_marked: bool | None = None
 
     def claim(self, key: Hashable, stretch: Stretch) -> None:
         """Characters start to end - 1 of the content are the delivery `key`."""
-        self.claims[key], self._free = stretch, None
+        self.claims[key] = stretch
+        self._free = self._markers = None
 
     def release(self, key: Hashable) -> None:
         """Takes a claim back."""
         self.claims.pop(key, None)
-        self._free = None
+        self._free = self._markers = None
 
     @property
     def free(self) -> str:
@@ -50,18 +55,46 @@ class Text:
                 self._free = self._free[:start] + _TAKEN * (end - start) + self._free[end:]
         return self._free
 
-    def rewritten(self, stretch: Stretch, new: str) -> str:
-        """`raw` with `new` in the place of a stretch of the content."""
-        start, end = stretch
-        if self.content == self.raw:
-            return self.raw[:start] + new + self.raw[end:]
-        old = self.content[start:end]
+    def rewritten(self, changes: Mapping[Stretch, str]) -> str:
+        """`raw` with other texts in the places of stretches of the content. In JSON only lines that take the place of
+        one line each are changed, in whichever string they stand."""
+        out = self.raw
+        for (start, end), new in sorted(changes.items(), reverse=True):
+            if self.content == self.raw:
+                out = out[:start] + new + out[end:]
+            else:
+                pairs = zip(self.content[start:end].split("\n"), new.split("\n"), strict=False)
+                out = _with_lines(out, {before: after for before, after in pairs if before != after})
+        return out
 
-        def encode(found: re.Match[str]) -> str:
-            decoded: str = json.loads(found[0], strict=False)
-            return json.dumps(decoded.replace(old, new), ensure_ascii=False) if old in decoded else found[0]
+    def with_lines(self, lines: Mapping[str, str], raw: str) -> str:
+        """`raw`, as it is or rewritten, with other lines in the places of these."""
+        if self.content != self.raw:
+            return _with_lines(raw, lines)
+        return "\n".join(lines.get(line, line) for line in raw.split("\n"))
 
-        return _JSON_STRING.sub(encode, self.raw)
+    def markers(self, session_tag: str) -> list[str]:
+        """The markers of this session in what is free."""
+        if self._markers is None:
+            self._markers = find_markers(self.free, session_tag)
+        return self._markers
+
+    def is_marked(self, session_tag: str) -> bool:
+        """Could any line of the content be such a marker?"""
+        if self._is_marked is None:
+            self._is_marked = f" {session_tag}: " in self.content
+        return self._is_marked
+
+
+def _with_lines(raw: str, lines: Mapping[str, str]) -> str:
+    """JSON with other lines in its strings."""
+
+    def encode(found: re.Match[str]) -> str:
+        decoded: str = json.loads(found[0], strict=False)
+        changed = "\n".join(lines.get(line, line) for line in decoded.split("\n"))
+        return found[0] if changed == decoded else json.dumps(changed, ensure_ascii=False)
+
+    return _JSON_STRING.sub(encode, raw)
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +114,7 @@ class Conversation:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._named: defaultdict[tuple[Kind, str], list[Text]] = defaultdict(list)
+        self._marked: list[Text] | None = None
 
     def update(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """The list is now this one."""
@@ -88,6 +122,7 @@ class Conversation:
         same = [entry.copy == message for entry, message in zip(old, messages, strict=False)]
         if all(same) and len(old) == len(messages):
             return
+        self._marked = None
         left = [entry for index, entry in enumerate(old) if index >= len(same) or not same[index]]
         by_object = {entry.object_id: entry for entry in left}
         reused: set[_Entry] = set()
@@ -114,10 +149,26 @@ class Conversation:
         """Does any call or result have this id?"""
         return (Kind.RESULT, call_id) in self._named or (Kind.CALL, call_id) in self._named
 
+    @property
+    def has_ids(self) -> bool:
+        """Is there an id on any call or result?"""
+        return bool(self._named)
+
     def newest_first(self) -> Iterator[Text]:
         """Every text, from the end of the list."""
         for entry in reversed(self._entries):
             yield from reversed(entry.texts)
+
+    def marked(self, session_tag: str) -> list[Text]:
+        """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
+        if self._marked is None:
+            self._marked = [text for text in self.newest_first() if text.is_marked(session_tag)]
+        return self._marked
+
+    def opening(self) -> list[Text]:
+        """The texts before anything that the model said: no tool can have answered yet."""
+        entries = takewhile(lambda entry: entry.role != "assistant", self._entries)
+        return [text for entry in entries for text in entry.texts]
 
     def _read(self, message: Mapping[str, Any], index: int, before: _Entry | None) -> _Entry:
         """The entry of a message; `before` itself where the model reads the same in it."""

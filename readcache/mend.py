@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from readcache import marker
-from readcache.events import Delivered, Pointer, Settled
+from readcache.events import Delivered, Event, Pointer, Settled
 from readcache.text import split_lines
 from readcache.view import View
 
@@ -39,6 +39,44 @@ def mend(
             pointers.append(replace(pointer, sources=(), marker=text))
         lines[pointer.line] = text
     return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers))
+
+
+class Returned:
+    """Markers of replies that the view no longer has, known again by what the log says. It is read when a marker is met
+    that is not known."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[str, Delivered | Settled]] = {}  # marker -> the replies that it is in, by call id
+        self._pointers: dict[str, str] = {}  # marker -> what is to stand in its place
+        self._foreign: set[str] = set()  # lines like markers that no reply ever had
+
+    def known(
+        self, found: Sequence[str], session_tag: str, log: Callable[[], Iterable[Event]]
+    ) -> dict[str, dict[str, Delivered | Settled]]:
+        """Those of the markers that promise something, each with the replies that it is in, by call id."""
+        if any(line not in self._made and line not in self._foreign for line in found):
+            self._read(log(), session_tag)
+            self._foreign.update(line for line in found if line not in self._made)
+        return {line: self._made[line] for line in found if line in self._made}
+
+    def instead(self, line: str) -> str:
+        """What is to stand in a marker's place."""
+        return self._pointers[line]
+
+    def retired(self, event: Delivered | Settled) -> str:
+        """The reply with all of its markers retired."""
+        return "\n".join(self._pointers.get(line, line) for line in event.text.split("\n"))
+
+    def _read(self, log: Iterable[Event], session_tag: str) -> None:
+        for event in log:
+            if not isinstance(event, (Delivered, Settled)):
+                continue
+            for pointer in event.pointers:
+                if pointer.sources and pointer.line >= 0:
+                    made = self._made.setdefault(pointer.marker, {})
+                    made.pop(event.call_id, None)  # the newest is last
+                    made[event.call_id] = event
+                    self._pointers[pointer.marker] = marker.write_gone(session_tag, _what(pointer))
 
 
 def _what(pointer: Pointer) -> str:

@@ -222,11 +222,12 @@ class Session:
     # ------------------------------------------------------------ what the harness tells
 
     def settle(self, call_id: str, text: str) -> None:
-        """What the harness finally showed for that call. Only what is left in `text` counts as seen."""
+        """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
+        counts as seen."""
 
         def events(view: View) -> list[Event]:
-            results = [d.event for d in view.of_call(call_id) if d.event.origin is Origin.RESULT]
-            return [settle(event, text) for event in results if event.text != text]
+            shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
+            return [settle(event, text) for event in shown if event.text != text]
 
         self._recorder.tell(call_id, events)
 
@@ -252,10 +253,16 @@ class Session:
         rewrites: dict[str, str] = {}
         standing = self._standing = self._standing or Standing()
 
+        def log() -> list[Event]:
+            try:
+                return [record.event for record in self._ledger.records()]
+            except StoreError:  # counted where something is to be stored
+                return []
+
         def events(view: View) -> list[Event]:
             nonlocal rewrites
             try:
-                rewrites, what = standing.reconcile(view, messages, session_tag=self.tag)
+                rewrites, what = standing.reconcile(view, messages, session_tag=self.tag, log=log)
             except Exception as error:  # a list that nobody understands proves nothing visible
                 self._standing = None
                 self._ledger.fail("", Reason.INTERNAL_ERROR, error)

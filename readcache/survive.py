@@ -30,11 +30,12 @@ def settle(event: Delivered, text: str) -> Settled:
 
 def lost_lines(event: Delivered, text: str) -> bool:
     """Is any line of the event gone from the text that is shown instead? Markers apart, and the line that stands for
-    what `clip` took away: the harness has words of its own there."""
+    what `clip` took away: the harness has words of its own there. A file may have such a line, too."""
     before, after = split_lines(event.text), split_lines(text)
     moved = align(before, after)
     markers = {pointer.line for pointer in event.pointers}
-    return any(k not in moved and k not in markers and line != ELISION for k, line in enumerate(before))
+    lost = [k for k in range(len(before)) if k not in moved and k not in markers]
+    return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.pieces) for k in lost)
 
 
 def clip(event: Delivered, kept: Sequence[str]) -> Delivered:

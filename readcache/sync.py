@@ -9,7 +9,7 @@ the lines that are left keep their credit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -18,7 +18,7 @@ from readcache.context.messages import Kind
 from readcache.conversation import Conversation, Text
 from readcache.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.locate import Stretch, body, cut_out, locate, locate_unmended, longest_run
-from readcache.mend import dangling, mend
+from readcache.mend import Returned, dangling, mend
 from readcache.survive import lost_lines, settle
 from readcache.text import split_lines
 from readcache.view import Delivery, View
@@ -43,9 +43,18 @@ class Standing:
     def __init__(self) -> None:
         self._conversation = Conversation()
         self._places: dict[Delivery, _Place] = {}
+        self._has_ids = False  # has a list named a call of this session by its id?
+        self._asked_log = False
+        self._returned = Returned()
+        self.retold: dict[str, str] = {}  # texts as they stand in the list -> what is to stand there now
 
     def reconcile(
-        self, view: View, messages: Sequence[Mapping[str, Any]], *, session_tag: str
+        self,
+        view: View,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        session_tag: str,
+        log: Callable[[], Iterable[Event]] = tuple,
     ) -> tuple[dict[str, str], list[Event]]:
         """The texts to put into the list, and the events after which the view agrees with it.
 
@@ -53,17 +62,20 @@ class Standing:
         stand as that result, with the harness's own words around the reply as they are. Where the list does not name
         the call it is the reply alone, to be put in its place.
 
-        Costs a comparison for each message that is as it was, and a look at each visible delivery.
+        Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
+        where markers stand in the list that are in no visible reply.
         """
         self._conversation.update(messages)
         visible = view.deliveries
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
+        self._has_ids = self._has_ids or self._names_calls(visible, log)
         settled = self._find(visible, session_tag)
         touched = {delivery.event.call_id for delivery in visible if delivery not in self._places}
         touched |= {delivery.event.call_id for delivery, to in settled.items() if lost_lines(delivery.event, to.text)}
         untouched = {delivery.event.call_id for delivery in visible} - touched
         rewrites: dict[str, str] = {}
+        changes: defaultdict[Text, dict[Stretch, str]] = defaultdict(dict)
         for delivery, place in self._places.items():
             event = delivery.event
             if not event.pointers and not place.unmended:
@@ -77,8 +89,67 @@ class Standing:
                 text = mended.text if mended.text != event.text else text
             if text is not None and place.text is not None:
                 named = place.text.call_id == event.call_id
-                rewrites[event.call_id] = place.text.rewritten(place.stretch, body(text)) if named else text
+                changes[place.text][place.stretch] = body(text)
+                rewrites[event.call_id] = place.text.rewritten({place.stretch: body(text)}) if named else text
+        self.retold = {text.raw: text.rewritten(changed) for text, changed in changes.items()}
+        self._retire_returned(view, settled, session_tag, log, rewrites)
         return rewrites, self._events(visible, settled)
+
+    def _names_calls(self, visible: Sequence[Delivery], log: Callable[[], Iterable[Event]]) -> bool:
+        """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
+        which is asked once."""
+        if not self._conversation.has_ids:
+            return False
+        if any(self._conversation.knows(delivery.event.call_id) for delivery in visible):
+            return True
+        if not visible or self._asked_log:
+            return False
+        self._asked_log = True
+        return any(self._conversation.knows(event.call_id) for event in log() if isinstance(event, Delivered))
+
+    def _retire_returned(
+        self,
+        view: View,
+        settled: Mapping[Delivery, Settled],
+        session_tag: str,
+        log: Callable[[], Iterable[Event]],
+        rewrites: dict[str, str],
+    ) -> None:
+        """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
+        their markers point at may leave without notice, so that the markers have to go at once."""
+        for text in self._conversation.marked(session_tag):
+            if not text.markers(session_tag) or text.own or (text.call_id is None and self._has_ids):
+                continue
+            lines: dict[str, str] = {}
+            for line, made in self._returned.known(text.markers(session_tag), session_tag, log).items():
+                of_text = [made[text.call_id]] if text.call_id in made else list(made.values())
+                is_own = text.call_id is None or text.call_id in made
+                if is_own and any(self._promises(view, settled, event.call_id, line) for event in of_text):
+                    continue  # a copy of a reply that is seen to
+                if _is_content(view, text.call_id, line):
+                    continue
+                lines[line] = self._returned.instead(line)
+                for event in of_text if text.call_id is None else ():
+                    rewrites.setdefault(event.call_id, self._returned.retired(event))
+            if lines:
+                self.retold[text.raw] = text.with_lines(lines, self.retold.get(text.raw, text.raw))
+                if text.call_id is not None and not self._would_lose(view, text.call_id, self.retold[text.raw]):
+                    raw = rewrites.get(text.call_id, text.raw)
+                    rewrites[text.call_id] = text.with_lines(lines, raw)
+
+    def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
+        """Does a reply to this call that stays have the marker, and its source?"""
+        staying = [d for d in view.of_call(call_id) if d in self._places]
+        shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
+        pointers = [pointer for event in shown for pointer in event.pointers]
+        return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
+
+    def _would_lose(self, view: View, call_id: str, raw: str) -> bool:
+        """Would lines that count as visible go with it, if every result of this id became `raw`?"""
+        texts = self._conversation.named(Kind.RESULT, call_id)
+        if all(text.raw == texts[0].raw for text in texts):
+            return False
+        return any(lost_lines(d.event, raw) for d in view.of_call(call_id) if d.event.origin is Origin.RESULT)
 
     def _find(self, visible: Sequence[Delivery], session_tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
@@ -96,7 +167,7 @@ class Standing:
                 self._places[delivery] = _Place()
             elif not texts:
                 missing.append(delivery)
-            elif place := _standing_in(event, texts, session_tag):
+            elif place := _standing_in(event, texts[::-1], session_tag):
                 self._take(delivery, place)
             else:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
@@ -110,17 +181,18 @@ class Standing:
     ) -> None:
         """Looks for deliveries in the texts that no call of the view names.
 
-        In a list that has our calls' ids, a call that is not in it is gone, wherever else its lines may stand. Of equal
+        In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
+        stand: in a summary, which is not what a marker would name. Of equal
         texts the newest are taken to be left, since histories are cut from the front; longer ones are looked for first,
         since they may hold shorter ones.
         """
-        has_ids = any(map(self._conversation.knows, calls))
         wanted: defaultdict[str, list[Delivery]] = defaultdict(list)
         for delivery in missing:
             event = delivery.event
-            if not has_ids or event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID):
+            if not self._has_ids or event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID):
                 for line in _known_by(event):
                     wanted[line].append(delivery)
+        opening = {text for text in self._conversation.opening() if text.call_id is None} if wanted else set()
         for exactly in (True, False):
             for text in self._conversation.newest_first():
                 if not wanted:
@@ -128,6 +200,8 @@ class Standing:
                 if text.call_id in calls:
                     continue
                 for delivery in _perhaps_in(text, wanted):
+                    if text in opening and delivery.event.origin is not Origin.RESTORED:
+                        continue  # the task or a summary, which may quote it
                     place = _whole(delivery.event, text) if exactly else _unmended(delivery.event, text, session_tag)
                     if place is not None:
                         self._take(delivery, place)
@@ -151,12 +225,14 @@ class Standing:
             place.text.claim(delivery, place.stretch)
 
     def _take_part(self, delivery: Delivery, text: Text) -> Settled:
-        if text.call_id == delivery.event.call_id:  # all of it is the reply's, as the harness shows it now
-            settled, stretch = settle(delivery.event, text.content), (0, len(body(text.content)))
-        else:
+        if text.call_id != delivery.event.call_id:
             settled, stretch = cut_out(delivery.event, text.free)
-        self._take(delivery, _Place(text, stretch))
-        return settled
+            self._take(delivery, _Place(text, stretch))
+            return settled
+        # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
+        self._places[delivery] = _Place(text, (0, len(body(text.content))))
+        text.claim(delivery, (0, 0))
+        return settle(delivery.event, text.content)
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
@@ -171,6 +247,16 @@ class Standing:
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
         return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _is_content(view: View, call_id: str | None, marker: str) -> bool:
+    """Was that line shown by the call as one of a file, into which the agent had written a marker?"""
+    shown = (d.event for d in view.of_call(call_id or "") if marker in d.event.text)
+    return any(
+        line == marker and all(pointer.line != k for pointer in event.pointers)
+        for event in shown
+        for k, line in enumerate(split_lines(event.text))
+    )
 
 
 def _standing_in(event: Delivered, texts: Sequence[Text], session_tag: str) -> _Place | None:

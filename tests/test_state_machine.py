@@ -151,6 +151,7 @@ class Sessions(RuleBasedStateMachine):
     def begin(self, seed: int, policy: Any) -> None:
         self.policy = policy.draw(st.sampled_from(list(self.policies.values())))
         self.shape = policy.draw(st.sampled_from(SHAPES_WITH_IDS))
+        self.has_ids: dict[str, bool] = {}  # by agent
         self.world = {name: make_text(seed, name) for name in FILES}
         self.store = MemoryStore()
         session = Session(ROOT, session_id="s", store=self.store, policy=self.policy, clock=lambda: 0.0)
@@ -290,9 +291,10 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, seed=SEEDS, has_ids=st.booleans())
     def sync(self, who: int, seed: int, has_ids: bool) -> None:
         """The harness did something to its messages and hands over what is left of them."""
-        # nobody could tell what was clipped of which text
-        shape = self.shape if has_ids or self.policy.clip is not None else "plain"
         reader, rng = self.reader(who), random.Random(seed)
+        # nobody could tell what was clipped of which text; and a harness has ids from the first list on, or never
+        has_ids = self.has_ids.setdefault(reader.session.agent_id, has_ids or self.policy.clip is not None)
+        shape = self.shape if has_ids else "plain"
         turns = {call: (reader.commands[call], text) for call, text in reader.texts.items()}
         if shape == "plain":  # of equal texts the oldest go, since nobody could tell otherwise
             left = dict(list(turns.items())[rng.randint(0, len(turns)) :])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from readcache import HeadTail, Omitted, Outcome, Policy, Reply, Session
 from readcache.events import Forgot, Origin, Settled
-from tests.lists import SHAPES, SHAPES_WITH_IDS, message_list
+from tests.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.test_restore_and_compact import sources, text
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)
@@ -151,6 +151,22 @@ def test_in_a_list_with_ids_a_call_that_is_not_there_is_gone_though_its_text_is_
     turns = [read(session, "c1"), read(session, "c2", "g")]
     session.sync([{"role": "user", "content": turns[0][2]}, *message_list("openai", turns[1:])])
     assert [d.event.call_id for d in session.view.deliveries] == ["c2"]
+
+
+def test_when_every_call_left_a_list_with_ids_a_summary_that_quotes_a_result_is_no_source(session: Session) -> None:
+    turns = [read(session, "c1"), read(session, "c2", "g")]
+    session.sync(message_list("openai", turns))
+    session.sync([{"role": "user", "content": f"Summary. The file is:\n{text(of='f')}"}])
+    assert session.view.deliveries == []
+    assert session.observe("cat f", text(of="f")).text == text(of="f")
+
+
+def test_a_result_that_is_gone_is_not_looked_for_in_an_older_one_that_came_back(session: Session) -> None:
+    older = read(session, "c1")
+    session.compacted(keep=[])
+    session.observe("sed -n '1,40p' f", text(1, 40, of="f"), call_id="c2")
+    session.sync(message_list("openai", [older]))  # the compaction is undone
+    assert session.view.deliveries == []
 
 
 def test_a_result_that_is_not_in_the_list_yet_is_gone_until_it_is_read_again(session: Session) -> None:
@@ -362,6 +378,72 @@ def test_a_marker_in_a_result_that_is_shown_as_json_is_retired_inside_it(session
     decoded = json.loads(rewrites["c2"])
     assert decoded["output"].startswith("[GONE")
     assert (decoded["returncode"], decoded["note"]) == (0, "naïve")
+
+
+def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(session: Session) -> None:
+    read(session, "c1")
+    reply = session.observe("cat g f", text(of="g") + text(of="f"), call_id="c2")
+    shown = json.dumps({"output": reply.text.split("\n", 30)[-1], "stderr": "warning"})
+    rewrites = session.sync([{"role": "tool", "tool_call_id": "c2", "content": shown}])
+    decoded = json.loads(rewrites["c2"])
+    assert "\n[GONE" in decoded["output"]
+    assert "same bytes" not in decoded["output"]
+    assert decoded["stderr"] == "warning"
+    assert session.sync([{"role": "tool", "tool_call_id": "c2", "content": rewrites["c2"]}]) == {}
+
+
+@each_shape
+def test_a_reply_that_comes_back_after_it_was_gone_comes_without_its_markers(session: Session, shape: str) -> None:
+    turns = [read(session, "c1"), ("c2", "cat f", session.observe("cat f", text(of="f"), call_id="c2").text)]
+    session.sync(message_list(shape, turns))
+    session.sync(message_list(shape, []))  # rewound; then the rewind is undone, and after that the first read pruned
+    rewrites = session.sync(message_list(shape, turns))
+    assert list(rewrites) == ["c2"]
+    assert "[GONE" in rewrites["c2"]
+    mended = [turns[0], ("c2", "cat f", rewrites["c2"].removeprefix("OBSERVATION:\n"))]
+    assert session.sync(message_list(shape, mended)) == {}
+    assert session.sync(message_list(shape, mended[1:])) == {}
+    assert session.observe("cat f", text(of="f")).text == text(of="f")
+
+
+@each_shape
+def test_of_two_copies_of_a_reply_one_that_is_cut_does_not_vouch_for_the_other(session: Session, shape: str) -> None:
+    first = read(session, "c1")
+    shown = session.observe("cat g f", text(of="g") + text(of="f"), call_id="c2").text
+    cut = "".join(shown.splitlines(True)[:30])
+    session.sync(message_list(shape, [first, ("c2", "cat g f", cut)]))
+    copies = [("c2", "cat g f", cut), ("c2", "cat g f", shown)]
+    assert "[GONE" in session.sync(message_list(shape, copies))["c2"]
+
+
+@with_ids
+def test_it_does_so_when_another_process_told_that_it_was_gone(tmp_path: Path, shape: str) -> None:
+    with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
+        turns = [read(session, "c1"), ("c2", "cat f", session.observe("cat f", text(of="f"), call_id="c2").text)]
+        session.compacted(keep=[])
+    with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
+        assert list(session.sync(message_list(shape, turns))) == ["c2"]
+
+
+def test_a_reply_that_was_merged_into_another_result_comes_without_its_markers(session: Session) -> None:
+    turns = [read(session, "c1"), read(session, "c2", "g")]
+    shown = session.observe("cat f", text(of="f"), call_id="c3").text
+    merged = [(turns[1][0], turns[1][1], turns[1][2] + shown), ("c3", "cat f", "(see above)")]
+    rewrites = session.sync(message_list("openai", merged))
+    assert rewrites["c2"].startswith(text(of="g"))
+    assert "\n[GONE" in rewrites["c2"]
+    assert "same bytes" not in rewrites["c2"]
+
+
+def test_a_line_of_a_file_that_looks_like_one_that_was_clipped_is_missed_when_it_is_gone(session: Session) -> None:
+    lines = text(of="f").split("\n")
+    lines[10] = "[…]"
+    whole = "\n".join(lines)
+    session.observe("cat f", whole, call_id="c1")
+    shown = session.observe("cat f", whole, call_id="c2").text
+    left = "\n".join(lines[:10] + lines[11:])
+    rewrites = session.sync(message_list("openai", [("c1", "cat f", left), ("c2", "cat f", shown)]))
+    assert list(rewrites) == ["c2"]
 
 
 def test_a_marker_that_was_made_after_its_source_was_clipped_stays(session: Session) -> None:
@@ -587,6 +669,51 @@ def test_no_line_counts_as_visible_that_does_not_stand_whole_in_the_list(seed: i
             standing = set("\n".join(strings(messages)).split("\n"))
             assert lines_credited(session) <= standing
             turns = [turn for turn in turns if session.view.is_visible(turn[0])]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(SHAPES_WITH_IDS))
+def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: int, shape: str) -> None:
+    rng = random.Random(seed)
+    session = Session("/w")
+    turns: Turns = []
+    earlier: list[Turns] = []
+    for n in range(rng.randint(2, 12)):
+        path, first = rng.choice("fg"), rng.choice((1, 1, 20))
+        reply = session.observe(f"tail -n +{first} {path}", text(first, 60, of=path), call_id=f"c{n}")
+        turns = [*turns, (f"c{n}", f"tail -n +{first} {path}", reply.text)]
+        earlier.append(turns)
+        what = rng.choice(("keep", "keep", "drop", "cut", "undo"))
+        at = rng.randrange(len(turns))
+        if what == "drop":
+            turns = turns[:at] + turns[at + 1 :]
+        elif what == "cut":
+            lines = turns[at][2].splitlines(True)
+            cut = "".join(lines[rng.randrange(len(lines) + 1) :])
+            turns = [*turns[:at], (*turns[at][:2], cut), *turns[at + 1 :]]
+        elif what == "undo":
+            turns = rng.choice(earlier)
+        elif rng.random() < 0.3:
+            continue  # not every step is synced
+        rewrites = session.sync(message_list(shape, turns))
+        told = [(id, command, rewrites.get(id, shown)) for id, command, shown in turns]
+        turns = [(id, command, shown.removeprefix(WORDS_IN_FRONT)) for id, command, shown in told]
+        left = [m for turn in turns for m in session.markers_in(turn[2]) if not m.startswith("[GONE")]
+        promised = [
+            pointer.marker
+            for delivery in session.view.deliveries
+            for pointer in delivery.event.pointers
+            if pointer.sources and all(map(session.view.is_visible, pointer.sources))
+        ]
+        assert set(left) <= set(promised), what
+
+
+def test_a_line_of_a_file_that_looks_like_a_marker_is_left_alone(session: Session) -> None:
+    read(session, "c1")
+    marked = session.observe("cat f", text(), call_id="c2").text
+    _, command, shown = read(session, "c3", "g", marked + text(of="g"))
+    cut = "".join(shown.splitlines(True)[:-5])
+    assert session.sync(message_list("openai", [("c3", command, cut)])) == {}
 
 
 def strings(thing: Any) -> list[str]:

@@ -157,7 +157,8 @@ def _restored(parts: Parted, text: str, settings: Settings, level: Level) -> lis
     """The new list, with the files that were at work put back; the session knows it."""
     session = settings.session
     view = session.view
-    keep = kept_calls(view, [*parts.head, *parts.kept])
+    stays = [*parts.head, *parts.kept]
+    keep = kept_calls(view, [*stays, *parts.old], stays)
     room = settings.trigger_tokens * RESTORED_OF_TRIGGER
     if level.is_first:
         room = max(room, (settings.tokens(parts.old) - session.policy.tokens(text)) * RESTORED_OF_GAIN)

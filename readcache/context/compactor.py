@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.context import overflow
 from readcache.context.compaction import How, Level, Made, Request, Settings, Steps, compact
+from readcache.context.parting import part
 from readcache.context.pruning import ALL_STRATEGIES, check_strategies
 from readcache.context.strategies import Rules, pruned
 from readcache.context.telling import as_known_to, tell
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 # After so many failures in a row the model is no longer asked: Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES.
 MOST_FAILURES = 3
-# Pruning alone is enough when it comes to this share of the trigger: Cline compacts to it from there.
-PRUNED_ENOUGH = 0.7
+# What pruning leaves, and what stays beside a summary, is little enough at this share of the trigger, to which Cline
+# compacts. With more the model would soon be asked again, in the end at every step.
+ENOUGH = 0.7
 # Characters of each text of the last turn, when nothing else is left to be made shorter. CooperBench clips at 20,000.
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
@@ -51,9 +53,9 @@ class Compactor:
 
     `summarize` takes a list of one user message and returns the model's answer, a text or a message, or an awaitable of
     it for `acompact`. `trigger_tokens`: conversations of fewer are left alone by `maybe_compact`. `keep_turns`: so many
-    of the last turns (see `turns`) stay verbatim. `budget`: of the files put back. `strategies`: of `prune`.
-    `is_overflow(error)`: did `summarize` fail because the request was too long? Raises UsageError for what has no
-    meaning.
+    of the last turns (see `turns`) stay verbatim, fewer where they leave too little room. `budget`: of the files put
+    back. `strategies`: of `prune`. `is_overflow(error)`: did `summarize` fail because the request was too long? Raises
+    UsageError for what has no meaning.
     """
 
     def __init__(
@@ -119,9 +121,21 @@ class Compactor:
         """Prunes, and does no more where that is enough. Nobody is told of a pruning that is not."""
         shorter = self._pruned(messages)
         share = self._settings.tokens(shorter) / max(1, self._settings.tokens(messages))
-        if counted * share <= self._settings.trigger_tokens * PRUNED_ENOUGH:
+        if counted * share <= self._settings.trigger_tokens * ENOUGH:
             return Made(tell(self._settings.session, shorter), How.PRUNED)
-        return (yield from self._at(self._level, messages))
+        return (yield from self._at(self._roomy_level(messages, counted), messages))
+
+    def _roomy_level(self, messages: list[Raw], counted: int) -> int:
+        """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
+        settings = self._settings
+        most = settings.trigger_tokens * ENOUGH * settings.tokens(messages) / counted
+        for level in range(self._level, len(self._levels) - len(LAST_TURN_CHARS)):
+            parts = part(messages, self._levels[level].keep_turns)
+            if not parts.old:
+                break
+            if settings.tokens([*parts.head, *parts.kept]) <= most:
+                return level
+        return self._level
 
     def _compact_now(self, messages: list[Raw]) -> Steps:
         made = Made(messages, How.NOTHING)

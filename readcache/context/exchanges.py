@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from readcache.claims import FileLines, path_of
 from readcache.context.messages import Kind, Message, Part
+from readcache.context.notes import has_note
 from readcache.events import Origin, Piece
+from readcache.locate import locate
 from readcache.marker import find_markers
 from readcache.match import match
 from readcache.paths import canonical_path
@@ -73,9 +75,11 @@ def pieces_of(exchange: Exchange, view: View | None = None, tag: str = "") -> tu
     """Which lines of which files stand where in the result's text."""
     text = exchange.result.text
     for delivery in view.of_call(exchange.result.call_id or "") if view is not None else ():
-        if delivery.event.origin is Origin.RESULT and delivery.event.text == text:
-            return delivery.event.pieces
-    if exchange.result.is_error or (tag and find_markers(text, tag)):
+        found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
+        if found is not None:  # between whatever words the harness puts around it
+            above = text.count("\n", 0, found[0])
+            return tuple(replace(piece, at=piece.at + above) for piece in delivery.event.pieces)
+    if exchange.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
         return ()
     lines = split_lines(text)
     command = command_of(exchange.call)

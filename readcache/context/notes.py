@@ -47,6 +47,11 @@ def is_note(text: str) -> bool:
     return text.startswith("[PRUNED") and text.endswith("]") and "\n" not in text
 
 
+def has_note(text: str) -> bool:
+    """Does a line of it begin as a note does? Then its lines cannot be counted."""
+    return text.startswith("[PRUNED") or "\n[PRUNED" in text
+
+
 def name_stretches(stretches: Sequence[tuple[str, int, int]]) -> str:
     """`app.py lines 1-40, 90-95 and b.py lines 3-9` for (path, first, last) in order."""
     spans: dict[str, list[str]] = {}

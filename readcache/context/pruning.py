@@ -53,8 +53,9 @@ def prune(
         return pruned(messages, strategies, rules)
     if session.policy.mode is not Mode.ON:
         return messages
-    out = pruned(messages, strategies, as_known_to(session, rules))
-    return out if out is messages else tell(session, out)
+    while (out := pruned(messages, strategies, as_known_to(session, rules))) is not messages:
+        messages = tell(session, out)  # after which it may know more of the list, and fewer markers name its results
+    return messages
 
 
 def check_strategies(strategies: Collection[str]) -> None:

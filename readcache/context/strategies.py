@@ -197,7 +197,8 @@ def _oversized_outputs(work: _Pruning) -> None:
     """The middle of long results."""
     for place, exchange in enumerate(work.exchanges):
         text = exchange.result.text
-        if len(text) > work.rules.max_chars and work.may_go(place, pinned=work.rules.pinned):
+        is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
+        if is_long and work.may_go(place, pinned=work.rules.pinned):
             work.texts[place] = clip(text, work.rules.max_chars, work.rules.tag)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from readcache.context.editing import with_result_text, with_texts
 from readcache.context.exchanges import NOWHERE
 from readcache.context.messages import Kind, normalise
 from readcache.context.strategies import Rules
-from readcache.events import Origin
+from readcache.events import MADE_UP_ID, Delivered, Origin
 from readcache.view import View
 
 if TYPE_CHECKING:
@@ -38,57 +38,49 @@ def as_known_to(session: Session, rules: Rules) -> Rules:
 
 def tell(session: Session, messages: list[Raw]) -> list[Raw]:
     """Tells the session that these are now the messages; they come back with every marker true."""
-    shown = replies_with_markers(session.view)
-    rewrites = session.sync(messages)  # by call id, what is to stand instead of the text in which the reply stands
-
-    def named(call_id: str, _text: str) -> str:
-        return rewrites[call_id]
-
-    def found(call_id: str, text: str) -> str:
-        return rewrites[call_id] if _stands_in(text, shown.get(call_id, "")) else text
-
-    return _changed(messages, rewrites, named, found)
+    if not session.sync(messages) or session._standing is None:
+        return messages
+    retold = session._standing.retold
+    out = list(messages)
+    for message in normalise(messages):
+        at = message.index
+        for part in message.parts:
+            if part.kind is Kind.RESULT and part.text in retold:
+                out[at] = with_result_text(out[at], part.call_id, retold[part.text])
+        out[at] = with_texts(out[at], lambda text: retold.get(text, text))
+    return out
 
 
 def mended(messages: list[Raw], rewrites: Mapping[str, str], shown: Mapping[str, str]) -> list[Raw]:
     """The messages with the new texts of replies, by call id, in the place of those that were `shown`: as
-    `Session.compacted` gives them, without what the harness put around them."""
+    `Session.compacted` gives them, without what the harness put around them. A call whose id is not in the list: in the
+    newest text that holds the reply."""
+    if not rewrites:
+        return messages
 
     def swap(call_id: str, text: str) -> str:
         return _swapped(text, shown.get(call_id, ""), rewrites[call_id])
 
-    return _changed(messages, rewrites, swap, swap)
+    left = set(rewrites)
+    out = list(messages)
+    for message in reversed(normalise(messages)):  # an id used again is that of the newer call
+        for part in message.parts:
+            if part.kind is Kind.RESULT and part.call_id in left:
+                left.remove(part.call_id)
+                out[message.index] = with_result_text(out[message.index], part.call_id, swap(part.call_id, part.text))
+    for call_id in left:
+        for index in reversed(range(len(out))):
+            changed = with_texts(out[index], partial(swap, call_id))
+            if changed is not out[index]:
+                out[index] = changed
+                break
+    return out
 
 
 def replies_with_markers(view: View) -> dict[str, str]:
     """The visible replies that have a marker, by call id."""
     replies = (d.event for d in view.deliveries if d.event.origin is Origin.RESULT and d.event.pointers)
     return {event.call_id: event.text for event in replies}
-
-
-Change = Callable[[str, str], str]
-
-
-def _changed(messages: list[Raw], calls: Collection[str], named: Change, found: Change) -> list[Raw]:
-    """The messages with each of these calls' results changed by `named(call_id, text)`. A call whose id is not in the
-    list: the newest text that `found(call_id, text)` changes."""
-    if not calls:
-        return messages
-    left = set(calls)
-    out = list(messages)
-    for message in reversed(normalise(messages)):  # an id used again is that of the newer call
-        for part in message.parts:
-            if part.kind is Kind.RESULT and part.call_id in left:
-                left.remove(part.call_id)
-                new = named(part.call_id, part.text)
-                out[message.index] = with_result_text(out[message.index], part.call_id, new)
-    for call_id in left:
-        for index in reversed(range(len(out))):
-            changed = with_texts(out[index], partial(found, call_id))
-            if changed is not out[index]:
-                out[index] = changed
-                break
-    return out
 
 
 # How a reply may stand in a text: as it is, or in JSON (mini-swe-agent's own template).
@@ -101,9 +93,9 @@ _FORMS: tuple[Callable[[str], str], ...] = (
 
 def _swapped(text: str, old: str, new: str) -> str:
     old, new = old.removesuffix("\n"), new.removesuffix("\n")
-    for form in _FORMS:
+    for form in _FORMS if old else ():  # nothing is left of a reply that a harness cleared
         before, found, after = text.rpartition(form(old))
-        if old and found:
+        if found:
             return before + form(new) + after
     return text
 
@@ -113,15 +105,22 @@ def _stands_in(text: str, reply: str) -> bool:
     return bool(reply) and any(form(reply) in text for form in _FORMS)
 
 
-def kept_calls(view: View, messages: Sequence[Raw]) -> frozenset[str]:
-    """The calls of which something is left in these messages: by their ids, or by their texts where there are none."""
-    normal = normalise(messages)
-    parts = [part for message in normal for part in message.parts]
-    ids = {part.call_id for part in parts if part.call_id is not None}
-    texts = [part.text for part in parts if part.kind is Kind.TEXT]
-    return frozenset(
-        d.event.call_id
-        for d in view.deliveries
-        if d.event.call_id in ids
-        or (d.event.origin is Origin.RESULT and any(_stands_in(text, d.event.text) for text in texts))
-    )
+def kept_calls(view: View, messages: Sequence[Raw], kept: Sequence[Raw]) -> frozenset[str]:
+    """The calls of which something is left in `kept`, a part of the messages: by their ids, or by their texts where the
+    messages have none."""
+    ids, before = _ids(kept), _ids(messages)
+    visible = [d.event for d in view.deliveries]
+    has_ids = any(event.call_id in before for event in visible)
+    texts = [part.text for message in normalise(kept) for part in message.parts if part.kind is Kind.TEXT]
+
+    def stands(event: Delivered) -> bool:
+        if event.origin is not Origin.RESULT or (has_ids and not event.call_id.startswith(MADE_UP_ID)):
+            return event.call_id in ids
+        return event.call_id in ids or any(_stands_in(text, event.text) for text in texts)
+
+    return frozenset(event.call_id for event in visible if stands(event))
+
+
+def _ids(messages: Sequence[Raw]) -> frozenset[str]:
+    parts = [part for message in normalise(messages) for part in message.parts]
+    return frozenset(part.call_id for part in parts if part.call_id is not None)

@@ -131,6 +131,8 @@ class Replay:
         for event in deliveries.values():
             self.counts["not there"] += not lines.issuperset(event.text.split("\n"))
             for pointer in event.pointers:
+                if not pointer.sources:  # retired: the marker itself says that the lines are gone
+                    continue
                 self.counts["markers"] += 1
                 sources = [deliveries[source].text for source in pointer.sources if source in deliveries]
                 meant = omitted_lines(self.replies[event.call_id], pointer.path, pointer.start, pointer.end)

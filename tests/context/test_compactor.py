@@ -1,16 +1,5 @@
-"""The compactor. CooperBench has no test of its `_compact_messages`; what its code and its later history promise is:
-
-| promise | here |
-| --- | --- |
-| nothing below the trigger; no old turns, no compaction | test_below_the_trigger_..., test_without_old_turns_... |
-| the last turns stay, the summary stands between | test_the_last_turns_stay_and_the_rest_is_summarised |
-| the trigger compares what the API counted | test_the_harness_may_say_how_many_tokens_there_are |
-| overflow while summarising | test_a_request_that_is_too_long_is_made_shorter |
-| mechanical truncation, 2 -> 1 -> 0 turns, clipped in valid JSON | test_each_compaction_that_gains_nothing_is_tighter |
-| reasoning in the summary | test_reasoning_is_no_summary |
-| a giant argument | test_a_giant_argument_is_clipped_inside_valid_json |
-| five files restored, markers re-pointed (in its comments) | test_markers_point_at_the_restored_section |
-"""
+"""The compactor. What each test of OpenHands' condensers became, and what CooperBench's code promises, is listed in
+condensers.md and summaries.md."""
 
 from __future__ import annotations
 

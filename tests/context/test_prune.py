@@ -1,41 +1,4 @@
-"""Pruning. The cases listed for three systems, each with its counterpart here:
-
-| listed case | here |
-| --- | --- |
-| lore: identical -> latest kept; three reads; bash, non-read by hash | test_of_equal_results_the_newest_stays |
-| lore: same file, different content | test_a_read_of_other_bytes_stays |
-| lore: current turn untouched | test_the_last_turns_are_untouched |
-| lore: small skipped | test_short_results_stay |
-| lore: same reference when none | test_the_very_same_list_comes_back_when_nothing_changes |
-| lore: laterReadCovers, all 12; range-aware | test_a_read_goes_when_a_later_one_shows_its_lines |
-| lore: baseline, annotation has range | test_the_note_says_which_lines |
-| DCP: read then write prunes read not write | test_a_read_goes_when_its_file_is_overwritten |
-| DCP: read then edit prunes | not so, on its maintainer's objection: test_an_edit_supersedes_nothing |
-| DCP: write before read; only reads before the write | test_only_reads_before_the_write_go |
-| DCP: other file; files independent | test_only_reads_of_that_file_go |
-| DCP: errored write ignored | test_a_failed_write_supersedes_nothing |
-| DCP: several reads | test_only_reads_before_the_write_go |
-| DCP: already pruned not recounted | test_pruning_twice_is_pruning_once |
-| DCP: disabled | test_only_the_strategies_asked_for_are_applied |
-| DCP: manual mode | test_a_session_that_only_advises_has_nothing_pruned |
-| DCP: protected pattern | test_a_protected_file_stays |
-| DCP: empty list; tools without path | test_nothing_to_prune_is_no_error |
-| DCP: purgeErrors | test_a_long_input_of_a_failed_call_goes |
-| CooperBench: oversized outputs, images | test_a_long_result_keeps_its_head_and_tail, test_images_become_a_text |
-
-Listed with them, and elsewhere or not here:
-
-| listed case | where |
-| --- | --- |
-| lore: escalation, layers, oscillation, exact tokens | test_compactor (levels are tighter; the API's own count) |
-| lore: turn protection, sanitising, role alternation | test_compactor, test_structure (an unanswered call stays) |
-| lore: LTM budget, idle, price tiers | no: no memory beside the conversation, and no prices are known here |
-| Dirac: read cache, tracker | at the tool: tests/test_read.py, tests/test_decisions.py; `Session.watch` |
-| Cline: truncation ranges, orphan results | test_structure; kept turns instead of halves: test_compactor |
-| Cline: duplicates by write, replace, native result | test_a_read_goes_when_..., test_an_edit_supersedes_nothing |
-| Cline: none, empty, thresholds | test_nothing_to_prune_..., test_compactor (where pruning is enough) |
-| DCP: compress, decompress, prompts, permissions | no: the model is given no tool for pruning; harnesses call it |
-"""
+"""Pruning. What each test of lore, Cline and DCP became is listed in pruning.md."""
 
 from __future__ import annotations
 
@@ -85,6 +48,14 @@ def test_the_oldest_stays_for_the_prompt_cache_f106() -> None:
 @each_shape
 def test_a_read_of_other_bytes_stays(shape: str) -> None:
     assert kept(chat(shape, read("/f", text()), read("/f", text(of="row")), NOW)) == {"c1", "c2", "c3"}
+
+
+@each_shape
+def test_another_output_of_the_same_command_stays(shape: str) -> None:
+    """DCP goes by tool and parameters alone, and loses the older of two different test runs."""
+    first, second = Step("pytest -q", text(of="failed")), Step("pytest -q", text(of="passed"))
+    assert kept(chat(shape, first, second, NOW)) == {"c1", "c2", "c3"}
+    assert kept(chat(shape, first, second, first, NOW)) == {"c2", "c3", "c4"}
 
 
 COVERS = {

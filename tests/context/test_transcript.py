@@ -1,5 +1,5 @@
 """The transcript and the request for a summary. CooperBench's six cases for its serialiser are the first six tests; the
-others are what its history showed to be missing."""
+others are what its history showed to be missing (summaries.md)."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ def test_the_prompt_has_its_sections_in_order_and_its_guard() -> None:
     assert places == sorted(places)
     assert "<analysis>" in SUMMARY_PROMPT
     assert "only if it stands in the transcript" in SUMMARY_PROMPT
+    assert "Of each request whether it is done" in SUMMARY_PROMPT
 
 
 def test_the_request_is_one_user_message_that_holds_the_transcript() -> None:

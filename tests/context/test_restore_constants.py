@@ -1,0 +1,75 @@
+"""What Claude Code puts back after a compaction, in its published numbers: five files, 5,000 tokens of each, 50,000."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from readcache import Budget, Reason, Session
+from tests.context.chats import text
+
+FILE = text(1, 200)  # some 3,000 tokens
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    for name in "abcdefgh":
+        (tmp_path / name).write_text(FILE.replace("line", name))
+    return Session(tmp_path)
+
+
+def tokens_of_files(session: Session, budget: Budget | None = None) -> Counter[str]:
+    """What the plan spends on each file, by name."""
+    plan = session.restore_plan(budget=budget) if budget else session.restore_plan()
+    spent: Counter[str] = Counter()
+    for item in plan.items:
+        spent[Path(item.path).name] += item.tokens
+    return spent
+
+
+def test_the_numbers_are_the_published_ones() -> None:
+    assert Budget() == Budget(max_files=5, max_tokens=50_000, max_tokens_per_file=5_000)
+
+
+def test_five_of_more_files_come_back_those_at_hand_last_and_the_others_are_named(session: Session) -> None:
+    for name in "abcdefgh":
+        session.run(f"cat {name}")
+    assert set(tokens_of_files(session)) == set("defgh")
+    assert {Path(path).name for path, _ in session.restore_plan().left_out} == set("abc")
+
+
+def test_a_file_that_was_edited_comes_before_files_read_later(session: Session) -> None:
+    session.run("cat a")
+    session.run("sed -i '7s/number/NUMBER/' a")
+    for name in "bcdef":
+        session.run(f"cat {name}")
+    assert set(tokens_of_files(session)) == set("acdef")
+
+
+def test_what_comes_back_is_what_is_on_disk_now_and_counts_as_read(session: Session) -> None:
+    session.run("cat a")
+    Path(session.root, "a").write_text(FILE.replace("line", "row"))
+    plan = session.restore_plan()
+    assert FILE.replace("line", "row") in plan.render()
+    session.compacted(restored=plan)
+    assert session.run("cat a").reason is Reason.COVERED
+
+
+def test_of_a_file_above_its_limit_the_lines_that_fit_come_back_and_not_its_name_alone(session: Session) -> None:
+    Path(session.root, "large").write_text(text(1, 1000))
+    session.run("cat large")
+    assert session.policy.count_tokens(text(1, 1000)) > 10_000
+    spent = tokens_of_files(session)["large"]
+    assert 4_000 < spent <= 5_000
+    (path, why) = session.restore_plan().left_out[0]
+    assert (Path(path).name, "lines" in why) == ("large", True)
+
+
+def test_the_limit_of_a_file_is_not_that_of_them_all(session: Session) -> None:
+    """F47: a loop that compares what all of them take with the limit of one restores a tenth."""
+    for name in "abcde":
+        session.run(f"cat {name}")
+    assert sum(tokens_of_files(session).values()) > 10_000
+    assert sum(tokens_of_files(session, Budget(max_tokens=7_000)).values()) <= 7_000
