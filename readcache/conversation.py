@@ -34,7 +34,6 @@ class Text:
     claims: dict[Hashable, Stretch] = field(default_factory=dict)  # of `content`, by whose they are
     _free: str | None = None
     _markers: list[str] | None = None
-    _is_marked: bool | None = None
 
     def claim(self, key: Hashable, stretch: Stretch) -> None:
         """Characters start to end - 1 of the content are the delivery `key`."""
@@ -79,12 +78,6 @@ class Text:
             self._markers = find_markers(self.free, session_tag)
         return self._markers
 
-    def is_marked(self, session_tag: str) -> bool:
-        """Could any line of the content be such a marker?"""
-        if self._is_marked is None:
-            self._is_marked = f" {session_tag}: " in self.content
-        return self._is_marked
-
 
 def _with_lines(raw: str, lines: Mapping[str, str]) -> str:
     """JSON with other lines in its strings."""
@@ -106,6 +99,7 @@ class _Entry:
     role: str
     parts: tuple[Part, ...]
     texts: tuple[Text, ...]
+    marked: tuple[Text, ...] | None = None  # the texts in which a marker may stand, the last first
 
 
 class Conversation:
@@ -123,11 +117,12 @@ class Conversation:
         if all(same) and len(old) == len(messages):
             return
         self._marked = None
-        left = [entry for index, entry in enumerate(old) if index >= len(same) or not same[index]]
+        first = same.index(False) if False in same else len(same)  # up to there nothing has changed
+        left = [entry for index, entry in enumerate(old[first:], first) if index >= len(same) or not same[index]]
         by_object = {entry.object_id: entry for entry in left}
         reused: set[_Entry] = set()
-        entries: list[_Entry] = []
-        for index, message in enumerate(messages):
+        entries = old[:first]
+        for index, message in enumerate(messages[first:], first):
             before = old[index] if index < len(old) else None
             if before is None or not same[index]:
                 before = by_object.get(id(message), before)
@@ -162,7 +157,11 @@ class Conversation:
     def marked(self, session_tag: str) -> list[Text]:
         """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
         if self._marked is None:
-            self._marked = [text for text in self.newest_first() if text.is_marked(session_tag)]
+            self._marked = []
+            for entry in reversed(self._entries):
+                if entry.marked is None:
+                    entry.marked = tuple(t for t in reversed(entry.texts) if f" {session_tag}: " in t.content)
+                self._marked += entry.marked
         return self._marked
 
     def opening(self) -> list[Text]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from readcache.events import Delivered, Origin, Settled
 from readcache.marker import find_markers
-from readcache.survive import align, find_marker, settle
+from readcache.survive import align, find_markers_left, settle
 from readcache.text import split_lines
 
 Stretch = tuple[int, int]  # characters start to end - 1 of a text
@@ -36,7 +36,7 @@ def locate_unmended(event: Delivered, content: str, session_tag: str) -> Stretch
     masked = [_ANY_MARKER if k in ours else line for k, line in enumerate(split_lines(event.text))]
     lines = content.split("\n")
     hidden = "\n".join(_ANY_MARKER if line in theirs else line for line in lines)
-    found = _locate_text("\n".join(masked), hidden)
+    found = _locate_text("\n".join(masked) + "\n", hidden)
     if found is None:
         return None
     low = hidden.count("\n", 0, found[0])
@@ -47,7 +47,7 @@ def cut_out(event: Delivered, content: str) -> tuple[Settled, Stretch]:
     """What is left of a delivery, and where it stands: from the first line that is left to the last."""
     before, after = split_lines(event.text), content.split("\n")
     moved = align(before, after)
-    places = [*moved.values(), *(find_marker(pointer, after, moved) for pointer in event.pointers)]
+    places = [*moved.values(), *find_markers_left(event.pointers, after, moved)]
     lines = [place for place in places if place >= 0]
     if not lines:
         return settle(event, ""), (0, 0)

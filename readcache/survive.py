@@ -7,6 +7,7 @@ is not shown.
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ def settle(event: Delivered, text: str) -> Settled:
     before, after = split_lines(event.text), split_lines(text)
     moved = align(before, after)
     pieces = _move_pieces(event.pieces, moved)
-    pointers = tuple(replace(p, line=find_marker(p, after, moved)) for p in event.pointers)
+    places = find_markers_left(event.pointers, after, moved)
+    pointers = tuple(replace(p, line=at) for p, at in zip(event.pointers, places, strict=True))
     return Settled(event.call_id, text, pieces, pointers, event.origin)
 
 
@@ -95,12 +97,25 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
     return tuple(out)
 
 
-def find_marker(pointer: Pointer, after: list[str], moved: dict[int, int]) -> int:
-    """Where a marker, or the beginning that a cut has left of it, stands in the lines `after`; -1: nowhere. `moved` is
-    what `align` found."""
-    if pointer.line in moved:
-        return moved[pointer.line]
-    for at, there in enumerate(after):
-        if len(there) >= SHORTEST_PIECE and pointer.marker.startswith(there):
-            return at
-    return -1
+def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict[int, int]) -> list[int]:
+    """Where each marker, or the beginning that a cut has left of it, stands in the lines `after`; -1: nowhere. `moved`
+    is what `align` found. A beginning that could be of several markers is the first one's that could stand there:
+    what follows it was cut away."""
+    taken = set(moved.values())
+    known = sorted(moved)
+    places = []
+    for pointer in pointers:
+        at = moved.get(pointer.line, -1)
+        if at < 0:
+            between = bisect_left(known, pointer.line)
+            low = moved[known[between - 1]] + 1 if between else 0
+            high = moved[known[between]] if pointer.line >= 0 and between < len(known) else len(after)
+            lines = (*range(low, high), *range(len(after)))  # where it should stand first
+            at = next((k for k in lines if k not in taken and _is_beginning(after[k], pointer)), -1)
+            taken.add(at)
+        places.append(at)
+    return places
+
+
+def _is_beginning(line: str, pointer: Pointer) -> bool:
+    return len(line) >= SHORTEST_PIECE and pointer.marker.startswith(line)

@@ -182,9 +182,8 @@ class Standing:
         """Looks for deliveries in the texts that no call of the view names.
 
         In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
-        stand: in a summary, which is not what a marker would name. Of equal
-        texts the newest are taken to be left, since histories are cut from the front; longer ones are looked for first,
-        since they may hold shorter ones.
+        stand: in a summary, which is not what a marker would name. Of equal texts the newest are taken to be left,
+        since histories are cut from the front; longer ones are looked for first, since they may hold shorter ones.
         """
         wanted: defaultdict[str, list[Delivery]] = defaultdict(list)
         for delivery in missing:
@@ -241,8 +240,10 @@ class Standing:
 
     def _events(self, visible: Sequence[Delivery], settled: Mapping[Delivery, Settled]) -> list[Event]:
         """A call of which nothing is left is forgotten; of another call the text that is gone is settled to nothing."""
-        left = {delivery.event.call_id for delivery in self._places if delivery.event.text}
         gone = [delivery for delivery in visible if delivery not in self._places]
+        if not gone:
+            return list(settled.values())
+        left = {delivery.event.call_id for delivery in self._places if delivery.event.text}
         forgotten = frozenset(delivery.event.call_id for delivery in gone) - left
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]

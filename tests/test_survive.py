@@ -61,6 +61,17 @@ def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
     assert [pointer.line for pointer in settle(gone, event.text).pointers] == [1]
 
 
+def test_one_beginning_of_a_marker_is_left_of_the_first_of_several_that_were_cut() -> None:
+    markers = [
+        f"[UNCHANGED 7f3a: g lines {n}, same bytes as read 1 call ago; repeat the request to see]" for n in "159"
+    ]
+    lines = [markers[0], "between", markers[1], "more", markers[2], "after"]
+    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), marker=text) for n, text in enumerate(markers)]
+    shown = f"{markers[0]}\nbetween\n{markers[1][:25]}\n[cut]\nafter\n"
+    settled = settle(delivered(lines, *pointers), shown)
+    assert [pointer.line for pointer in settled.pointers] == [0, 2, -1]
+
+
 def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
     event = delivered([f"line number {n}" for n in range(1, 10)])
     cut = clip(event, Head(40).kept(event.text))

@@ -716,6 +716,17 @@ def test_a_line_of_a_file_that_looks_like_a_marker_is_left_alone(session: Sessio
     assert session.sync(message_list("openai", [("c3", command, cut)])) == {}
 
 
+def test_a_blank_line_at_the_end_that_was_edited_is_not_written_back(session: Session) -> None:
+    read(session, "c1", output=text(1, 20))
+    output = text(1, 20) + "one line more of it\n\n"
+    shown = session.observe("cat f; echo one line more of it; echo", output, call_id="c2").text
+    assert session.markers_in(shown)
+    session.compacted(keep=["c2"])
+    (event,) = [delivery.event for delivery in session.view.deliveries]
+    edited = event.text.removesuffix("\n") + " (redacted)\n"
+    assert session.sync(message_list("openai", [("c2", "cat f", edited)])) == {}
+
+
 def strings(thing: Any) -> list[str]:
     """Every string inside it, arguments that are JSON decoded."""
     if isinstance(thing, str):

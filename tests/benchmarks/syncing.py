@@ -55,17 +55,17 @@ def syncing(table: Table, shape: str, rounds: int) -> None:
 
     row(table, f"{shape}: first sync", [milliseconds(sync)])
     row(table, f"{shape}: the same objects", [milliseconds(sync) for _ in range(rounds)], most=2)
+    times = []
+    for n in range(CALLS, CALLS + rounds):
+        messages += call(session, shape, n, n)
+        times.append(milliseconds(sync))
+    row(table, f"{shape}: one call more", times, most=2)
     text = json.dumps(messages)
     times = []
     for _ in range(rounds):
         messages = json.loads(text)
         times.append(milliseconds(sync))
     row(table, f"{shape}: equal objects", times, most=2)
-    times = []
-    for n in range(CALLS, CALLS + rounds):
-        messages += call(session, shape, n, n)
-        times.append(milliseconds(sync))
-    row(table, f"{shape}: one call more", times, most=2)
 
 
 def call(session: Session, shape: str, number: int, file: int) -> list[dict[str, Any]]:
