@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class _Process(subprocess.Popen[bytes]):
+    """After a test that failed, nobody waits for it."""
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        if kind is not None and self.poll() is None:
+            os.kill(-self.pid if os.getpgid(self.pid) == self.pid else self.pid, signal.SIGKILL)
+        super().__exit__(kind, value, trace)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +46,7 @@ def start() -> Start:
 
     def start_readcache(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen([sys.executable, "-m", "readcache", *arguments], **options)
+        return _Process([sys.executable, "-m", "readcache", *arguments], **options)
 
     return start_readcache
 

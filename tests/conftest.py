@@ -1,0 +1,15 @@
+"""What all tests need of the process that they run in."""
+
+from __future__ import annotations
+
+import signal
+
+
+def _hears(_number: int, _frame: object) -> None:
+    """Does nothing, as what was ignored; but what is only ignored, programs that are started ignore too."""
+
+
+# A suite in the background of a script (`&`, nohup) is started to ignore these, and a bash below it could not trap any.
+for _each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_each) is signal.SIG_IGN:
+        signal.signal(_each, _hears)
