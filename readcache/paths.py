@@ -14,11 +14,15 @@ def canonical_path(path: str, cwd: str) -> str:
     """`path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
 
     `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) are all `/d/a`. A home directory is unknown here: `~/a`
-    stays `~/a`. A glob pattern is treated like a path. Links are not followed.
+    stays `~/a`, and `~/../a` as well. A glob pattern is treated like a path. Links are not followed.
     """
     path = _slashes(path)
     if not path.startswith(("/", "~")):
         path = posixpath.join(_slashes(cwd), path)
+    if path.startswith("~"):
+        home, _, rest = path.partition("/")
+        rest = posixpath.normpath(rest.lstrip("/"))
+        return home if rest == "." else f"{home}/{rest}"
     path = posixpath.normpath(path)
     return path[1:] if path.startswith("//") else path
 

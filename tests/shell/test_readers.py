@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readcache.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal, key_of
@@ -326,6 +326,13 @@ def test_deep_nesting_is_no_error() -> None:
     assert claims("( " * 3000 + "cat f" + " )" * 3000) in ([ANY], [lines("f")])
 
 
+def test_what_is_above_a_home_directory_is_not_known() -> None:
+    assert canonical_path("~/..", "/w") == "~/.."
+    assert canonical_path("~/../w/a", "/w") == canonical_path("../w/a", "~") == "~/../w/a"
+    assert canonical_path("~me//a/./b/..", "/w") == "~me/a"
+
+
+@example(path="~/..")
 @given(path=st.text(st.sampled_from("ab./~ *\\:D"), max_size=12))
 def test_a_canonical_path_stays_as_it_is(path: str) -> None:
     once = canonical_path(path, "/w")
