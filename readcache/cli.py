@@ -106,8 +106,8 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
 def _run(argv: list[str]) -> int:
     """The command's own words are taken out before anything else looks at them: they may look like our options."""
     command, argv = _take_command(argv)
-    if not argv:  # nothing for argparse, which would cost every command its time to import
-        settings, call_id = read_settings(os.environ), None
+    if argv in ([], ["--advise"]):  # nothing for argparse, which would cost every command its time to import
+        settings, call_id = read_settings(os.environ, advise=bool(argv)), None
     else:
         from readcache.cli_parser import parse
 

@@ -38,9 +38,10 @@ def as_known_to(session: Session, rules: Rules) -> Rules:
 
 def tell(session: Session, messages: list[Raw]) -> list[Raw]:
     """Tells the session that these are now the messages; they come back with every marker true."""
-    if not session.sync(messages) or session._standing is None:
+    session.sync(messages)
+    retold = session._standing.retold if session._standing is not None else {}
+    if not retold:
         return messages
-    retold = session._standing.retold
     out = list(messages)
     for message in normalise(messages):
         at = message.index
