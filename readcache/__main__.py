@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from readcache.cli import main
+from readcache.cli.main import main
 
 sys.exit(main())

@@ -13,31 +13,32 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache import files, marker
-from readcache.answer import plain_reply, tool_write
-from readcache.calls import command_call, other_read_call, read_call
-from readcache.claims import Reading
-from readcache.compact import compact
+from readcache.conversation.compact import compact
+from readcache.conversation.inherit import inherited
+from readcache.conversation.settle import settle
+from readcache.disk import lines as files
+from readcache.disk.bash import run_bash
 from readcache.errors import StoreError, UsageError
-from readcache.events import MADE_UP_ID, Compacted, Event, Origin, Record, Rewound
-from readcache.inherit import inherited
-from readcache.judge import Call
-from readcache.ledger import Ledger
-from readcache.paths import canonical_path
+from readcache.judging import marker
+from readcache.judging.answer import plain_reply, tool_write
+from readcache.judging.judge import Call
+from readcache.log.calls import command_call, other_read_call, read_call
+from readcache.log.log import Ledger
+from readcache.log.recorder import Recorder
+from readcache.log.store import Store, open_store
+from readcache.model.claims import Reading
+from readcache.model.events import MADE_UP_ID, Compacted, Event, Origin, Record, Rewound
+from readcache.model.paths import canonical_path
+from readcache.model.view import View
 from readcache.policy import Budget, Mode, Policy
-from readcache.recorder import Recorder
 from readcache.reply import Reason, Reply
-from readcache.restore import Compaction, RestorePlan
-from readcache.runner import run_bash
-from readcache.shell import read_command
-from readcache.store import Store, open_store
-from readcache.survive import settle
-from readcache.view import View
+from readcache.restore.plan import Compaction, RestorePlan
+from readcache.shell.read import read_command
 from readcache.wrap import wrap
 
 if TYPE_CHECKING:
-    from readcache.changes import Change, Follower
-    from readcache.sync import Standing
+    from readcache.conversation.sync import Standing
+    from readcache.disk.changes import Change, Follower
 
 
 class Session:
@@ -196,7 +197,7 @@ class Session:
     def watch(self) -> Iterator[Follower]:
         """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
         somebody else did to them. Nothing that is left out of a reply rests on it."""
-        from readcache.changes import Follower
+        from readcache.disk.changes import Follower
 
         outer = self._follower
         if outer is not None:
@@ -237,7 +238,7 @@ class Session:
 
     def _plan(self, keep: Collection[str], budget: Budget, *, on_disk: bool) -> RestorePlan:
         """`on_disk`: the session's files are on this machine."""
-        from readcache.restorable import make_plan
+        from readcache.disk.restorable import make_plan
 
         with contextlib.suppress(StoreError), self._ledger.transaction():  # folds in what is new
             pass
@@ -248,7 +249,7 @@ class Session:
         it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
         is not in it yet counts as gone. Gives, by call id, what is to stand as the result of replies that stay and
         whose markers name what is gone."""
-        from readcache.sync import Standing
+        from readcache.conversation.sync import Standing
 
         rewrites: dict[str, str] = {}
         standing = self._standing = self._standing or Standing()

@@ -2,7 +2,7 @@
 # sh install.sh DIR [--tools NAME…]: `readcache shims install` with whichever Python here has readcache, or a word on
 # what to do in a sandbox without one.
 for python in python3 python python3.13 python3.12 python3.11 python3.10; do
-  "$python" -c 'import sys, readcache.cli; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
+  "$python" -c 'import sys, readcache.cli.main; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
   exec "$python" -m readcache shims install "$@"
 done
 echo "readcache: no Python 3.10 or newer with readcache is on PATH here, and the shims need one: install it with pip," \

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from readcache import Omitted, Policy, Reply, Session, Shown
-from readcache.restore import Compaction, RestorePlan
+from readcache.restore.plan import Compaction, RestorePlan
 from tests.lists import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from readcache.events import Compacted, Delivered, Event, Forgot, Piece, Rewound, Wrote
-from readcache.survive import settle
+from readcache.conversation.settle import settle
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Piece, Rewound, Wrote
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Insist, Mode, Policy, Reply, Session
-from readcache.again import answer_again
-from readcache.answer import make_request
-from readcache.calls import read_call
-from readcache.claims import FileLines, Reading
-from readcache.compose import compose
-from readcache.events import Compacted, Delivered, Wrote
-from readcache.judge import Call, decide
-from readcache.view import View
+from readcache.judging.answer import make_request
+from readcache.judging.compose import compose
+from readcache.judging.judge import Call, decide
+from readcache.judging.reread import answer_again
+from readcache.log.calls import read_call
+from readcache.model.claims import FileLines, Reading
+from readcache.model.events import Compacted, Delivered, Wrote
+from readcache.model.view import View
 from tests.test_state_machine import POLICIES, make_text
 
 TAG = "7f3a"

@@ -12,8 +12,8 @@ import pytest
 
 from readcache import Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
-from readcache.restore import RestoreItem, RestorePlan
-from readcache.store.memory import MemoryStore
+from readcache.log.store.memory import MemoryStore
+from readcache.restore.plan import RestoreItem, RestorePlan
 
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 COMMANDS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache.cover import Coverage, cover
-from readcache.events import Delivered, Piece, Wrote
-from readcache.view import Reference, View
+from readcache.judging.cover import Coverage, cover
+from readcache.model.events import Delivered, Piece, Wrote
+from readcache.model.view import Reference, View
 
 F = "/w/f"
 LINES = st.lists(st.sampled_from(["alpha line", "beta line", "gamma line", "}", ""]), min_size=1, max_size=12)

@@ -14,8 +14,8 @@ import pytest
 
 from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
-from readcache.store import Store
-from readcache.store.memory import MemoryStore
+from readcache.log.store import Store
+from readcache.log.store.memory import MemoryStore
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
 

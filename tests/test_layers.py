@@ -1,120 +1,115 @@
-"""Imports point downwards: vocabulary <- judgement <- effects <- session <- entry points."""
+"""The house: folders are the layers, imports between them point one way, and a folder is pure or it is not."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "readcache"
 FILES = sorted(PACKAGE.rglob("*.py"))
-
-VOCABULARY, JUDGEMENT, EFFECTS, SESSION, ENTRY = range(5)
-LAYERS = {
-    VOCABULARY: "errors text spans claims policy reply events paths",
-    JUDGEMENT: "again answer calls compact compose context conversation cover evidence glance index inherit judge "
-    "locate marker match mend restore restore_fit restore_plan restore_rank restore_rules shell survive sync view",
-    EFFECTS: "changes files fingerprint ledger recorder restorable runner store watch wrap",
-    SESSION: "session",
-}
-LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}  # what is not named is an entry
-IMPURE = {
-    "os",
-    "time",
-    "random",
-    "subprocess",
-    "uuid",
-    "secrets",
-    "threading",
-    "socket",
-    "pathlib",
-    "shutil",
-    "tempfile",
-}
-HEAVY = ("bashlex", "sqlite3", "watchdog", "asyncio", "tree_sitter", "redis")
+PURE = frozenset(
+    ("errors", "reply", "policy", "model", "shell", "judging", "messages", "conversation", "restore")
+)  # what every other room may build on
+IMPURE = frozenset(
+    "os time random subprocess uuid secrets threading socket pathlib shutil tempfile sqlite3 watchdog signal".split()  # noqa: SIM905  shorter so
+)
+HEAVY = ("bashlex", "sqlite3", "watchdog", "asyncio", "redis")
+MOST_FLOORS, MOST_ARROWS, MOST_BESIDE_FOLDERS = 10, 80, 10
 
 
-def name_of(path: Path) -> str:
-    """`store` for readcache/store/sqlite.py."""
+def room_of(path: Path) -> str:
+    """`log` for readcache/log/store/sqlite.py, `session` for readcache/session.py."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def layer_of(name: str) -> int:
-    return LAYER_OF.get(name, ENTRY)
-
-
-def imports(tree: ast.AST) -> list[str]:
-    """Everything imported, but for what only a type checker sees."""
-    skipped = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    out: list[str] = []
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports anywhere in it: in functions, and for type checkers alone, too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            out += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             assert node.module is not None
-            out += [f"{node.module}.{alias.name}" for alias in node.names]
-    return out
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def own_imports(path: Path) -> set[str]:
-    """The parts of the package that a file imports."""
-    names = (name.split(".") for name in imports(ast.parse(path.read_text(encoding="utf-8"))))
-    return {parts[1] for parts in names if parts[0] == "readcache" and len(parts) > 1}
-
-
-ids = [str(path.relative_to(PACKAGE)) for path in FILES]
-each_file = pytest.mark.parametrize("path", FILES, ids=ids)
-pure = pytest.mark.parametrize(
-    "path", [path for path in FILES if layer_of(name_of(path)) <= JUDGEMENT and path.name != "__init__.py"]
-)
-
-
-@each_file
-def test_imports_point_downwards(path: Path) -> None:
-    name = name_of(path)
-    if path == PACKAGE / "__init__.py":
-        return
-    above = {other for other in own_imports(path) if layer_of(other) > layer_of(name) and other[0] != "_"}
-    assert not above, f"{name} is below {above}"
-
-
-def test_every_name_in_the_table_exists() -> None:
-    assert not {name for name in LAYER_OF if name not in {name_of(path) for path in FILES}}
-
-
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    graph: dict[str, set[str]] = {}
+@cache
+def arrows() -> dict[str, frozenset[str]]:
+    """room -> the rooms that it imports."""
+    rooms = {room_of(path) for path in FILES}
+    out: dict[str, set[str]] = {room: set() for room in rooms}
     for path in FILES:
-        if path != PACKAGE / "__init__.py":
-            graph.setdefault(name_of(path), set()).update(own_imports(path) - {name_of(path)})
-    done: set[str] = set()
-    while ready := {name for name, needs in graph.items() if name not in done and not (needs & graph.keys()) - done}:
-        done |= ready
-    assert not graph.keys() - done, f"a circle among {graph.keys() - done}"
+        for name in imported(path):
+            first, _, rest = name.partition(".")
+            if first == "readcache":
+                inner = rest.partition(".")[0]
+                out[room_of(path)].add(inner if inner in rooms else "__init__")
+    return {room: frozenset(others - {room}) for room, others in out.items()}
 
 
-@pure
-def test_vocabulary_and_judgement_touch_nothing_outside(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert not IMPURE.intersection(name.split(".")[0] for name in imports(tree))
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+def floors() -> dict[str, int]:
+    """room -> how many rooms stand in the longest chain of imports that it begins."""
+    above, height = arrows(), dict[str, int]()
+    while ready := [room for room, below in above.items() if room not in height and below <= height.keys()]:
+        height |= {room: 1 + max((height[other] for other in above[room]), default=0) for room in ready}
+    return height
+
+
+each_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
+
+
+def test_imports_between_rooms_go_one_way() -> None:
+    assert not arrows().keys() - floors().keys(), "a circle"
+
+
+def test_the_house_has_few_floors_and_few_arrows() -> None:
+    assert max(floors().values()) <= MOST_FLOORS
+    assert sum(map(len, arrows().values())) <= MOST_ARROWS
+
+
+def test_few_files_stand_beside_the_folders() -> None:
+    assert len([path for path in PACKAGE.iterdir() if path.is_file()]) <= MOST_BESIDE_FOLDERS
+
+
+def test_pure_rooms_build_on_pure_rooms_alone() -> None:
+    assert not {(room, other) for room in PURE for other in arrows()[room] - PURE}
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if room_of(path) in PURE], ids=str)
+def test_pure_rooms_touch_nothing_outside(path: Path) -> None:
+    assert not IMPURE.intersection(name.partition(".")[0] for name in imported(path))
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert not called & {"open", "print", "input", "exec", "eval"}
 
 
 @each_file
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("name", ["events", "view"])
+def test_the_first_files_that_a_newcomer_reads_are_the_shortest(name: str) -> None:
+    assert len((PACKAGE / f"model/{name}.py").read_text(encoding="utf-8").splitlines()) < 220
+
+
+def test_the_decision_is_as_short() -> None:
+    assert len((PACKAGE / "judging/judge.py").read_text(encoding="utf-8").splitlines()) < 220
+
+
+def test_no_two_public_things_have_one_name() -> None:
+    homes: dict[str, set[str]] = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+                homes.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
+    assert not {name: sorted(places) for name, places in homes.items() if len(places) > 1}
 
 
 @each_file
@@ -130,22 +125,19 @@ def test_public_things_say_what_they_are(path: Path) -> None:
     assert not silent
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    program = f"import sys, readcache; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+def loaded_by(program: str) -> set[str]:
+    program = f"import sys\n{program}\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=PACKAGE.parent, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == []
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not loaded_by("import readcache")
 
 
 def test_a_plain_read_loads_no_parser() -> None:
-    program = (
-        "import sys, readcache\n"
-        "session = readcache.Session('/w')\n"
-        "session.observe('cat f', 'some text\\n' * 90)\n"
-        "print(*[m for m in ('bashlex', 'sqlite3', 'tree_sitter') if m in sys.modules])"
+    assert not loaded_by(
+        "import readcache; session = readcache.Session('/w'); session.observe('cat f', 'some text\\n' * 90)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=PACKAGE.parent, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []

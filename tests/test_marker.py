@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session
-from readcache.marker import Source, find_markers, name_lines, tag, write_gone, write_marker
+from readcache.judging.marker import Source, find_markers, name_lines, tag, write_gone, write_marker
 from tests import strategies
 
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))

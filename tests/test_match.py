@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.claims import Anything, Claim, FileLines, Literal
-from readcache.events import Delivered, Piece
-from readcache.match import match
-from readcache.text import split_number
-from readcache.view import View
+from readcache.judging.match import match
+from readcache.model.claims import Anything, Claim, FileLines, Literal
+from readcache.model.events import Delivered, Piece
+from readcache.model.text import split_number
+from readcache.model.view import View
 
 F, G = "/w/f", "/w/g"
 LINES = [f"line {n}" for n in range(1, 31)]

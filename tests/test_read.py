@@ -17,8 +17,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from readcache import Omitted, Outcome, Reason, Session, files
-from readcache.files import LineReader
+from readcache import Omitted, Outcome, Reason, Session
+from readcache.disk import lines as files
+from readcache.disk.lines import LineReader
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
 TEXT = "\n".join(LINES) + "\n"

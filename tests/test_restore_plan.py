@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from readcache import Budget, Policy, Session
 from readcache.errors import UsageError
-from readcache.events import Delivered, Event, Settled
+from readcache.model.events import Delivered, Event, Settled
+from readcache.model.text import split_lines
+from readcache.model.view import View
 from readcache.policy import count_by_chars
-from readcache.restore import Bytes, RestorePlan
-from readcache.restore_plan import plan_restore
-from readcache.text import split_lines
-from readcache.view import View
+from readcache.restore.choose import plan_restore
+from readcache.restore.plan import Bytes, RestorePlan
 from tests.strategies import CALLS, histories
 
 

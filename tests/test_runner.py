@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Reason, Session
-from readcache.runner import run_bash
+from readcache.disk.bash import run_bash
 
 COMMANDS = (
     "echo a; echo b >&2; echo c",

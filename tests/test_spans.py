@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.spans import Span, SpanMap, Spans, intersect, normalise, size, subtract, union
+from readcache.model.spans import Span, SpanMap, Spans, intersect, normalise, size, subtract, union
 
 SPAN = st.tuples(st.integers(1, 40), st.integers(1, 40))
 RAW = st.lists(SPAN, max_size=8)

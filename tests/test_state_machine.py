@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session
-from readcache.store.memory import MemoryStore
-from readcache.view import View
+from readcache.log.store.memory import MemoryStore
+from readcache.model.view import View
 from tests.lists import SHAPES_WITH_IDS, message_list
 from tests.oracle import CUT_BY_HARNESS, Reader
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Head, HeadTail
-from readcache.events import Delivered, Piece, Pointer
-from readcache.survive import align, clip, settle
-from readcache.text import split_lines
+from readcache.conversation.settle import align, clip, settle
+from readcache.model.events import Delivered, Piece, Pointer
+from readcache.model.text import split_lines
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import HeadTail, Omitted, Outcome, Policy, Reply, Session
-from readcache.events import Forgot, Origin, Settled
+from readcache.model.events import Forgot, Origin, Settled
 from tests.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.test_restore_and_compact import sources, text
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.text import (
+from readcache.model.text import (
     GREP,
     SEPARATORS,
     bodies,

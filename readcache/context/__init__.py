@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from readcache.context.compaction import How
     from readcache.context.compactor import Compactor, Report
     from readcache.context.history import CondensationRequested, Condensed, History, Item, Replaced
-    from readcache.context.messages import Kind, Message, Part, normalise
     from readcache.context.prompt import SUMMARY_PROMPT, summary_request
-    from readcache.context.pruning import prune
-    from readcache.context.structure import Cause, Fault, cut_points, faults, find_cut, repair
-    from readcache.context.transcript import serialize_transcript
+    from readcache.context.pruner import prune
+    from readcache.messages.messages import Kind, Message, Part, normalise
+    from readcache.messages.structure import Cause, Fault, cut_points, faults, find_cut, repair
+    from readcache.messages.transcript import serialize_transcript
 
 __all__ = [
     "SUMMARY_PROMPT",
@@ -46,14 +46,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Compactor", "Report"), "compactor"),
-    "How": "compaction",
-    **dict.fromkeys(("Kind", "Message", "Part", "normalise"), "messages"),
-    **dict.fromkeys(("SUMMARY_PROMPT", "summary_request"), "prompt"),
-    **dict.fromkeys(("CondensationRequested", "Condensed", "History", "Item", "Replaced"), "history"),
-    **dict.fromkeys(("Cause", "Fault", "cut_points", "faults", "find_cut", "repair"), "structure"),
-    "prune": "pruning",
-    "serialize_transcript": "transcript",
+    **dict.fromkeys(("Compactor", "Report"), "readcache.context.compactor"),
+    "How": "readcache.context.compaction",
+    **dict.fromkeys(("Kind", "Message", "Part", "normalise"), "readcache.messages.messages"),
+    **dict.fromkeys(("SUMMARY_PROMPT", "summary_request"), "readcache.context.prompt"),
+    **dict.fromkeys(("CondensationRequested", "Condensed", "History", "Item", "Replaced"), "readcache.context.history"),
+    **dict.fromkeys(("Cause", "Fault", "cut_points", "faults", "find_cut", "repair"), "readcache.messages.structure"),
+    "prune": "readcache.context.pruner",
+    "serialize_transcript": "readcache.messages.transcript",
 }
 
 
@@ -61,6 +61,6 @@ def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from readcache.context import notes
-from readcache.context.editing import with_arguments, with_result_text, with_texts
-from readcache.context.messages import Kind, Part, normalise
+from readcache.messages.editing import with_arguments, with_result_text, with_texts
+from readcache.messages.messages import Kind, Part, normalise
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from readcache.context.clipping import clip_messages
-from readcache.context.messages import Kind, as_mapping, normalise, normalise_one
-from readcache.context.parting import Parted, joined, part
 from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
-from readcache.context.strategies import Rules, pruned
+from readcache.context.prune_rules import Rules, pruned
+from readcache.context.split import Parted, joined, part
 from readcache.context.summary import body_of, mechanical_summary, written_summary
 from readcache.context.telling import kept_calls, mended, replies_with_markers, tell
-from readcache.context.transcript import serialize_transcript
+from readcache.messages.messages import Kind, as_mapping, normalise, normalise_one
+from readcache.messages.transcript import serialize_transcript
 from readcache.policy import Budget
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.context import overflow
 from readcache.context.compaction import How, Level, Made, Request, Settings, Steps, compact
-from readcache.context.parting import part
-from readcache.context.pruning import ALL_STRATEGIES, check_strategies
-from readcache.context.strategies import Rules, pruned
+from readcache.context.prune_rules import Rules, pruned
+from readcache.context.pruner import ALL_STRATEGIES, check_strategies
+from readcache.context.split import part
 from readcache.context.telling import as_known_to, tell
 from readcache.errors import UsageError
 from readcache.policy import Budget, Mode

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from readcache.context.history import Condensed, Item, Replaced, summary_message
-from readcache.context.messages import Kind, normalise_one
+from readcache.messages.messages import Kind, normalise_one
 
 
 def difference(

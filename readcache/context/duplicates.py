@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from readcache.events import Piece
-from readcache.text import bodies, split_lines
+from readcache.model.events import Piece
+from readcache.model.text import bodies, split_lines
 
 Line = tuple[str, int, str]  # a file's key, a line number, the line itself
 

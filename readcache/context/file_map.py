@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from readcache.claims import WHOLE_TREE, path_of
-from readcache.events import Delivered, Origin, Record, Wrote
-from readcache.spans import Span, normalise
+from readcache.model.claims import WHOLE_TREE, path_of
+from readcache.model.events import Delivered, Origin, Record, Wrote
+from readcache.model.spans import Span, normalise
 
 # Newest first; the rest is counted. In 99 of 100 recorded sessions no more files were touched, in nine of ten 25.
 MOST_FILES = 60

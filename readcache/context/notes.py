@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.marker import name_of
+from readcache.judging.marker import name_of
 
 MOST_NAMED = 3  # files, and stretches of a file; as many as a marker names sources
 

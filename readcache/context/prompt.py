@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.context.file_map import file_map
-from readcache.context.transcript import serialize_transcript
 from readcache.errors import StoreError
-from readcache.text import digest
+from readcache.messages.transcript import serialize_transcript
+from readcache.model.text import digest
 
 if TYPE_CHECKING:
     from readcache.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from readcache.context.clipping import clip
-from readcache.context.messages import Kind, Message
+from readcache.messages.messages import Kind, Message
 
 HEADING = "## Summary of the conversation so far"
 _FILE_MAP = "FILE MAP, from a log (line numbers as they were when read):"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.editing import with_result_text, with_texts
-from readcache.context.exchanges import NOWHERE
-from readcache.context.messages import Kind, normalise
-from readcache.context.strategies import Rules
-from readcache.events import MADE_UP_ID, Delivered, Origin
-from readcache.view import View
+from readcache.context.prune_rules import Rules
+from readcache.context.tool_calls import NOWHERE
+from readcache.messages.editing import with_result_text, with_texts
+from readcache.messages.messages import Kind, normalise
+from readcache.model.events import MADE_UP_ID, Delivered, Origin
+from readcache.model.view import View
 
 if TYPE_CHECKING:
     from readcache.session import Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.claims import FileLines
-from readcache.paths import canonical_path
+from readcache.model.claims import FileLines
+from readcache.model.paths import canonical_path
 from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
 
 

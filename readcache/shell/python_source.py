@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from readcache.claims import FileLines
+from readcache.model.claims import FileLines
 from readcache.shell.streams import ANYTHING, Claims
 
 

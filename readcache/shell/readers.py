@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from readcache.claims import FileLines, Literal
+from readcache.model.claims import FileLines, Literal
 from readcache.shell import streams
 from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
 from readcache.shell.streams import ANYTHING, Claims, Stream

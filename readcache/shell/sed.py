@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from readcache.claims import Range
+from readcache.model.claims import Range
 from readcache.shell import streams
 from readcache.shell.arguments import CannotTell
 from readcache.shell.streams import Claims

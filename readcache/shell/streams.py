@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from readcache.claims import Anything, Claim, FileLines, Literal, Range, key_of, path_of
+from readcache.model.claims import Anything, Claim, FileLines, Literal, Range, key_of, path_of
 
 Claims = tuple[Claim, ...]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from readcache.claims import Anything, Authored, Claim, Literal, Reading, Write
-from readcache.paths import canonical_path
+from readcache.model.claims import Anything, Authored, Claim, Literal, Reading, Write
+from readcache.model.paths import canonical_path
 from readcache.shell import readers, writers
 from readcache.shell.arguments import Arg, Call, CannotTell
 from readcache.shell.known_words import arg_of

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from readcache.claims import WHOLE_TREE
+from readcache.model.claims import WHOLE_TREE
 from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
 from readcache.shell.readers import git_command, sed_script
 from readcache.shell.streams import ANYTHING, Claims, Stream

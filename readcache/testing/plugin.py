@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # pyfakefs forgets every module that is first imported while it is active: of two tests, each would have a `Reason` of
 # its own. So these are imported before any test begins.
-_USED_BY_A_SESSION = ("session", "store.memory", "shell.parse", "shell.walk", "testing.clock")
+_USED_BY_A_SESSION = ("session", "log.store.memory", "shell.parse", "shell.walk", "testing.clock")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -25,8 +25,8 @@ from measuring import Record, Table, main, sessions
 
 from readcache import Omitted, Policy, Reply, Session, Shown
 from readcache.context import Compactor, How, Kind, normalise
-from readcache.events import Delivered
-from readcache.text import bodies, find_separator, split_lines
+from readcache.model.events import Delivered
+from readcache.model.text import bodies, find_separator, split_lines
 
 TRIGGER = 28_000
 SHAPES = ("openai", "anthropic", "no ids")

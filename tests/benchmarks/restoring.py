@@ -20,14 +20,15 @@ from unittest.mock import patch
 
 from measuring import Record, Table, main, sessions, tell
 
-from readcache import Budget, Mode, Policy, Session, restore_plan
-from readcache.events import Compacted, Delivered, Event, Origin
-from readcache.evidence import FileEvidence, gather
+from readcache import Budget, Mode, Policy, Session
+from readcache.model.events import Compacted, Delivered, Event, Origin
+from readcache.model.text import bodies, split_lines
+from readcache.model.view import View
 from readcache.policy import count_by_chars
-from readcache.restore_rank import LAST_LINE
-from readcache.restore_rules import why_not_name
-from readcache.text import bodies, split_lines
-from readcache.view import View
+from readcache.restore import choose as restore_plan
+from readcache.restore.evidence import FileEvidence, gather
+from readcache.restore.rank import LAST_LINE
+from readcache.restore.refuse import why_not_name
 
 TRIGGER = 112_000  # characters
 AFTER = 20  # calls

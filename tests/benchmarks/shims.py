@@ -20,7 +20,7 @@ from pathlib import Path
 from measuring import Table, in_turns, main, quartiles, source
 
 from readcache import Session
-from readcache.cli import main as readcache
+from readcache.cli.main import main as readcache
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # As pyenv's: a bash script that starts another, which asks a third for the version, and looks the program up on PATH.

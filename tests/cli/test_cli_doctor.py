@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache import cli_failures
-from readcache.cli import main
+from readcache.cli import failures
+from readcache.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 
@@ -38,7 +38,7 @@ def test_a_broken_store_and_the_failures_that_it_caused_are_found(capfd: Capture
     found = findings(capfd, "--store", "garbage")
     assert found["store"][0] == found["failures"][0] == "broken"
     assert "move it away" in found["store"][1]
-    assert cli_failures.path() in found["failures"][1]
+    assert failures.path() in found["failures"][1]
 
 
 def test_a_damaged_page_in_the_store_is_found(capfd: Capture, work: Path) -> None:
@@ -71,5 +71,5 @@ def test_a_missing_bash_is_found(capfd: Capture, work: Path, monkeypatch: pytest
 
 def test_the_file_of_failures_does_not_grow_for_ever(work: Path) -> None:
     for _ in range(2000):
-        cli_failures.note("s", "store_failed", "x" * 500)
-    assert (work.parent / "state" / "readcache" / "failures.log").stat().st_size < cli_failures.MOST_BYTES + 1000
+        failures.note("s", "store_failed", "x" * 500)
+    assert (work.parent / "state" / "readcache" / "failures.log").stat().st_size < failures.MOST_BYTES + 1000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import main
+from readcache.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 

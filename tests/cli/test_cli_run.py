@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache import cli_child, cli_failures
-from readcache.cli import main
+from readcache.cli import child, failures
+from readcache.cli.main import main
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Capture = pytest.CaptureFixture[bytes]
@@ -141,7 +141,7 @@ def test_text_that_is_not_utf8_comes_byte_for_byte(capfdbinary: Capture, work: P
 
 
 def test_a_huge_output_passes_through_and_is_not_credited(capfdbinary: Capture, work: Path) -> None:
-    (work / "g").write_bytes(b"0123456789abcde\n" * (cli_child.MOST_HELD // 16 + 5000))
+    (work / "g").write_bytes(b"0123456789abcde\n" * (child.MOST_HELD // 16 + 5000))
     for _ in range(2):
         assert printed(capfdbinary, "cat g") == (work / "g").read_bytes()
 
@@ -149,7 +149,7 @@ def test_a_huge_output_passes_through_and_is_not_credited(capfdbinary: Capture, 
 def test_a_command_that_takes_its_time_is_shown_as_it_comes_and_not_credited(
     capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli_child, "LONGEST_HELD", 0.0)
+    monkeypatch.setattr(child, "LONGEST_HELD", 0.0)
     whole = (work / "f").read_bytes()
     assert [printed(capfdbinary, "cat f; sleep 0.1; echo end") for _ in range(2)] == [whole + b"end\n"] * 2
 
@@ -187,8 +187,8 @@ def test_with_a_broken_store_output_and_status_are_the_commands(capfdbinary: Cap
         assert capfdbinary.readouterr() == ((work / "f").read_bytes(), b"")
     assert main(["run", "--store", store, "-c", "echo x > g; exit 8"]) == 8
     assert (work / "g").read_text() == "x\n"
-    assert {entry["session"] for entry in cli_failures.noted()} == {"s"}
-    assert len(cli_failures.noted()) >= 3
+    assert {entry["session"] for entry in failures.noted()} == {"s"}
+    assert len(failures.noted()) >= 3
     capfdbinary.readouterr()
     assert main(["stats", "--store", store]) in (1, 2)
 
@@ -251,7 +251,7 @@ def test_closed_streams_stay_closed(work: Path, command: str, closed: str) -> No
     ours = f"{sys.executable} -m readcache run -c '{command}' {closed}"
     wrapped = subprocess.run(["bash", "-c", ours], capture_output=True, cwd=work)
     assert (wrapped.returncode, wrapped.stdout, wrapped.stderr) == (plain.returncode, plain.stdout, plain.stderr)
-    assert cli_failures.noted() == []
+    assert failures.noted() == []
 
 
 def test_switched_off_not_even_the_environment_tells(run: Run) -> None:
@@ -273,8 +273,8 @@ def test_environment_descriptors_and_stdin_are_passed_on(run: Run, rest: str) ->
 def test_a_command_that_reads_nothing_costs_no_imports(run: Run) -> None:
     err = run("run", "-c", "echo hi", env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}).stderr.decode()
     imported = {line.rpartition("|")[2].strip() for line in err.splitlines()}
-    assert "readcache.cli_run" in imported
-    heavy = {"bashlex", "sqlite3", "argparse", "subprocess", "xxhash", "readcache.session", "readcache.store"}
+    assert "readcache.cli.run" in imported
+    heavy = {"bashlex", "sqlite3", "argparse", "subprocess", "xxhash", "readcache.session", "readcache.log.store"}
     assert not imported & heavy
 
 

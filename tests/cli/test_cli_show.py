@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Session
-from readcache.cli import main
-from readcache.cli_reasons import WHY, words_for
+from readcache.cli.main import main
+from readcache.cli.reasons import WHY, words_for
 from readcache.reply import Reason
 
 Capture = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ import pytest
 from readcache import context
 
 TOP = Path(__file__).resolve().parents[2]
-HEAVY = ("sqlite3", "asyncio", "bashlex", "tree_sitter", "watchdog", "readcache.session", "readcache.store")
+HEAVY = ("sqlite3", "asyncio", "bashlex", "tree_sitter", "watchdog", "readcache.session", "readcache.log.store")
 
 
 def loaded_by(program: str) -> set[str]:
@@ -26,7 +26,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_a_name_is_the_same_in_whatever_order_the_modules_were_imported() -> None:
-    program = "import readcache.context.pruning\nfrom readcache.context import Compactor, prune\nassert callable(prune)"
+    program = "import readcache.context.pruner\nfrom readcache.context import Compactor, prune\nassert callable(prune)"
     assert loaded_by(program) == set()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from readcache import Session
 from readcache.context.difference import difference
 from readcache.context.history import CondensationRequested, Condensed, History, Item, Replaced
-from readcache.context.structure import Cause, faults, repair
+from readcache.messages.structure import Cause, faults, repair
 from tests.context.histories import condensed, numbered, restart, user
 from tests.context.shapes import SHAPES, chat
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from readcache.context.editing import with_arguments, with_result_text, with_texts, without_images
-from readcache.context.messages import Kind, normalise_one
+from readcache.messages.editing import with_arguments, with_result_text, with_texts, without_images
+from readcache.messages.messages import Kind, normalise_one
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
 RESULTS: dict[str, dict[str, Any]] = {

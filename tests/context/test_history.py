@@ -23,7 +23,7 @@ from readcache.context.history import (
     from_dict,
     to_dict,
 )
-from readcache.context.structure import cut_points, faults, repair
+from readcache.messages.structure import cut_points, faults, repair
 from tests.context.histories import condensed, items, numbered, restart, user
 from tests.context.shapes import SHAPES, chat
 

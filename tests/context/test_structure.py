@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.context.messages import Kind
-from readcache.context.structure import Cause, Fault, cut_points, faults, find_cut, repair
+from readcache.messages.messages import Kind
+from readcache.messages.structure import Cause, Fault, cut_points, faults, find_cut, repair
 from tests.context.shapes import SHAPES, Raw, chat, is_sendable
 
 both_shapes = pytest.mark.parametrize("shape", SHAPES)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from readcache.text import split_lines
+from readcache.model.text import split_lines
 from tests.docs.tables import TOP
 from tests.docs.transcript import SESSION, shorten, write_project
 

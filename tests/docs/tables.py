@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FunctionType
 
 from readcache import Policy, Reason
-from readcache.cli import main
-from readcache.cli_reasons import WHY
+from readcache.cli.main import main
+from readcache.cli.reasons import WHY
 from readcache.policy import SUBMIT_COMMANDS
 
 TOP = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readcache import Outcome, Policy, Session
-from readcache.text import split_lines
+from readcache.model.text import split_lines
 
 FILE = "shop.py"
 CONTENT = '''\

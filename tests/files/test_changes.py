@@ -17,11 +17,11 @@ import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from readcache import Outcome, Reason, Reply, Session
-from readcache import watch as watch_module
-from readcache.changes import MOST_NAMED, Change, Follower, notice, reads_only
-from readcache.claims import FileLines, Reading
-from readcache.judge import Call
-from readcache.shell import read_command
+from readcache.disk import watch as watch_module
+from readcache.disk.changes import MOST_NAMED, Change, Follower, notice, reads_only
+from readcache.judging.judge import Call
+from readcache.model.claims import FileLines, Reading
+from readcache.shell.read import read_command
 from tests.files.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
 
 DEADLINE = 20.0  # seconds, for what takes milliseconds

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache import fingerprint
-from readcache.fingerprint import ALWAYS_HASHED, SETTLED_AFTER, Fingerprint, Stat
+from readcache.disk import fingerprint
+from readcache.disk.fingerprint import ALWAYS_HASHED, SETTLED_AFTER, Fingerprint, Stat
 
 SECOND = 1_000_000_000
 

@@ -35,7 +35,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Session
-from readcache import fingerprint as fingerprints
+from readcache.disk import fingerprint as fingerprints
 from tests.files.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
 from tests.oracle import Reader
 

@@ -16,8 +16,8 @@ import pytest
 import watchdog.observers
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache import watch as watch_module
-from readcache.watch import Watch
+from readcache.disk import watch as watch_module
+from readcache.disk.watch import Watch
 
 DEADLINE = 20.0  # seconds; an event takes half a millisecond, a machine under load anything
 
@@ -245,7 +245,7 @@ def test_on_a_mocked_file_system_nothing_is_heard(fs: FakeFilesystem, watch: Wat
 def test_what_watchdog_has_to_say_is_not_printed() -> None:
     """Version 7.1 logs an error when it is stopped while events come in; without a handler, Python prints those."""
     program = (
-        "import logging, os, readcache.watch as w; watch = w.Watch(); watch.follow(os.path.abspath('f'));"
+        "import logging, os, readcache.disk.watch as w; watch = w.Watch(); watch.follow(os.path.abspath('f'));"
         "logging.getLogger('watchdog.observers.inotify').error('called when inactive'); watch.close()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -253,6 +253,6 @@ def test_what_watchdog_has_to_say_is_not_printed() -> None:
 
 
 def test_watchdog_is_loaded_with_the_first_file() -> None:
-    program = "import sys, readcache.changes as c; c.Follower().close(); print('watchdog' in sys.modules)"
+    program = "import sys, readcache.disk.changes as c; c.Follower().close(); print('watchdog' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

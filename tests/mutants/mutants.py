@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import again, answer, compact, cover, judge, ledger, marker, mend, session, sync
-from readcache.events import Compacted, Event, Forgot, Rewound, Settled, Wrote
-from readcache.view import View
+from readcache import session
+from readcache.conversation import compact, mend, sync
+from readcache.judging import answer, cover, judge, marker
+from readcache.judging import reread as again
+from readcache.log import log as ledger
+from readcache.model.events import Compacted, Event, Forgot, Rewound, Settled, Wrote
+from readcache.model.view import View
 
 Patch = tuple[Any, str, Any]
 

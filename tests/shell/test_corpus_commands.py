@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.claims import Anything, Authored, Claim, FileLines, Write
-from readcache.shell import read_command
+from readcache.model.claims import Anything, Authored, Claim, FileLines, Write
+from readcache.shell.read import read_command
 from tests.shell.corpus import COMMANDS
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from readcache.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal, key_of
-from readcache.paths import canonical_path
-from readcache.shell import read_command
+from readcache.model.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal, key_of
+from readcache.model.paths import canonical_path
+from readcache.shell.read import read_command
 
 ANY = Anything()
 

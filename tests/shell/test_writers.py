@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.claims import OPAQUE, WHOLE_TREE, Anything, Authored, FileLines, Literal, Write
-from readcache.shell import read_command
+from readcache.model.claims import OPAQUE, WHOLE_TREE, Anything, Authored, FileLines, Literal, Write
+from readcache.shell.read import read_command
 
 
 def written(command: str, cwd: str = "/w") -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from readcache import marker
+from readcache.judging import marker
 from tests.shims.conftest import LINES, Ran, Sandbox
 from tests.shims.shapes import BASH_SHAPES, CUT, CUT_WITH_STDERR, SHAPES
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Session
-from readcache.cli import main
+from readcache.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "".join(f"line {n} of the file that was shown\n" for n in range(1, 61))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache import cli_shims_files
-from readcache.cli import main
+from readcache.cli import shim_files
+from readcache.cli.main import main
 from tests.shims.conftest import LINES, Sandbox, make_sandbox
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -80,7 +80,7 @@ def test_a_copied_directory_does_not_loop_with_or_without_its_mark(sandbox: Sand
     path = f"{tmp_path}/one:{tmp_path}/two:{sandbox.shims}:{PATH}"
     assert cat(sandbox, path).stdout == LINES
     for name in ("one", "two"):
-        (tmp_path / name / cli_shims_files.MARK).unlink()
+        (tmp_path / name / shim_files.MARK).unlink()
     assert cat(sandbox, path).stdout == LINES
 
 

@@ -147,7 +147,7 @@ def _wait_for_the_tool(pid: int) -> None:
     """Python's own start prints a traceback when it is interrupted; once the tool was started, nothing does."""
     deadline = time.monotonic() + 10
     place = Path(f"/proc/{pid}")
-    while "shim.py" not in (place / "cmdline").read_text() or not (place / f"task/{pid}/children").read_text():
+    while "shim/entry.py" not in (place / "cmdline").read_text() or not (place / f"task/{pid}/children").read_text():
         assert time.monotonic() < deadline
 
 

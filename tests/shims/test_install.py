@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache import cli_shims_files
-from readcache.cli import main
+from readcache.cli import shim_files
+from readcache.cli.main import main
 from readcache.shell.readers import READERS
 from tests.shims.conftest import LINES, ROOT
 
@@ -42,7 +42,7 @@ def doctor(capfd: Capture, *arguments: str) -> tuple[str, str]:
 def test_installed_listed_sound_and_gone_without_a_trace(capfd: Capture, place: Path) -> None:
     assert main(["shims", "install", "a dir/shims"]) == 0
     names = {path.name for path in (place / "a dir" / "shims").iterdir()}
-    assert names == {*cli_shims_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", cli_shims_files.MARK}
+    assert names == {*shim_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", shim_files.MARK}
     assert doctor(capfd, "--shims", "a dir/shims")[0] == "ok"
     assert main(["shims", "uninstall", "a dir/shims"]) == 0
     assert not (place / "a dir" / "shims").exists()
@@ -56,7 +56,7 @@ def test_the_tools_are_chosen_and_a_second_installation_replaces_the_first(place
 
 
 def test_every_tool_that_can_be_shimmed_is_one_that_is_understood() -> None:
-    assert set(cli_shims_files.TOOLS) <= set(READERS)
+    assert set(shim_files.TOOLS) <= set(READERS)
 
 
 def test_the_exports_work_where_they_are_evaluated(capfd: Capture) -> None:

@@ -7,11 +7,11 @@ import typing
 import pytest
 from hypothesis import given
 
-from readcache.claims import WHOLE_TREE
 from readcache.errors import StoreError
-from readcache.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
-from readcache.store.codec import KINDS, decode, encode, names, wanted
-from readcache.text import digest
+from readcache.log.store.codec import KINDS, decode, encode, names, wanted
+from readcache.model.claims import WHOLE_TREE
+from readcache.model.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
+from readcache.model.text import digest
 from tests import strategies
 
 

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readcache.errors import StoreError, UsageError
-from readcache.events import Compacted, Delivered, Piece, Rewound
-from readcache.store import open_store
-from readcache.store.memory import MemoryStore
-from readcache.store.sqlite import SqliteStore
-from readcache.store.sqlite_file import MIGRATIONS
+from readcache.log.store import open_store
+from readcache.log.store.memory import MemoryStore
+from readcache.log.store.sqlite import SqliteStore
+from readcache.log.store.sqlite_file import MIGRATIONS
+from readcache.model.events import Compacted, Delivered, Piece, Rewound
 from tests import strategies
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,8 +186,8 @@ def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> No
     program = """
         import resource, sys
         from readcache.errors import StoreError
-        from readcache.events import Delivered
-        from readcache.store.sqlite import SqliteStore
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
         store = SqliteStore(sys.argv[1])
         store.append("s", "a", [Delivered("kept", "text", "cat")], 1.0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
@@ -212,7 +212,7 @@ def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> No
 def test_a_store_that_stays_locked_is_a_store_error(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readcache.store.sqlite_file.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.05)
     other = SqliteStore(path)
     with store.transaction(), pytest.raises(StoreError, match="another process has kept it locked"):
         other.append("s", "a", [shows("c")], 1.0)
@@ -226,8 +226,8 @@ def test_a_store_that_stays_locked_is_a_store_error(
 def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path) -> None:
     program = """
         import sys
-        from readcache.events import Delivered
-        from readcache.store.sqlite import SqliteStore
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
         store = SqliteStore(sys.argv[1])
         for n in range(1_000_000):
             store.append("s", "a", [Delivered(f"{n}", f"{n}\\n" * 999, "cat"), Delivered(f"{n} too", "", "cat")], 1.0)
@@ -253,8 +253,8 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path)
 def test_many_processes_judge_one_after_the_other(path: Path) -> None:
     program = """
         import sys
-        from readcache.events import Delivered
-        from readcache.store.sqlite import SqliteStore
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
         sys.stdin.read()  # all at once
         store = SqliteStore(sys.argv[1])
         seen = last = 0
@@ -440,5 +440,5 @@ def test_a_store_that_is_not_known_is_a_usage_error_that_names_the_known_ones(sp
 
 
 def test_importing_the_stores_does_not_import_sqlite3() -> None:
-    process = start("import readcache.store, readcache.store.memory, sys; print('sqlite3' in sys.modules)")
+    process = start("import readcache.log.store, readcache.log.store.memory, sys; print('sqlite3' in sys.modules)")
     assert process.communicate()[0] == "False\n"

@@ -13,9 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache.claims import WHOLE_TREE
 from readcache.errors import StoreError
-from readcache.events import (
+from readcache.log.store import Store
+from readcache.log.store.memory import MemoryStore
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.claims import WHOLE_TREE
+from readcache.model.events import (
     Compacted,
     Delivered,
     Event,
@@ -29,11 +32,8 @@ from readcache.events import (
     Settled,
     Wrote,
 )
-from readcache.store import Store
-from readcache.store.memory import MemoryStore
-from readcache.store.sqlite import SqliteStore
-from readcache.text import digest
-from readcache.view import Reference, View
+from readcache.model.text import digest
+from readcache.model.view import Reference, View
 from tests import strategies
 
 StoreFactory = Callable[[], Store]

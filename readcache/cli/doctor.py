@@ -1,0 +1,158 @@
+"""`doctor`: whether everything that the command line needs is in order, one line each."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+
+from readcache import __version__
+from readcache.cli import failures
+from readcache.cli.settings import MODES, Settings, clip_sizes, store_file
+
+OLDEST_PYTHON = (3, 10)
+
+
+class Broken(Exception):
+    """What is wrong, and what to do."""
+
+
+def doctor(settings: Settings, shims: str | None = None) -> int:
+    """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
+    PATH and BASH_ENV lead to."""
+    checks: list[tuple[str, Callable[[Settings], str]]] = [
+        ("python", _python),
+        ("readcache", lambda _: __version__),
+        ("bash", _bash),
+        ("parser", _parser),
+        ("mode", _mode),
+        ("store", _store),
+        ("session", _session),
+        ("shims", lambda _: _shims(shims)),
+        ("failures", _failures),
+    ]
+    broken = False
+    for name, check in checks:
+        try:
+            verdict, text = "ok", check(settings)
+        except Exception as error:
+            verdict, text, broken = "broken", str(error) or type(error).__name__, True
+        print(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
+    return 1 if broken else 0
+
+
+def _python(_: Settings) -> str:
+    if sys.version_info < OLDEST_PYTHON:
+        raise Broken(f"{platform.python_version()}: install Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer")
+    return f"{platform.python_version()} at {sys.executable}"
+
+
+def _bash(_: Settings) -> str:
+    path = shutil.which("bash")
+    if path is None:
+        raise Broken("not found: install bash, or put it on PATH")
+    ran = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+    if ran.returncode or not ran.stdout:
+        raise Broken(f"{path} --version ends with status {ran.returncode}: repair it, or put another one on PATH")
+    return f"{path}: {ran.stdout.splitlines()[0]}"
+
+
+def _parser(_: Settings) -> str:
+    import bashlex
+
+    from readcache.shell.parse import parse
+
+    if parse('for f in a b; do cat "$f"; done') is None:
+        raise Broken("bashlex is there but does not parse a loop: install it again")
+    return f"bashlex at {os.path.dirname(bashlex.__file__)}"
+
+
+def _mode(settings: Settings) -> str:
+    if settings.mode not in MODES.values():
+        raise Broken(f"READCACHE={settings.mode} means nothing, so that nothing is omitted: set on, advise or off")
+    if settings.mode == "off":
+        return "off: `run` is a plain pass-through, as READCACHE wants it"
+    sizes = clip_sizes(settings.clip)
+    return settings.mode + (f", the harness shows {' + '.join(map(str, sizes))} characters" if sizes else "")
+
+
+def _store(settings: Settings) -> str:
+    spec = settings.store_spec()
+    path = store_file(spec)
+    if not os.path.exists(path):
+        return f"none yet; it will be made at {_writable_place(path)}"
+    from readcache.log.store import open_store
+
+    store = open_store(spec)
+    try:
+        with store.transaction():
+            contexts = len(list(store.sessions()))
+    finally:
+        store.close()
+    db = sqlite3.connect(path)
+    try:
+        found = db.execute("PRAGMA integrity_check").fetchone()[0]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+    finally:
+        db.close()
+    if found != "ok":
+        raise Broken(f"{path} is damaged ({found}): move it away, and a new one will be made")
+    return f"{path}: schema version {version}, contexts: {contexts}, writable, intact"
+
+
+def _writable_place(path: str) -> str:
+    place = os.path.dirname(path)
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
+        raise Broken(f"{path} cannot be made, {place} is not writable: change its rights, or name another with --store")
+    return path
+
+
+def _session(settings: Settings) -> str:
+    if not settings.session:
+        return "none is named, so that `run` passes everything through: set READCACHE_SESSION for one"
+    spec = settings.store_spec()
+    if not os.path.exists(store_file(spec)):
+        return f"{settings.session}, nothing recorded yet"
+    from readcache.log.store import open_store
+
+    store = open_store(spec)
+    try:
+        agents = {agent: events for session, agent, events, _ in store.sessions() if session == settings.session}
+    finally:
+        store.close()
+    if not agents:
+        return f"{settings.session}, nothing recorded yet"
+    return f"{settings.session}: " + ", ".join(f"{agent} has {events} events" for agent, events in agents.items())
+
+
+def _shims(named: str | None) -> str:
+    from readcache.cli.shim_files import find_trouble
+    from readcache.cli.shims import find_directories
+
+    places = find_directories(os.environ)
+    if named is not None:
+        places.append(os.path.realpath(named))
+    if not places:
+        return "none on PATH or in BASH_ENV"
+    troubles = [trouble for place in places for trouble in find_trouble(place)]
+    if troubles:
+        raise Broken("; ".join(troubles))
+    acting = os.environ.get("READCACHE", "")
+    return ", ".join(places) + ("" if acting else "; they omit nothing until READCACHE=on is set")
+
+
+def _failures(_: Settings) -> str:
+    found = failures.noted()
+    if not found:
+        return "none were noted"
+    last = found[-1]
+    raise Broken(
+        f"{len(found)} failures, all of whose output was shown; the last: {last.get('cause')}: {last.get('detail')}; "
+        f"when it is repaired, delete {failures.path()}"
+    )

@@ -1,0 +1,147 @@
+"""`explain PATH`: what was shown of a file, what of it is visible, and why its last read was or was not cut."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from readcache.cli.reasons import WHY
+from readcache.cli.settings import Settings
+from readcache.cli.show import call_of, clock, open_recorded, say, short
+from readcache.model.claims import WHOLE_TREE, key_of, path_of
+from readcache.model.events import Delivered, Failed, Origin, Record, Wrote
+from readcache.model.paths import canonical_path
+from readcache.model.spans import Spans, normalise
+from readcache.model.view import KeyView, View
+from readcache.reply import Outcome
+from readcache.shell.read import read_command
+
+NOTHING = "    nothing"
+_ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
+
+
+def explain(settings: Settings, path: str) -> int:
+    """Prints the account."""
+    with open_recorded(settings) as (session, records):
+        view = session.view
+    key = path if path.startswith("git:") else canonical_path(path, os.getcwd())
+    own = [record for record in records if record.agent_id == session.agent_id]
+    shown = [(r, r.event) for r in own if isinstance(r.event, Delivered) and _shows(r.event, key)]
+    say(f"{key} in session {session.session_id}, agent {session.agent_id}")
+    _explain_shown(shown, view, key)
+    _explain_visible(view, key)
+    _explain_last_read(own, key)
+    _explain_writes(records, key)
+    _explain_failures(own)
+    if not shown and (others := [path_of(other) for other in view.namesakes(key) if path_of(other) != key]):
+        say(f"  files of that name which were shown: {', '.join(dict.fromkeys(others))}")
+    return 0
+
+
+def _shows(event: Delivered, path: str) -> bool:
+    return any(path_of(key) == path for piece in event.pieces for key in piece.keys) or any(
+        pointer.path is not None and path_of(pointer.path) == path for pointer in event.pointers
+    )
+
+
+def _explain_shown(shown: Sequence[tuple[Record, Delivered]], view: View, path: str) -> None:
+    say("  shown:")
+    for record, event in shown:
+        gone = "" if view.is_visible(event.call_id) else "; gone from view"
+        say(f"    {clock(record.at)}  {call_of(event)}  {_what_was_shown(event, path)}: {short(event.label)}{gone}")
+    if not shown:
+        say(NOTHING)
+
+
+def _what_was_shown(event: Delivered, path: str) -> str:
+    pieces = [piece for piece in event.pieces if any(path_of(key) == path for key in piece.keys)]
+    spans = normalise((piece.first, piece.first + piece.count - 1) for piece in pieces if piece.first)
+    loose = sum(piece.count for piece in pieces if not piece.first)
+    left_out = normalise((p.start, p.end) for p in event.pointers if p.path is not None and path_of(p.path) == path)
+    parts = [
+        f"{_ORIGINS[event.origin]} lines {_in_words(spans)}" if spans else "",
+        f"{loose} lines, numbers unknown" if loose else "",
+        f"left out {_in_words(left_out)}" if left_out else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _in_words(spans: Spans) -> str:
+    return ", ".join(f"{start}-{end}" for start, end in spans)
+
+
+def _explain_visible(view: View, path: str) -> None:
+    say("  visible now:")
+    keys = [key for key in view.known_keys(path) if path_of(key) == path]
+    lines = [line for key in keys for line in _visible_lines(view.key(key), "" if key == key_of(path) else key)]
+    for line in lines or [NOTHING]:
+        say(line)
+
+
+def _visible_lines(known: KeyView, rendering: str) -> list[str]:
+    out = []
+    variant = f" ({rendering.partition(chr(0))[2]})" if rendering else ""
+    last = 1 << 60
+    for start, end, reference in known.numbered.overlaps(1, last):
+        event = reference.delivery.event
+        out.append(f"    lines {start}-{end}{variant} in {event.call_id}: {short(event.label)}")
+    for reference in known.loose:
+        event = reference.delivery.event
+        count = reference.piece.count
+        out.append(f"    {count} lines, numbers unknown{variant}, in {event.call_id}: {short(event.label)}")
+    if known.stale and known.invalid is not None:
+        cause = "the agent's write" if known.invalid.written else "a change"
+        calls = ", ".join(dict.fromkeys(reference.delivery.event.call_id for reference in known.stale))
+        out.append(f"    as it was before {cause}{variant}: {calls}")
+    return out
+
+
+def _explain_last_read(records: Sequence[Record], path: str) -> None:
+    for record in reversed(records):
+        event = record.event
+        if not isinstance(event, Delivered) or event.origin is not Origin.RESULT:
+            continue
+        if _shows(event, path) or _asked_for(event, path):
+            verdict = "all of it was shown" if event.outcome is Outcome.FULL else f"cut ({event.outcome.value})"
+            say(f"  last read: {event.call_id}, {short(event.label)}")
+            say(f"    {verdict}; {event.reason.value}: {WHY[event.reason]}")
+            return
+    say("  last read: none that was recorded")
+
+
+def _asked_for(event: Delivered, path: str) -> bool:
+    """Did the request name the file, though nothing of it was credited? See `Session` for what a request holds."""
+    try:
+        request = json.loads(event.request)
+    except ValueError:
+        return False
+    if not isinstance(request, list) or not request or not isinstance(request[0], str):
+        return False
+    if len(request) == 2:
+        return any(path_of(key) == path for key in read_command(request[0], str(request[1])).keys)
+    return request[0] == path
+
+
+def _explain_writes(records: Sequence[Record], path: str) -> None:
+    say("  writes seen:")
+    none = True
+    for record in records:
+        event = record.event
+        if isinstance(event, Wrote) and any(_covers(key, path) for key in event.keys):
+            say(f"    {clock(record.at)}  {record.agent_id}  {call_of(event)}  {short(event.label)}")
+            none = False
+    if none:
+        say(NOTHING)
+
+
+def _covers(written: str, path: str) -> bool:
+    return written in (WHOLE_TREE, path) or path.startswith(written.rstrip("/") + "/")
+
+
+def _explain_failures(records: Sequence[Record]) -> None:
+    failures = [(record, record.event) for record in records if isinstance(record.event, Failed)]
+    if failures:
+        say("  failures of readcache in this session (the real output was shown):")
+    for record, event in failures:
+        say(f"    {clock(record.at)}  {call_of(event)}  {event.cause}: {event.detail}")

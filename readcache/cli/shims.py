@@ -1,0 +1,83 @@
+"""`shims`: puts the shims of shims/ into a directory, takes them out again, and says how a sandbox gets at them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from readcache.cli import shim_files
+from readcache.cli.settings import Settings, store_file
+from readcache.errors import ReadcacheError, UsageError
+
+
+def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> int:
+    """Writes a shim for each tool into `directory`, which is made; a second time it brings all of it up to date.
+    `compiled`: with the small C program in front, where there is a compiler.
+
+    UsageError for a tool that cannot be shimmed; ReadcacheError where a file of somebody else's has the name.
+    """
+    chosen = (
+        tuple(dict.fromkeys(name for given in tools for name in given.split(",") if name)) or shim_files.DEFAULT_TOOLS
+    )
+    if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
+        raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
+    place = os.path.realpath(directory)
+    if ":" in place or "\n" in place:
+        raise UsageError(f"{place!r} cannot stand on PATH: choose a directory without ':' and newline")
+    mark = shim_files.Mark(chosen, compiled)
+    mine = shim_files.find_mark(place) is not None
+    if not mine and (foreign := [name for name in chosen if os.path.lexists(os.path.join(place, name))]):
+        raise ReadcacheError(f"{os.path.join(place, foreign[0])} exists: name a directory of its own for the shims")
+    try:
+        shim_files.write(place, mark)
+    except subprocess.CalledProcessError as error:
+        raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
+    except OSError as error:
+        raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
+    print(f"{place}: {'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
+    return 0
+
+
+def uninstall(directory: str) -> int:
+    """Takes the shims out of `directory`, and the directory when nothing else is in it."""
+    place = os.path.realpath(directory)
+    if shim_files.find_mark(place) is None:
+        raise ReadcacheError(f"{place} is no directory of shims (it has no {shim_files.MARK}): nothing was removed")
+    try:
+        shim_files.remove(place)
+    except OSError as error:
+        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
+    print(f"{place}: shims removed")
+    return 0
+
+
+def env(directory: str, settings: Settings, *, launch: bool = False, whole_command: bool = False) -> int:
+    """Prints what the agent's own shell is to `eval`: session, store, and the recording of its stdout. `launch`: what
+    the harness is to have in its environment instead, so that each bash it starts does that by itself, with
+    `whole_command` by the whole-command way."""
+    place = os.path.realpath(directory)
+    if shim_files.find_mark(place) is None:
+        raise ReadcacheError(f"{place} is no directory of shims: run `readcache shims install {directory}` first")
+    named = {
+        "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
+        "READCACHE_STORE": store_file(settings.store_spec()),
+        "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
+        "READCACHE_CLIP": settings.clip,
+        "READCACHE": os.environ.get("READCACHE", ""),
+    }
+    for name, value in named.items():
+        if value:
+            print(f"export {name}={shlex.quote(value)}")
+    sourced = shim_files.AGENT_COMMAND if whole_command else shim_files.AGENT_SHELL
+    path = shlex.quote(os.path.join(place, sourced))
+    print(f"export BASH_ENV={path}" if launch or whole_command else f". {path}")
+    return 0
+
+
+def find_directories(environ: Mapping[str, str]) -> list[str]:
+    """The directories of shims that PATH and BASH_ENV lead to."""
+    candidates = [*environ.get("PATH", "").split(":"), os.path.dirname(environ.get("BASH_ENV", ""))]
+    found = (os.path.realpath(place) for place in candidates if place)
+    return list(dict.fromkeys(place for place in found if shim_files.find_mark(place) is not None))

@@ -1,0 +1,150 @@
+"""`log` and `stats`, and the session that they and `explain` are about."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from readcache.cli.reasons import words_for
+from readcache.cli.settings import Settings, store_file
+from readcache.errors import ReadcacheError
+from readcache.log.store import open_store
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Record, Rewound, Settled, Wrote
+from readcache.reply import Outcome
+from readcache.session import Session
+
+LABEL_CHARS = 60
+_COUNTERS = {
+    "calls": "calls that were answered",
+    "output_chars": "characters that they printed",
+    "shown_chars": "characters of that which were shown, markers included",
+    "tokens_saved": "net of the markers' own",
+    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
+}
+
+
+@contextmanager
+def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
+    """The named session, or the newest one in the store, which is said on stderr; and its log.
+
+    ReadcacheError when there is no such store or session."""
+    spec = settings.store_spec()
+    if not os.path.exists(store_file(spec)):
+        raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
+    session_id = settings.session or _newest(spec)
+    with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec) as session:
+        records = session.events()
+        agents = sorted({record.agent_id for record in records})
+        if not records:
+            raise ReadcacheError(f"there is no session {session_id} in {spec}: see `readcache log` without --session")
+        if settings.agent not in agents:
+            print(f"readcache: agent {settings.agent} has no events; there are: {', '.join(agents)}", file=sys.stderr)
+        yield session, records
+
+
+def _newest(spec: str) -> str:
+    store = open_store(spec)
+    try:
+        newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
+    finally:
+        store.close()
+    if not newest_first:
+        raise ReadcacheError(f"the store {spec} is empty: run a command with `readcache run --session ID` first")
+    found = newest_first[0][0]
+    count = len({context[0] for context in newest_first})
+    which = "the only session" if count == 1 else f"the newest of {count} sessions"
+    print(f"readcache: session {found}, {which} in {spec}", file=sys.stderr)
+    return found
+
+
+def log(settings: Settings) -> int:
+    """Every context's events, oldest first."""
+    with open_recorded(settings) as (_, records):
+        pass
+    rows = [(clock(r.at), r.agent_id, call_of(r.event), *_told(r.event)) for r in records]
+    print_table(rows)
+    return 0
+
+
+def stats(settings: Settings, *, as_json: bool) -> int:
+    """The counters of one context."""
+    with open_recorded(settings) as (session, _):
+        counts = {**dict.fromkeys(_COUNTERS, 0), **session.stats()}
+    if as_json:
+        print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
+        return 0
+    reasons = sorted((name for name in counts if name not in _COUNTERS), key=lambda name: (-counts[name], name))
+    rows = [(name, counts[name], _COUNTERS[name]) for name in _COUNTERS]
+    print_table([*rows, *((name, counts[name], words_for(name)) for name in reasons)])
+    return 0
+
+
+def print_table(rows: Iterable[tuple[object, ...]]) -> None:
+    """Columns apart by two blanks, numbers to the right."""
+    cells = [[f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row, texts in zip(rows, cells, strict=True):
+        padded = [
+            text.rjust(width) if isinstance(cell, int) else text.ljust(width)
+            for cell, text, width in zip(row, texts, widths, strict=True)
+        ]
+        say("  ".join(padded).rstrip())
+
+
+def say(line: str) -> None:
+    """One line on stdout, whatever the terminal's encoding and a file's name are."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def one_line(text: str) -> str:
+    """Without newlines and control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def short(label: str) -> str:
+    """The beginning of a command, as one line."""
+    label = " ".join(one_line(label).split())
+    return label if len(label) <= LABEL_CHARS else label[: LABEL_CHARS - 1] + "…"
+
+
+def clock(at: float) -> str:
+    """Local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def call_of(event: Event) -> str:
+    """The event's call id; "-" when it has none."""
+    return "-" if isinstance(event, Compacted | Forgot) or not event.call_id else event.call_id
+
+
+def _told(event: Event) -> tuple[str, str, str]:
+    """(what happened, how many characters, to what)."""
+    if isinstance(event, Delivered):
+        return _kind(event), _size(event), short(event.label)
+    if isinstance(event, Wrote):
+        return "wrote", ", ".join(event.keys), short(event.label)
+    if isinstance(event, Settled):
+        return "settled", f"{len(event.text):,} chars left", ""
+    if isinstance(event, Compacted):
+        return "compacted", f"{len(event.kept):,} calls kept", ""
+    if isinstance(event, Forgot):
+        return "forgot", f"{len(event.call_ids):,} calls", ""
+    if isinstance(event, Rewound):
+        return "rewound", "", ""
+    return f"failed/{event.cause}", "", event.detail
+
+
+def _kind(event: Delivered) -> str:
+    if event.origin is Origin.RESULT:
+        return f"{event.outcome.value}/{event.reason.value}"
+    return "authored" if event.origin is Origin.COMMAND else "restored"
+
+
+def _size(event: Delivered) -> str:
+    shown = f"{len(event.text):,} chars"
+    return shown if event.outcome is Outcome.FULL else f"{shown}, {event.output_chars - len(event.text):,} saved"

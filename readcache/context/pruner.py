@@ -1,0 +1,65 @@
+"""Pruning: results that say nothing new, are out of date, or are too long, give way to a note of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from readcache.context.clipping import MOST_CHARS
+from readcache.context.prune_rules import STRATEGIES, Rules, pruned
+from readcache.context.telling import as_known_to, tell
+from readcache.errors import UsageError
+from readcache.policy import Mode
+
+if TYPE_CHECKING:
+    from readcache.session import Session
+
+ALL_STRATEGIES = tuple(STRATEGIES)
+
+
+def prune(
+    messages: list[Mapping[str, Any]],
+    session: Session | None = None,
+    *,
+    strategies: Collection[str] = ALL_STRATEGIES,
+    protect_last_turns: int = 1,
+    keep: Literal["newest", "oldest"] = "newest",
+    max_chars: int = MOST_CHARS,
+    protected: Sequence[str] = (),
+) -> list[Mapping[str, Any]]:
+    """The messages with what is not needed pruned: the very same list when nothing is.
+
+    - `duplicate_outputs`: results whose bytes stand in others that stay. `keep="newest"` leaves them where the agent is
+      at work; `"oldest"` leaves the beginning of the conversation as it is, for the provider's prompt cache.
+    - `superseded_reads`: reads of a file that was then overwritten as a whole. An edit supersedes nothing.
+    - `errored_inputs`: long arguments of calls that failed; what the tool said stays.
+    - `oversized_outputs`: results of more than `max_chars` characters keep their head and tail; images become a text.
+
+    The last `protect_last_turns` turns (see `turns`) stay as they are; calls and results are never removed. `protected`
+    are globs of files never pruned, beside those of the session's policy. A session is told what is gone, and markers
+    that pointed there are mended; with one that only advises, or is off, nothing is pruned. Raises UsageError for a
+    strategy that there is none of.
+    """
+    if keep not in ("newest", "oldest"):
+        raise UsageError(f"cannot keep {keep!r} of equal results: keep 'newest' or 'oldest'")
+    check_strategies(strategies)
+    rules = Rules(
+        keeps_newest=keep == "newest",
+        max_chars=max_chars,
+        protected=tuple(protected),
+        protect_last_turns=protect_last_turns,
+    )
+    if session is None:
+        return pruned(messages, strategies, rules)
+    if session.policy.mode is not Mode.ON:
+        return messages
+    while (out := pruned(messages, strategies, as_known_to(session, rules))) is not messages:
+        messages = tell(session, out)  # after which it may know more of the list, and fewer markers name its results
+    return messages
+
+
+def check_strategies(strategies: Collection[str]) -> None:
+    """Raises UsageError for a strategy that there is none of."""
+    unknown = sorted(set(strategies).difference(STRATEGIES))
+    if unknown:
+        raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")

@@ -1,0 +1,195 @@
+"""What the calls of a conversation read and wrote, as far as it can be told from the messages or from a session.
+
+A session knows the directory in which a command ran. Without one, paths are those that the calls name, and relative
+ones name nothing after a `cd` of which it is not known how long it lasts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from readcache.context.notes import has_note
+from readcache.conversation.locate import locate
+from readcache.judging.marker import find_markers
+from readcache.judging.match import match
+from readcache.messages.messages import Kind, Message, Part
+from readcache.model.claims import FileLines, path_of
+from readcache.model.events import Origin, Piece
+from readcache.model.paths import canonical_path
+from readcache.model.text import find_separator, split_lines
+from readcache.model.view import View
+from readcache.shell.read import read_command
+
+# The names under which the tools of known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent,
+# Cursor, the reference MCP server for files).
+COMMAND_KEYS = ("command", "cmd", "script")
+PATH_KEYS = ("path", "file_path", "filePath", "file", "filename", "target_file", "absolute_path")
+CONTENT_KEYS = ("content", "contents", "file_text", "code_edit")
+START_KEYS = ("start", "start_line", "offset", "line_start")
+END_KEYS = ("end", "end_line", "line_end")
+READ_VERBS = frozenset({"read", "view", "open", "cat"})
+WRITE_VERBS = frozenset({"write", "create", "save"})
+NOWHERE = "/?"  # no path begins so: the directory of relative names of which nothing is known
+_CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
+# In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
+_MAY_HAVE_FAILED = re.compile(
+    r"error|fail|cannot|can't|could ?n[o']t|unable|denied|refused|reject|already exists|no such|not found|invalid"
+    r"|traceback|(?:return|exit)\s?-?_?(?:code|status)\W{1,4}[1-9]",
+    re.IGNORECASE,
+)
+LOOKED_AT = 500  # characters of a tool's answer to a write; "ok" and its cousins are shorter
+_SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A call and its result, at the messages `asked` and `answered`; `cwd` is the directory as far as it is known."""
+
+    call: Part
+    result: Part
+    asked: int
+    answered: int
+    cwd: str
+
+
+def exchanges(messages: Sequence[Message], root: str = "/") -> list[Exchange]:
+    """Every result with its call, in the order of the results. An id used again is that of the newer call."""
+    waiting: dict[str | None, tuple[Part, int, str]] = {}
+    out: list[Exchange] = []
+    cwd = root
+    for message in messages:
+        for part in message.parts:
+            if part.kind is Kind.CALL:
+                waiting[part.call_id] = (part, message.index, cwd)
+                if _CHANGES_DIRECTORY.search(command_of(part) or ""):
+                    cwd = f"{NOWHERE}{message.index}"
+            elif part.kind is Kind.RESULT and part.call_id in waiting:
+                call, asked, where = waiting.pop(part.call_id)
+                out.append(Exchange(call, part, asked, message.index, where))
+    return out
+
+
+def pieces_of(exchange: Exchange, view: View | None = None, tag: str = "") -> tuple[Piece, ...]:
+    """Which lines of which files stand where in the result's text."""
+    text = exchange.result.text
+    for delivery in view.of_call(exchange.result.call_id or "") if view is not None else ():
+        found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
+        if found is not None:  # between whatever words the harness puts around it
+            above = text.count("\n", 0, found[0])
+            return tuple(replace(piece, at=piece.at + above) for piece in delivery.event.pieces)
+    if exchange.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
+        return ()
+    lines = split_lines(text)
+    command = command_of(exchange.call)
+    if command is not None:
+        return match(read_command(command, exchange.cwd, None).claims, lines, View())
+    claim = _claim(exchange, lines)
+    return match((claim,), lines, View()) if claim is not None else ()
+
+
+def overwritten(exchange: Exchange, view: View | None = None) -> frozenset[str]:
+    """The files that the call gave a whole new content, which stands in the call itself. Edits are not among them, nor
+    is anything that may have failed."""
+    if exchange.result.is_error or _MAY_HAVE_FAILED.search(exchange.result.text[:LOOKED_AT]):
+        return frozenset()
+    known = view.of_call(exchange.result.call_id or "") if view is not None else []
+    written = [delivery.event for delivery in known if delivery.event.origin is Origin.COMMAND]
+    if written:
+        return frozenset(key for event in written for piece in event.pieces if piece.eof for key in piece.keys)
+    if known:
+        return frozenset()
+    command = command_of(exchange.call)
+    if command is not None:
+        reading = read_command(command, exchange.cwd, None)
+        keys = [write.key for write in reading.writes]
+        return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
+    given = exchange.call.arguments or {}
+    path = file_of(exchange)
+    is_whole = _overwrites(exchange.call) and _string(given, CONTENT_KEYS) is not None
+    return frozenset((path,)) if path is not None and is_whole else frozenset()
+
+
+def is_failed(exchange: Exchange) -> bool:
+    """Did the call surely fail? OpenAI's shape has no word for it: there the result must begin by saying so."""
+    return exchange.result.is_error or _SURELY_FAILED.match(exchange.result.text) is not None
+
+
+def may_have_written(exchange: Exchange) -> bool:
+    """May a part of the call's input have become a file's content, whatever became of the rest of the call?"""
+    command = command_of(exchange.call)
+    return command is not None and bool(read_command(command, exchange.cwd, None).authored)
+
+
+def file_of(exchange: Exchange) -> str | None:
+    """The file that a tool other than a shell is called for."""
+    path = _string(exchange.call.arguments or {}, PATH_KEYS)
+    return canonical_path(path, exchange.cwd) if path else None
+
+
+def command_of(call: Part) -> str | None:
+    """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
+    given = call.arguments or {}
+    if _string(given, PATH_KEYS) is not None:  # an editor, whose `command` is "view" or "create"
+        return None
+    for key in COMMAND_KEYS:
+        value = given.get(key)
+        if isinstance(value, list) and value:
+            value = value[-1]
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _claim(exchange: Exchange, lines: list[str]) -> FileLines | None:
+    """What the result of a tool that reads files should be."""
+    given = exchange.call.arguments or {}
+    key = file_of(exchange)
+    if key is None or READ_VERBS.isdisjoint(_verbs(exchange.call)):
+        return None
+    sep = find_separator(lines)
+    if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
+        return FileLines((key,), ((1, None),), sep)
+    window = given.get("view_range")
+    pair = window if isinstance(window, (list, tuple)) and len(window) == 2 else (None, None)
+    start = _number(pair[0]) or _first_number(given, START_KEYS) or 1
+    end = _number(pair[1]) or _first_number(given, END_KEYS)
+    limit = _number(given.get("limit"))
+    if end is None and limit is not None:
+        end = start + limit - 1
+    return FileLines((key,), ((start, end if end is not None and end >= start else None),))
+
+
+def _verbs(call: Part) -> list[str]:
+    """The words of a tool's name, and of an editor's command: what it does is one of them."""
+    said = f"{call.name} {_string(call.arguments or {}, ('command',)) or ''}"
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", said)]
+
+
+def _overwrites(call: Part) -> bool:
+    given = call.arguments or {}
+    appends = given.get("append") or given.get("mode") in ("a", "append")
+    return not WRITE_VERBS.isdisjoint(_verbs(call)) and not appends
+
+
+def _string(given: Mapping[str, object], keys: Sequence[str]) -> str | None:
+    return next((value for key in keys if isinstance(value := given.get(key), str)), None)
+
+
+def _first_number(given: Mapping[str, object], keys: Sequence[str]) -> int | None:
+    return next((number for key in keys if (number := _number(given.get(key))) is not None), None)
+
+
+def _number(value: object) -> int | None:
+    """A line number: models send them as text now and then."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:
+    """(path, first, last) of each piece; empty when not all of them are known lines of one file."""
+    if not all(len(piece.keys) == 1 and piece.first for piece in pieces):
+        return []
+    return [(path_of(piece.keys[0]), piece.first, piece.first + piece.count - 1) for piece in pieces]

@@ -1,0 +1,1 @@
+"""What of the view a harness's own conversation still shows. Pure."""

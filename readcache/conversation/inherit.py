@@ -1,0 +1,49 @@
+"""What a sub-agent knows that starts with a copy of its parent's messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from readcache.model.events import Delivered, Event, Origin, Pointer
+from readcache.model.view import Delivery, View
+
+
+def inherited(view: View) -> list[Event]:
+    """Events that make the same view in an empty log.
+
+    They count for nothing in the child's statistics: it asked for none of them. What was written or changed since it
+    was delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other
+    contexts too.
+    """
+    first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
+    unseen: list[str] = []  # keys of which nothing was delivered since
+    keys = view.known_keys()
+    for key in keys:
+        known = view.key(key)
+        if known.invalid is None:
+            continue
+        if known.current:
+            delivery = known.current[0].delivery
+            first[delivery] = (*first.get(delivery, ()), key)
+        else:
+            unseen.append(key)
+    events = [
+        replace(
+            d.event,
+            request="",
+            pointers=tuple(_without_cut_sources(view, p, d.call) for p in d.event.pointers),
+            changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
+        )
+        for d in view.deliveries
+    ]
+    if unseen or view.tokens > (events[-1].tokens_so_far if events else 0):  # what is old stays as old as it is
+        name, call = f"inherited-{view.calls + 1}", view.calls + 1
+        events.append(
+            Delivered(name, "", "", Origin.RESTORED, changed=tuple(unseen), call=call, tokens_so_far=view.tokens)
+        )
+    return list(events)
+
+
+def _without_cut_sources(view: View, pointer: Pointer, call: int) -> Pointer:
+    """A source that lost lines after the marker was made is none any more: "", which no compaction keeps."""
+    return replace(pointer, sources=tuple("" if view.cut.get(s, 0) >= call else s for s in pointer.sources))

@@ -1,0 +1,121 @@
+"""What is left of a delivery when the harness shows less, or other, text than the session answered.
+
+Used for `Policy.clip` and `Session.settle`. A line counts only if it stands whole in the final text; a line cut in half
+is not shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+
+from readcache.model.events import Delivered, Piece, Pointer, Settled
+from readcache.model.text import split_lines
+
+# Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
+MOST_ALIGNED = 5_000
+SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
+ELISION = "[…]"  # stands between the stretches that a clipped reply is known to keep
+
+
+def settle(event: Delivered, text: str) -> Settled:
+    """The event that says `text` is what the reader finally sees of `event`."""
+    before, after = split_lines(event.text), split_lines(text)
+    moved = align(before, after)
+    pieces = _move_pieces(event.pieces, moved)
+    places = find_markers_left(event.pointers, after, moved)
+    pointers = tuple(replace(p, line=at) for p, at in zip(event.pointers, places, strict=True))
+    return Settled(event.call_id, text, pieces, pointers, event.origin)
+
+
+def lost_lines(event: Delivered, text: str) -> bool:
+    """Is any line of the event gone from the text that is shown instead? Markers apart, and the line that stands for
+    what `clip` took away: the harness has words of its own there. A file may have such a line, too."""
+    before, after = split_lines(event.text), split_lines(text)
+    moved = align(before, after)
+    markers = {pointer.line for pointer in event.pointers}
+    lost = [k for k in range(len(before)) if k not in moved and k not in markers]
+    return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.pieces) for k in lost)
+
+
+def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
+    """The delivery as a harness shows it that keeps only these stretches of its text."""
+    if kept == (event.text,):
+        return event
+    settled = settle(event, f"\n{ELISION}\n".join(kept))
+    return replace(event, text=settled.text, pieces=settled.pieces, pointers=settled.pointers)
+
+
+def align(before: list[str], after: list[str]) -> dict[int, int]:
+    """Line index before -> line index after, for lines that are equal and in the same order."""
+    head, tail = _common_ends(before, after)
+    moved = {k: k for k in range(head)}
+    moved |= {len(before) - 1 - k: len(after) - 1 - k for k in range(tail)}
+    a, b = before[head : len(before) - tail], after[head : len(after) - tail]
+    if not a or not b:
+        return moved
+    if len(a) + len(b) <= MOST_ALIGNED:
+        for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
+            moved |= {head + start + k: head + there + k for k in range(count)}
+        return moved
+    low = b.index(a[0]) if a[0] in b else 0  # behind the harness's own words in front
+    high = len(b) - b[::-1].index(a[-1]) if a[-1] in b[low:] else len(b)
+    inner_head, inner_tail = _common_ends(a, b[low:high])
+    moved |= {head + k: head + low + k for k in range(inner_head)}
+    moved |= {head + len(a) - 1 - k: head + high - 1 - k for k in range(inner_tail)}
+    return moved
+
+
+def _common_ends(before: list[str], after: list[str]) -> tuple[int, int]:
+    """How many lines are the same at the beginning, and how many of the others at the end."""
+    head = 0
+    while head < min(len(before), len(after)) and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    return head, tail
+
+
+def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece, ...]:
+    out: list[Piece] = []
+    for piece in pieces:
+        end = piece.at + piece.count
+        at = piece.at
+        while at < end:
+            if at not in moved:
+                at += 1
+                continue
+            stop = at + 1
+            while stop < end and moved.get(stop) == moved[at] + stop - at:
+                stop += 1
+            first = piece.first and piece.first + at - piece.at
+            out.append(replace(piece, at=moved[at], count=stop - at, first=first, eof=piece.eof and stop == end))
+            at = stop
+    return tuple(out)
+
+
+def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict[int, int]) -> list[int]:
+    """Where each marker, or the beginning that a cut has left of it, stands in the lines `after`; -1: nowhere. `moved`
+    is what `align` found. A beginning that could be of several markers is the first one's that could stand there:
+    what follows it was cut away."""
+    taken = set(moved.values())
+    known = sorted(moved)
+    places = []
+    for pointer in pointers:
+        at = moved.get(pointer.line, -1)
+        if at < 0:
+            between = bisect_left(known, pointer.line)
+            low = moved[known[between - 1]] + 1 if between else 0
+            high = moved[known[between]] if pointer.line >= 0 and between < len(known) else len(after)
+            lines = (*range(low, high), *range(len(after)))  # where it should stand first
+            at = next((k for k in lines if k not in taken and _is_beginning(after[k], pointer)), -1)
+            taken.add(at)
+        places.append(at)
+    return places
+
+
+def _is_beginning(line: str, pointer: Pointer) -> bool:
+    return len(line) >= SHORTEST_PIECE and pointer.marker.startswith(line)

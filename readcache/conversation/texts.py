@@ -1,0 +1,230 @@
+"""The message list as `sync` reads it: the texts in it, read anew only where a message is no longer what it was.
+
+A message is compared with a copy of what it held when it was read, not with itself: harnesses change messages in place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from readcache.conversation.locate import Stretch
+from readcache.judging.marker import find_markers
+from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments
+
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_TAKEN = "\0"  # in the place of characters that are some delivery's already
+
+
+@dataclass(slots=True, eq=False)
+class Text:
+    """One text in a message: `raw` as it stands there, `content` as it is read."""
+
+    raw: str
+    content: str
+    kind: Kind
+    own: bool  # the model said it
+    call_id: str | None
+    gone: bool = False  # the message is not in the list any more
+    claims: dict[Hashable, Stretch] = field(default_factory=dict)  # of `content`, by whose they are
+    _free: str | None = None
+    _markers: list[str] | None = None
+
+    def claim(self, key: Hashable, stretch: Stretch) -> None:
+        """Characters start to end - 1 of the content are the delivery `key`."""
+        self.claims[key] = stretch
+        self._free = self._markers = None
+
+    def release(self, key: Hashable) -> None:
+        """Takes a claim back."""
+        self.claims.pop(key, None)
+        self._free = self._markers = None
+
+    @property
+    def free(self) -> str:
+        """The content, as long as it is, without what was claimed."""
+        if self._free is None:
+            self._free = self.content
+            for start, end in self.claims.values():
+                self._free = self._free[:start] + _TAKEN * (end - start) + self._free[end:]
+        return self._free
+
+    def rewritten(self, changes: Mapping[Stretch, str]) -> str:
+        """`raw` with other texts in the places of stretches of the content. In JSON only lines that take the place of
+        one line each are changed, in whichever string they stand."""
+        out = self.raw
+        for (start, end), new in sorted(changes.items(), reverse=True):
+            if self.content == self.raw:
+                out = out[:start] + new + out[end:]
+            else:
+                pairs = zip(self.content[start:end].split("\n"), new.split("\n"), strict=False)
+                out = _with_lines(out, {before: after for before, after in pairs if before != after})
+        return out
+
+    def with_lines(self, lines: Mapping[str, str], raw: str) -> str:
+        """`raw`, as it is or rewritten, with other lines in the places of these."""
+        if self.content != self.raw:
+            return _with_lines(raw, lines)
+        return "\n".join(lines.get(line, line) for line in raw.split("\n"))
+
+    def markers(self, session_tag: str) -> list[str]:
+        """The markers of this session in what is free."""
+        if self._markers is None:
+            self._markers = find_markers(self.free, session_tag)
+        return self._markers
+
+
+def _with_lines(raw: str, lines: Mapping[str, str]) -> str:
+    """JSON with other lines in its strings."""
+
+    def encode(found: re.Match[str]) -> str:
+        decoded: str = json.loads(found[0], strict=False)
+        changed = "\n".join(lines.get(line, line) for line in decoded.split("\n"))
+        return found[0] if changed == decoded else json.dumps(changed, ensure_ascii=False)
+
+    return _JSON_STRING.sub(encode, raw)
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A message as it was when it was read."""
+
+    copy: object
+    object_id: int  # of the message then: where to look for it first when the list shifts
+    role: str
+    parts: tuple[Part, ...]
+    texts: tuple[Text, ...]
+    marked: tuple[Text, ...] | None = None  # the texts in which a marker may stand, the last first
+
+
+class Conversation:
+    """The texts of one message list. `update` costs a comparison for each message that is as it was."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._named: defaultdict[tuple[Kind, str], list[Text]] = defaultdict(list)
+        self._marked: list[Text] | None = None
+
+    def update(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """The list is now this one."""
+        old = self._entries
+        same = [entry.copy == message for entry, message in zip(old, messages, strict=False)]
+        if all(same) and len(old) == len(messages):
+            return
+        self._marked = None
+        first = same.index(False) if False in same else len(same)  # up to there nothing has changed
+        left = [entry for index, entry in enumerate(old[first:], first) if index >= len(same) or not same[index]]
+        by_object = {entry.object_id: entry for entry in left}
+        reused: set[_Entry] = set()
+        entries = old[:first]
+        for index, message in enumerate(messages[first:], first):
+            before = old[index] if index < len(old) else None
+            if before is None or not same[index]:
+                before = by_object.get(id(message), before)
+                if before in reused:
+                    before = None
+                before = self._read(message, index, before)
+                reused.add(before)
+            entries.append(before)
+        for entry in left:
+            if entry not in reused:
+                self._drop(entry)
+        self._entries = entries
+
+    def named(self, kind: Kind, call_id: str) -> list[Text]:
+        """The calls, or results, with this id, in order."""
+        return self._named.get((kind, call_id), [])
+
+    def knows(self, call_id: str) -> bool:
+        """Does any call or result have this id?"""
+        return (Kind.RESULT, call_id) in self._named or (Kind.CALL, call_id) in self._named
+
+    @property
+    def has_ids(self) -> bool:
+        """Is there an id on any call or result?"""
+        return bool(self._named)
+
+    def newest_first(self) -> Iterator[Text]:
+        """Every text, from the end of the list."""
+        for entry in reversed(self._entries):
+            yield from reversed(entry.texts)
+
+    def marked(self, session_tag: str) -> list[Text]:
+        """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
+        if self._marked is None:
+            self._marked = []
+            for entry in reversed(self._entries):
+                if entry.marked is None:
+                    entry.marked = tuple(t for t in reversed(entry.texts) if f" {session_tag}: " in t.content)
+                self._marked += entry.marked
+        return self._marked
+
+    def opening(self) -> list[Text]:
+        """The texts before anything that the model said: no tool can have answered yet."""
+        entries = takewhile(lambda entry: entry.role != "assistant", self._entries)
+        return [text for entry in entries for text in entry.texts]
+
+    def _read(self, message: Mapping[str, Any], index: int, before: _Entry | None) -> _Entry:
+        """The entry of a message; `before` itself where the model reads the same in it."""
+        if before is not None and before.copy == message:
+            return before
+        new = normalise_one(message, index)
+        if before is not None and (before.role, before.parts) == (new.role, new.parts):
+            before.copy, before.object_id = _copy(message), id(message)
+            return before
+        texts = tuple(text for part in new.parts for text in _texts(part, own=new.role == "assistant"))
+        for text in texts:
+            if text.call_id is not None:
+                self._named[text.kind, text.call_id].append(text)
+        return _Entry(_copy(message), id(message), new.role, new.parts, texts)
+
+    def _drop(self, entry: _Entry) -> None:
+        for text in entry.texts:
+            text.gone = True
+            if text.call_id is not None:
+                same = self._named[text.kind, text.call_id]
+                same.remove(text)
+                if not same:
+                    del self._named[text.kind, text.call_id]
+
+
+def _texts(part: Part, *, own: bool) -> Iterator[Text]:
+    """Thinking is dropped by the APIs themselves after a turn; images and what else there is hold no lines.
+
+    A JSON object is read a second time for the strings in it: some harnesses show every output that way
+    (mini-swe-agent's own configuration), from the first on, so that lines look the same wherever they stand.
+    """
+    if part.kind not in (Kind.TEXT, Kind.CALL, Kind.RESULT):
+        return
+    yield Text(part.text, part.text, part.kind, own, part.call_id)
+    decoded = parse_arguments(part.text) if not own and part.text.startswith("{") else None
+    if decoded is not None:
+        strings = "\n".join(value for value in decoded.values() if isinstance(value, str))
+        yield Text(part.text, strings, part.kind, own, part.call_id)
+
+
+class _Unlike:
+    """Equal to nothing, so that a message that holds what cannot be copied is read each time."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
+def _copy(value: object) -> object:
+    """What a message holds, so that it can be told later whether it still does."""
+    if value is None or isinstance(value, (str, int, float, bytes)):
+        return value
+    if isinstance(value, dict):
+        return {key: _copy(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copy(inner) for inner in value]
+    if isinstance(value, tuple):
+        return tuple(_copy(inner) for inner in value)
+    return _Unlike()

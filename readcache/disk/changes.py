@@ -1,0 +1,329 @@
+"""What somebody else changed since the agent saw it: the files it saw, each with the version that it knows.
+
+Whose doing a change is, no file system says. So everything that changes while the agent's own command runs is taken for
+its own doing, and what has changed before that, or after it, is somebody else's. A change is listed until the agent
+reads the file again (or writes it, or the old bytes come back), however often it is asked for: what the agent was told
+of is the harness's to know, and a notice that is lost with a compaction can be given again.
+
+Each answer rests on looking at every file (15 µs for one of 8 KB), never on what was heard: `watch` can lose events.
+What was heard wakes up `wait`, and makes files suspect whose stat would be trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from readcache.disk import fingerprint
+from readcache.disk.fingerprint import Fingerprint
+from readcache.disk.lines import MOST_BYTES
+from readcache.disk.watch import Watch
+from readcache.judging.judge import Call
+from readcache.model.claims import Anything, FileLines, Reading, glob_stem, path_of
+from readcache.model.text import bodies, split_lines
+from readcache.model.view import View
+from readcache.reply import Reason
+
+Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
+Printed = tuple[str, str | None]  # what a tool printed, and the separator after the numbers in front of its lines
+
+POLL = 1.0  # seconds between looks at the files while nothing is heard
+BURST = 0.05  # seconds: a save is several events, a checkout is thousands
+MOST_NAMED = 8  # files in a notice; it is one line in a model's context
+_LAST = 1 << 62  # past the end of any file
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that is not as the agent saw it, by somebody else's doing. `call_id`: the call that showed it."""
+
+    path: str
+    deleted: bool = False
+    call_id: str = ""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the agent knows of a file. `version`: None when what it was shown was gone before we could look."""
+
+    version: Fingerprint | None
+    call_id: str
+    change: Change | None = None
+
+
+class Follower:
+    """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
+    does. `clock` gives nanoseconds since the epoch."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._seen: dict[str, _Seen] = {}
+        self._watch = Watch()
+        self._own_calls = 0  # commands of the agent that are running
+
+    # ------------------------------------------------------------ what the agent does
+
+    def begin(self, view: View, *, here: bool) -> None:
+        """Follows the files that the agent has seen already (but for one that was only said to be the same as another).
+        One of which it can see other lines than there are on disk counts as changed by others: whoever did it, it
+        happened before anybody looked. `here`: as for `saw`."""
+        with self._lock:
+            for key in view.known_keys():
+                path, current = path_of(key), view.key(key).current
+                if current and _is_file_path(path):
+                    call_id = current[-1].delivery.event.call_id
+                    self._know(path, call_id, shown=_visible(view, path), visible=_visible(view, path), here=here)
+
+    def saw(self, view: View, call: Call, *, here: bool) -> None:
+        """The agent was answered; `view` holds the answer. `here`: the call ran on this machine for certain. Otherwise
+        a file is followed only when the lines that were shown stand on this disk: it may be another machine's."""
+        if call.trouble not in (None, Reason.UNREADABLE):
+            return
+        only_read = reads_only(call.reading)  # else what was shown may have been written over by the same command
+        with self._lock:
+            if not only_read:  # it may have run elsewhere, with nobody to say when it began
+                self._own_call_ended()
+            answers = view.of_call(call.call_id)
+            as_another = any(answer.event.pointers for answer in answers)  # and perhaps none of its own lines
+            whole = _whole_file(call) if only_read and answers else None
+            for key in call.reading.keys:
+                path = path_of(key)
+                if call.trouble is not None and os.path.isfile(path):  # nothing of it was shown
+                    continue
+                if path in self._seen or (_is_file_path(path) and (as_another or view.key(key).current)):
+                    shown = _visible(view, path, call.call_id) if only_read else ()
+                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), whole=whole, here=here)
+                elif whole is not None and here and path == key:
+                    self._know_whole(path, call.call_id, whole)
+
+    def wrote(self, view: View, path: str, call_id: str, *, here: bool) -> None:
+        """The agent's own tool wrote the file; `view` holds its text where that is known."""
+        with self._lock:
+            names = [other for other in self._seen if other != path and _is_same_file(other, path)]
+            if path in self._seen or view.key(path).current:
+                names.append(path)
+            for name in names:
+                self._know(name, call_id, shown=_visible(view, path, call_id), visible=None, here=here)
+
+    @contextlib.contextmanager
+    def own_call(self) -> Iterator[None]:
+        """While a command of the agent runs: what changes is its own doing. Such calls may overlap."""
+        with self._lock:
+            if not self._own_calls:
+                self._glance()
+            self._own_calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._own_calls -= 1
+                self._own_call_ended()
+
+    # ------------------------------------------------------------ what others did
+
+    def changes(self) -> list[Change]:
+        """What somebody else changed since the agent saw it, by path. While a command of the agent runs: until then."""
+        with self._lock:
+            if not self._own_calls:
+                self._look()
+            return sorted((seen.change for seen in self._seen.values() if seen.change), key=lambda change: change.path)
+
+    def wait(self, timeout: float) -> bool:
+        """Until `changes` gives another list than now, at most `timeout` seconds. Does it?"""
+        before = self.changes()
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            self._watch.wait(min(left, POLL))
+            time.sleep(min(max(0.0, deadline - time.monotonic()), BURST))
+            if self.changes() != before:
+                return True
+        return False
+
+    def close(self) -> None:
+        """Stops following. Closing twice is allowed."""
+        with self._lock:
+            self._seen.clear()
+        self._watch.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _know(
+        self,
+        path: str,
+        call_id: str,
+        *,
+        shown: Iterable[Lines],
+        visible: Iterable[Lines] | None,
+        whole: Printed | None = None,
+        here: bool,
+    ) -> None:
+        """The agent knows the file as it is, if the lines that it was `shown` stand there; and if others changed it
+        meanwhile, if all that is `visible` of it stands there, or it was just answered with the `whole` of it.
+        `visible`: None when the change is its own doing."""
+        known = self._seen.get(path)
+        taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
+        if taken is None:
+            self._know_nothing(path, call_id, known, was_shown=any(True for _ in shown), here=here)
+            return
+        version, head = taken
+        is_cut = len(head) < version.stat.size
+        if visible is None or known is None or not (known.change or self._is_others(known, version)):
+            stands = _stand(list(shown), head, is_cut=is_cut)
+        else:
+            wanted = list(visible)
+            stands = (bool(wanted) and _stand(wanted, head, is_cut=is_cut)) or _is_all(whole, head)
+        if stands:
+            self._follow(path, _Seen(version, call_id))
+        elif known is not None:
+            known.change = known.change or Change(path, call_id=known.call_id)
+        elif here:
+            self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
+
+    def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
+        """The same for a file of which no line can count as seen: it is empty, binary, protected."""
+        taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
+        if taken is not None and _is_all(whole, taken[1]):
+            self._follow(path, _Seen(taken[0], call_id))
+
+    def _is_others(self, known: _Seen, version: Fingerprint) -> bool:
+        """Has somebody else made another version of it?"""
+        return not self._own_calls and (known.version is None or known.version.digest != version.digest)
+
+    def _know_nothing(self, path: str, call_id: str, known: _Seen | None, *, was_shown: bool, here: bool) -> None:
+        """There is no file, or none that holds still."""
+        exists = os.path.isfile(path)
+        if (was_shown or exists) and (here or known is not None):
+            self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
+        elif known is not None:
+            self._forget(path)
+
+    def _own_call_ended(self) -> None:
+        """A command of the agent has run, and may have written anything: what has changed is its own doing."""
+        if self._own_calls:
+            return
+        for path, seen in list(self._seen.items()):
+            if seen.change is None and not _is_surely_same(path, seen):
+                self._take_over(path, seen)
+
+    def _follow(self, path: str, seen: _Seen) -> None:
+        self._seen[path] = seen
+        self._watch.follow(path)
+
+    def _forget(self, path: str) -> None:
+        del self._seen[path]
+        self._watch.forget(path)
+
+    def _look(self) -> None:
+        """Finds out what has changed."""
+        touched = self._watch.touched()
+        for path, seen in self._seen.items():
+            self._look_at(path, seen, suspect=path in touched)
+
+    def _glance(self) -> None:
+        """The same for what a stat can tell. A change that leaves no trace keeps its old version here, to be found when
+        somebody looks."""
+        for path, seen in self._seen.items():
+            if not _is_surely_same(path, seen):
+                self._look_at(path, seen, suspect=False)
+
+    def _look_at(self, path: str, seen: _Seen, *, suspect: bool) -> None:
+        old = seen.version
+        now = None if old is None else fingerprint.look(path, old, now_ns=self._clock(), suspect=suspect)
+        if now is not None and old is not None and now.digest == old.digest:
+            seen.version, seen.change = now, None
+        else:
+            seen.change = Change(path, not os.path.exists(path), seen.call_id)
+
+    def _take_over(self, path: str, seen: _Seen) -> None:
+        now = fingerprint.take(path, now_ns=self._clock())
+        if now is not None:
+            seen.version = now
+        elif not os.path.exists(path):
+            self._forget(path)
+
+
+def _is_surely_same(path: str, seen: _Seen) -> bool:
+    """As far as a stat can tell; a file that may be racily clean, or be written without leaving a time, is not."""
+    version = seen.version
+    if version is None or not version.settled or not fingerprint.has_same_stat(path, version):
+        return False
+    return not fingerprint.leaves_no_times(version.stat.dev)
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Do both names lead to one file?"""
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _whole_file(call: Call) -> Printed | None:
+    """The output of a call that may have printed all of one file: a file may end before the last line asked for."""
+    claims = call.reading.claims
+    first = claims[0] if len(claims) == 1 else None
+    if not isinstance(first, FileLines) or len(first.keys) != 1 or first.gaps or first.shift:
+        return None
+    ranges = first.ranges or ()
+    return (call.output, first.sep) if len(ranges) == 1 and ranges[0][0] == 1 else None
+
+
+def reads_only(reading: Reading) -> bool:
+    """Is all that the command did known, and nothing of it a write?"""
+    return reading.parsed and not reading.writes and not any(isinstance(c, Anything) for c in reading.claims)
+
+
+def notice(changes: Sequence[Change], root: str = "") -> str:
+    """One line for a harness to put before the model; "" when there are none. Paths below `root` are shortened."""
+    parts = []
+    for what, deleted in (("Changed", False), ("Deleted", True)):
+        names = [_name(change.path, root) for change in changes if change.deleted is deleted]
+        if names:
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            parts.append(f"{what} on disk since you saw them (not by you): {', '.join(names[:MOST_NAMED])}{more}.")
+    return " ".join([*parts, "Read them again before you rely on them."]) if parts else ""
+
+
+def _name(path: str, root: str) -> str:
+    name = path.removeprefix(root.rstrip("/") + "/") if root else path
+    return name if name.isprintable() else repr(name)
+
+
+def _is_file_path(path: str) -> bool:
+    """Not a blob of git, a pattern, or below a home directory that is not known."""
+    return path.startswith("/") and glob_stem(path) is None
+
+
+def _visible(view: View, path: str, call_id: str | None = None) -> Iterator[Lines]:
+    """The lines of the file as it is (as far as is known) that the reader can see, or only what one call showed."""
+    for start, end, reference in view.key(path).numbered.overlaps(1, _LAST):
+        piece = reference.piece
+        if len(piece.keys) == 1 and call_id in (None, reference.delivery.event.call_id):
+            yield start, view.bodies(reference)[start - piece.first : end - piece.first + 1]
+
+
+def _stand(wanted: Sequence[Lines], head: bytes, *, is_cut: bool) -> bool:
+    """Do all these lines stand in the file at their numbers? Those past a cut are not asked for."""
+    if not wanted:
+        return True
+    lines = split_lines(head.decode("utf-8", "replace"))
+    if is_cut:
+        lines = lines[:-1]
+        wanted = [(first, some) for first, some in wanted if first + len(some) - 1 <= len(lines)]
+    return all(lines[first - 1 : first - 1 + len(some)] == list(some) for first, some in wanted)
+
+
+def _is_all(whole: Printed | None, head: bytes) -> bool:
+    """Was just this printed, with or without numbers?"""
+    if whole is None:
+        return False
+    printed, sep = whole
+    text = head.decode("utf-8", "replace")
+    if sep is None or text.endswith("\n") != printed.endswith("\n"):
+        return text == printed
+    return split_lines(text) == bodies(split_lines(printed), sep)

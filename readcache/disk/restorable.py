@@ -1,0 +1,107 @@
+"""The file system and git, for the restore plan: what may be put back, and the lines as they are now.
+
+Functions of `os` are used by module attribute, so that a mocked file system sees them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Collection, Iterable, Sequence
+
+from readcache.disk.lines import LineReader
+from readcache.errors import StoreError
+from readcache.log.log import Ledger
+from readcache.model.text import split_lines
+from readcache.policy import Budget, Policy
+from readcache.reply import Reason
+from readcache.restore.choose import plan_restore
+from readcache.restore.evidence import log_of
+from readcache.restore.plan import RestorePlan
+from readcache.restore.refuse import why_not_name, why_not_text
+
+# Seconds that git may take. It looks at names and at its index only: 15 ms for a thousand paths.
+GIT_SECONDS = 5
+
+
+def make_plan(
+    ledger: Ledger, policy: Policy, agent_id: str, keep: Collection[str], budget: Budget, *, on_disk: bool
+) -> RestorePlan:
+    """What to put back into this context; `on_disk`: its files are on this machine. Where the log cannot be read, or we
+    fail, there is nothing to go by: an empty plan, and the failure is counted."""
+    with ledger.lock:
+        try:
+            return plan_restore(
+                ledger.view,
+                keep,
+                budget,
+                log_of(ledger.records(), agent_id),
+                count_tokens=policy.tokens,
+                refuses=lambda paths: why_not_restored(paths, policy.protected, on_disk=on_disk),
+                current=current_lines if on_disk else None,
+            )
+        except StoreError as error:
+            ledger.fail("", Reason.STORE_FAILED, error)
+        except Exception as error:  # a harness must be able to compact, whatever we cannot do
+            ledger.fail("", Reason.INTERNAL_ERROR, error)
+        return RestorePlan()
+
+
+def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, on_disk: bool) -> dict[str, str]:
+    """Why which of `paths` must not be put back into a conversation, by their names and, where the disk they are on
+    is this one, by git's ignore rules."""
+    asked = list(paths)
+    out = {path: why for path in asked if (why := why_not_name(path, protected)) is not None}
+    if on_disk:
+        out.update((path, "ignored by git") for path in _ignored(path for path in asked if path not in out))
+    return out
+
+
+def current_lines(path: str) -> list[str] | str:
+    """The lines of a file as they are on disk, or why they must not be put back. Never raises."""
+    if not os.path.lexists(path):
+        return "deleted or moved"
+    got = LineReader().read(path, 1, None, numbered=False)
+    if got.trouble is not None:
+        return got.trouble.value
+    why_not = why_not_text(path, got.text)
+    return why_not if why_not is not None else split_lines(got.text)
+
+
+def _ignored(paths: Iterable[str]) -> list[str]:
+    """Those of the paths that git ignores; a file that is tracked it never does."""
+    real: dict[str, str] = {}  # git refuses to look beyond a symbolic link
+    repositories: dict[str, str | None] = {}
+    below: dict[str, dict[str, str]] = {}
+    for path in paths:
+        directory, name = os.path.split(path)
+        if directory not in real:
+            real[directory] = os.path.realpath(directory)
+        top = _repository(real[directory], repositories)
+        if top is not None:
+            below.setdefault(top, {})[os.path.join(real[directory], name)] = path
+    return [names[path] for top, names in below.items() for path in _ask_git(top, names) if path in names]
+
+
+def _repository(directory: str, known: dict[str, str | None]) -> str | None:
+    """The directory with the `.git` that `directory` belongs to; `known` keeps what was found."""
+    if directory not in known:
+        above = os.path.dirname(directory)
+        if os.path.lexists(os.path.join(directory, ".git")):
+            known[directory] = directory
+        else:
+            known[directory] = None if above == directory else _repository(above, known)
+    return known[directory]
+
+
+def _ask_git(top: str, paths: Iterable[str]) -> list[str]:
+    """What `git check-ignore` prints; nothing where it fails or is not there."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook's repository
+    command = ["git", "-c", "core.fsmonitor=false", "-C", top, "check-ignore", "-z", "--stdin"]
+    try:
+        done = subprocess.run(
+            command, input=os.fsencode("\0".join(paths)), capture_output=True, timeout=GIT_SECONDS, check=False, env=env
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+    return os.fsdecode(done.stdout).split("\0")

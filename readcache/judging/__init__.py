@@ -1,0 +1,1 @@
+"""What of an output is left out, and what stands in its place. Pure."""

@@ -1,0 +1,265 @@
+"""Turns a judgement into what the reader sees and what the log keeps: segments, markers, the `Delivered` event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from readcache.judging import marker
+from readcache.judging.cover import Run
+from readcache.judging.judge import Call, Judgement, Omission
+from readcache.model.claims import path_of
+from readcache.model.events import Delivered, Origin, Piece, Pointer
+from readcache.model.spans import normalise
+from readcache.model.view import Delivery, View
+from readcache.policy import Mode, Policy
+from readcache.reply import Omitted, Outcome, Reason, Reply, Segment, Shown
+
+# An omission must save at least this many times the characters of its marker (contract: "costs twice over").
+GAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Output lines low to high - 1 give way to `text`."""
+
+    low: int
+    high: int
+    text: str
+    omitted: Omitted
+    numbered: bool = False
+
+
+def compose(
+    view: View,
+    call: Call,
+    judgement: Judgement,
+    policy: Policy,
+    *,
+    session_tag: str,
+    exit_code: int,
+) -> tuple[Reply, Delivered]:
+    """The reply and its event."""
+    number = view.number_of(call.call_id)
+    cuts = _cuts(view, judgement, session_tag, number)
+    worth = [cut for cut in cuts if _chars(judgement.lines, cut) >= GAIN * len(cut.text)]
+    whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
+    if cuts and (not worth or (not policy.partial and not whole)):
+        judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN)
+        worth = []
+    elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
+        judgement = replace(judgement, outcome=Outcome.PARTIAL)
+    would_save = _saved(call.output, judgement.lines, worth, policy)
+    if policy.mode is Mode.ADVISE and worth:
+        judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
+    return _reply(view, call, judgement, worth, policy, exit_code, would_save)
+
+
+def _reply(
+    view: View,
+    call: Call,
+    judgement: Judgement,
+    cuts: list[_Cut],
+    policy: Policy,
+    exit_code: int,
+    would_save: int,
+) -> tuple[Reply, Delivered]:
+    segments, pointers, text = _assemble(call.output, judgement.lines, cuts)
+    event = Delivered(
+        call_id=call.call_id,
+        text=text,
+        label=call.command,
+        request=call.request,
+        pieces=_shown_pieces(judgement.pieces, cuts),
+        pointers=pointers,
+        outcome=judgement.outcome,
+        reason=judgement.reason,
+        changed=judgement.changed,
+        output_chars=len(call.output),
+        tokens_saved=would_save,
+        call=view.number_of(call.call_id),
+        tokens_so_far=view.tokens + policy.count_tokens(text),
+        batch=call.batch,
+    )
+    reply = Reply(
+        text=text,
+        exit_code=exit_code,
+        outcome=judgement.outcome,
+        reason=judgement.reason,
+        segments=segments,
+        call_id=call.call_id,
+        tokens_saved=would_save if cuts else 0,
+        full_text=call.output,
+    )
+    return reply, event
+
+
+def _chars(lines: Sequence[str], cut: _Cut) -> int:
+    return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
+
+
+def _saved(output: str, lines: Sequence[str], cuts: list[_Cut], policy: Policy) -> int:
+    count = policy.count_tokens
+    if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
+        return count(output) - count(cuts[0].text + "\n")
+    return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
+
+
+def _assemble(
+    output: str, lines: Sequence[str], cuts: list[_Cut]
+) -> tuple[tuple[Segment, ...], tuple[Pointer, ...], str]:
+    if not cuts:
+        return (Shown(output),), (), output
+    segments: list[Segment] = []
+    pointers: list[Pointer] = []
+    parts: list[str] = []
+    at = line = 0
+    for cut in cuts:
+        if cut.low > at:
+            shown = "\n".join(lines[at : cut.low]) + "\n"
+            segments.append(Shown(shown))
+            parts.append(shown)
+            line += cut.low - at
+        segments.append(cut.omitted)
+        parts.append(cut.text + "\n")
+        gap = cut.omitted
+        pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text))
+        line += 1
+        at = cut.high
+    if at < len(lines):
+        rest = "\n".join(lines[at:]) + ("\n" if output.endswith("\n") else "")
+        segments.append(Shown(rest))
+        parts.append(rest)
+    return tuple(segments), tuple(pointers), "".join(parts)
+
+
+def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[_Cut]) -> tuple[Piece, ...]:
+    """The pieces of what is left, at their places in the reply's text."""
+    out: list[Piece] = []
+    for piece in pieces:
+        at, end = piece.at, piece.at + piece.count
+        for cut in [*cuts, None]:
+            low = end if cut is None else min(max(cut.low, at), end)
+            if low > at:
+                out.append(_slice(piece, at, low, _moved(at, cuts)))
+            if cut is None:
+                break
+            at = max(at, min(cut.high, end))
+    return tuple(out)
+
+
+def _moved(line: int, cuts: list[_Cut]) -> int:
+    """Where an output line that is shown stands in the reply."""
+    return line - sum(cut.high - cut.low - 1 for cut in cuts if cut.high <= line)
+
+
+def _slice(piece: Piece, low: int, high: int, at: int) -> Piece:
+    return replace(
+        piece,
+        at=at,
+        count=high - low,
+        first=piece.first and piece.first + low - piece.at,
+        eof=piece.eof and high == piece.at + piece.count,
+    )
+
+
+# ---------------------------------------------------------------- markers
+
+
+def _cuts(view: View, judgement: Judgement, tag: str, number: int) -> list[_Cut]:
+    if judgement.whole is not None:
+        return [_identical(view, judgement, judgement.whole, tag, number)]
+    return [_cut(judgement, omission, tag, number) for omission in judgement.omissions]
+
+
+def _identical(view: View, judgement: Judgement, whole: Delivery, tag: str, number: int) -> _Cut:
+    count = len(judgement.lines)
+    note = ""
+    if view.last_write is not None and view.last_write.call >= whole.call:
+        ago = _ago(number, view.last_write.call)
+        note = f", before your edit {ago} call{'s' if ago > 1 else ''} ago"
+    what = f"this output, {count} line{'s' if count > 1 else ''}"
+    source = marker.Source(whole.event.label, _ago(number, whole.call))
+    text = marker.write_marker(tag, what, [source], note=note)
+    return _Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)))
+
+
+def _ago(number: int, call: int) -> int:
+    return max(1, number - call)
+
+
+def _cut(judgement: Judgement, omission: Omission, tag: str, number: int) -> _Cut:
+    runs = omission.runs
+    piece = runs[0].piece
+    one_file = all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0
+    if one_file:
+        start = piece.first + omission.low - piece.at
+        omitted = Omitted(path_of(piece.keys[0]), start, start + omission.high - omission.low - 1, _ids(runs))
+    else:
+        omitted = Omitted(None, omission.low + 1, omission.high, _ids(runs))
+    whole = (omission.low, omission.high) == (0, len(judgement.lines))
+    what, paths = _what(runs, omitted)
+    sources = _name_sources(runs, number)
+    text = marker.write_marker(tag, what, sources, paths=paths, whole_read=whole and bool(piece.keys))
+    numbered = any(run.piece.sep is not None for run in runs)
+    return _Cut(omission.low, omission.high, text, omitted, numbered)
+
+
+def _ids(runs: tuple[Run, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run.reference.delivery.event.call_id for run in runs))
+
+
+def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
+    """In words: the files' lines where all are known, else this output's; and the paths that this names."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for run in runs:
+        if len(run.piece.keys) != 1 or not run.piece.first:
+            break
+        start = run.piece.first + run.low - run.piece.at
+        known = spans.setdefault(path_of(run.piece.keys[0]), [])
+        if known and known[-1][1] == start - 1:
+            known[-1] = (known[-1][0], start + run.high - run.low - 1)
+        else:
+            known.append((start, start + run.high - run.low - 1))
+    else:
+        if len(spans) <= 2 and sum(map(len, spans.values())) <= 4:
+            return " and ".join(marker.name_lines(path, found) for path, found in spans.items()), list(spans)
+    paths = list(dict.fromkeys(path_of(key) for run in runs for key in run.piece.keys))
+    if not 0 < len(paths) <= 2:
+        return f"lines {omitted.start}-{omitted.end} of this output", []
+    named = ", ".join(map(marker.name_of, paths))
+    return f"lines {omitted.start}-{omitted.end} of this output ({named})", paths
+
+
+def _name_sources(runs: tuple[Run, ...], number: int) -> list[marker.Source]:
+    by_text: dict[tuple[str, Origin], list[Run]] = {}
+    for run in runs:
+        event = run.reference.delivery.event
+        by_text.setdefault((event.call_id, event.origin), []).append(run)
+    out: list[marker.Source] = []
+    for (_, origin), theirs in by_text.items():
+        delivery = theirs[0].reference.delivery
+        out.append(
+            marker.Source(
+                delivery.event.label,
+                _ago(number, delivery.call),
+                own_command=origin is Origin.COMMAND,
+                restored=origin is Origin.RESTORED,
+                there=_other_numbers(theirs),
+            )
+        )
+    return out
+
+
+def _other_numbers(runs: list[Run]) -> tuple[tuple[int, int], ...]:
+    """The numbers that stand in front of the lines at the source, where they differ from those left out here."""
+    spans: list[tuple[int, int]] = []
+    differ = False
+    for run in runs:
+        source, piece = run.reference.piece, run.piece
+        if piece.sep is None:
+            return ()
+        there = source.first + source.shift + run.at
+        differ |= there != piece.first + piece.shift + run.low - piece.at
+        spans.append((there, there + run.high - run.low - 1))
+    return normalise(spans) if differ else ()

@@ -1,0 +1,233 @@
+"""Lays claims over a real output: which of its lines are which lines of which files.
+
+The result is a guess still, but one that fits the output: a wrong piece can only lose a saving, because `cover`
+compares the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
+
+Borders inside an output come from, in this order: line numbers that the output itself shows; literal text (`echo ---`);
+counts that can only add up one way; what the view knows of the files' lines and lengths. Where all that leaves a border
+open, the stretch becomes one piece of several keys with unknown numbers, and coverage finds the lines by their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from readcache.model.claims import Anything, Claim, FileLines, Literal, Range, glob_stem
+from readcache.model.events import Piece
+from readcache.model.text import GREP, count_lines, split_lines, split_number
+from readcache.model.view import View
+
+# A glob or an open border names at most this many files; beyond, coverage by text would cost more than it finds.
+MOST_KEYS = 12
+
+
+def match(claims: Sequence[Claim], lines: Sequence[str], view: View) -> tuple[Piece, ...]:
+    """The pieces of an output, in order."""
+    return tuple(_lay(tuple(claims), lines, 0, len(lines), view))
+
+
+def _lay(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
+    """Pieces of lines[low:high] by `claims`, which are believed to have printed just these."""
+    if low >= high or not claims:
+        return []
+    for k, claim in enumerate(claims):
+        if isinstance(claim, Literal) and not claim.text.isspace():
+            text = split_lines(claim.text)
+            at = _find(text, lines, low, high)
+            if at is None:
+                return _lay(claims[:k] + claims[k + 1 :], lines, low, high, view)
+            before = _lay(claims[:k], lines, low, at, view)
+            return before + _lay(claims[k + 1 :], lines, at + len(text), high, view)
+    first = claims[0]
+    if len(claims) == 1:
+        return _place(first, lines, low, high, view) if isinstance(first, FileLines) else []
+    if isinstance(first, Anything):
+        return _lay_after_anything(claims[1:], lines, low, high, view)
+    if isinstance(first, FileLines) and first.sep is not None:
+        pieces = _place(first, lines, low, high, view)
+        pieces = pieces[: _run_length(pieces)]
+        end = pieces[-1].at + pieces[-1].count if pieces else low
+        return pieces + _lay(claims[1:], lines, end, high, view)
+    return _lay_raw(claims, lines, low, high, view)
+
+
+def _find(text: list[str], lines: Sequence[str], low: int, high: int) -> int | None:
+    if not text:
+        return None
+    for at in range(low, high - len(text) + 1):
+        if lines[at] == text[0] and list(lines[at : at + len(text)]) == text:
+            return at
+    return None
+
+
+def _run_length(pieces: list[Piece]) -> int:
+    """How many of the numbered pieces follow one another without a stranger between and with rising numbers."""
+    n = 1
+    while n < len(pieces):
+        a, b = pieces[n - 1], pieces[n]
+        if a.at + a.count != b.at or b.first <= a.first:
+            break
+        n += 1
+    return min(n, len(pieces))
+
+
+# ---------------------------------------------------------------- one claim
+
+
+def _place(claim: FileLines, lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
+    """Pieces of lines[low:high], all of which `claim` is believed to have printed."""
+    keys = _expand(claim.keys, view)
+    if claim.sep is not None:
+        return _place_numbered(claim, keys, lines, low, high)
+    if claim.ranges is None or len(keys) != 1:
+        return [Piece(keys, low, high - low)]
+    return _place_raw(claim.ranges, keys, low, high)
+
+
+def _place_raw(ranges: tuple[Range, ...], keys: tuple[str, ...], low: int, high: int) -> list[Piece]:
+    out, at = [], low
+    for start, end in ranges:
+        count = high - at if end is None else min(end - start + 1, high - at)
+        if count <= 0:
+            break
+        out.append(Piece(keys, at, count, start, eof=at + count == high and (end is None or count < end - start + 1)))
+        at += count
+    if at < high:  # more lines than the command can print: something else spoke too, and who said what is open
+        return [Piece(keys, low, high - low)]
+    return out
+
+
+def _place_numbered(claim: FileLines, keys: tuple[str, ...], lines: Sequence[str], low: int, high: int) -> list[Piece]:
+    sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
+    assert sep is not None
+    out: list[Piece] = []
+    start, first, number = low, 0, 0
+    for at in range(low, high + 1):
+        pair = split_number(lines[at], sep) if at < high else None
+        if pair is not None and first and pair[0] == number + 1:
+            number += 1
+            continue
+        if first:
+            out.append(Piece(keys, start, at - start, first - claim.shift, sep, claim.shift))
+            first = 0
+        if pair is not None and _within(pair[0] - claim.shift, claim.ranges):
+            start, first, number = at, pair[0], pair[0]
+    if claim.gaps:
+        out = [piece for piece in out if piece.count > 1]  # lone hits can never make up for a marker
+    return out
+
+
+def _within(number: int, ranges: tuple[Range, ...] | None) -> bool:
+    if ranges is None:
+        return number > 0
+    return any(start <= number and (end is None or number <= end) for start, end in ranges)
+
+
+def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
+    """A glob stands for itself and for the files seen before that it matches."""
+    out = list(keys)
+    for key in keys:
+        stem = glob_stem(key)
+        if stem is not None:
+            out += [k for k in view.known_keys(stem) if k not in out and "\0" not in k and fnmatchcase(k, key)]
+    return tuple(out[:MOST_KEYS])
+
+
+# ---------------------------------------------------------------- several raw claims in a row
+
+
+def _lay_after_anything(
+    claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View
+) -> list[Piece]:
+    """Something unknown printed first: only what can be measured from the end has a place."""
+    last = claims[-1]
+    if len(claims) == 1 and isinstance(last, FileLines) and last.sep is not None:
+        return _place(last, lines, low, high, view)
+    return _mixed(claims, low, high, view)
+
+
+def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
+    """Two or more claims: raw file lines, and literals of blank lines, which alone are no landmark."""
+    if not all(isinstance(claim, Literal) or _is_countable(claim) for claim in claims):
+        return _mixed(claims, low, high, view)
+    best, score = None, 0
+    candidates = 0
+    for lengths in _lengths([_longest(claim, view) for claim in claims], high - low):
+        pieces = _place_all(claims, lengths, lines, low)
+        if pieces is None:
+            continue
+        candidates += 1
+        agreed = sum(_agreement(piece, lines, view) for piece in pieces)
+        if best is None or agreed > score:
+            best, score = pieces, agreed
+    if best is None or (candidates > 1 and score <= 0):
+        return _mixed(claims, low, high, view)
+    return best
+
+
+def _is_countable(claim: Claim) -> bool:
+    return isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+
+
+def _longest(claim: Claim, view: View) -> tuple[int | None, bool]:
+    """The most lines the claim can print (None: unbounded), and whether it may print fewer."""
+    if isinstance(claim, Literal):
+        return count_lines(claim.text), False
+    assert isinstance(claim, FileLines)
+    total = view.key(claim.keys[0]).total
+    count = 0
+    for start, end in claim.ranges or ():
+        if total is not None:
+            end = total if end is None else min(end, total)
+        if end is None:
+            return None, True
+        count += max(0, end - start + 1)
+    return count, True
+
+
+def _lengths(longest: list[tuple[int | None, bool]], total: int) -> Iterable[tuple[int, ...]]:
+    """The ways to share `total` lines out when at most one claim printed less than it could."""
+    unbounded = [k for k, (most, _) in enumerate(longest) if most is None]
+    if len(unbounded) > 1:
+        return
+    full = [most or 0 for most, _ in longest]
+    if not unbounded and sum(full) == total:
+        yield tuple(full)
+        return
+    for k in unbounded or [k for k, (_, may_be_short) in enumerate(longest) if may_be_short]:
+        rest = total - sum(full) + full[k]
+        most = longest[k][0]
+        if rest >= 0 and (most is None or rest <= most):
+            yield (*full[:k], rest, *full[k + 1 :])
+
+
+def _place_all(claims: Sequence[Claim], lengths: tuple[int, ...], lines: Sequence[str], low: int) -> list[Piece] | None:
+    """The pieces when each claim printed so many lines; None when a literal does not stand where it would."""
+    out: list[Piece] = []
+    for claim, length in zip(claims, lengths, strict=True):
+        if isinstance(claim, Literal):
+            if list(lines[low : low + length]) != split_lines(claim.text):
+                return None
+        elif isinstance(claim, FileLines) and claim.ranges is not None:
+            out += _place_raw(claim.ranges, claim.keys, low, low + length)
+        low += length
+    return out
+
+
+def _agreement(piece: Piece, lines: Sequence[str], view: View) -> int:
+    """Lines of the piece that are as the view has them, less three times those that differ."""
+    score = 0
+    known = view.key(piece.keys[0]).numbered.overlaps(piece.first, piece.first + piece.count - 1)
+    for start, end, reference in known:
+        theirs = view.bodies(reference)
+        for number in range(start, end + 1):
+            same = lines[piece.at + number - piece.first] == theirs[number - reference.piece.first]
+            score += 1 if same else -3
+    return score
+
+
+def _mixed(claims: tuple[Claim, ...], low: int, high: int, view: View) -> list[Piece]:
+    """Borders unknown: one piece for all the files, numbers unknown."""
+    keys = tuple(dict.fromkeys(k for c in claims if isinstance(c, FileLines) for k in _expand(c.keys, view)))
+    return [Piece(keys[:MOST_KEYS], low, high - low)] if keys else []

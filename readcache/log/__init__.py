@@ -1,0 +1,1 @@
+"""A reader's log and view, in step with a store. Effects."""

@@ -1,0 +1,179 @@
+"""A context's log and view, kept in step with a store that other processes write too.
+
+    with ledger.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
+        ledger.append([event, ...])         # stored and folded
+
+After any failure of the store the view is folded anew from the log before it is used again, so that it never holds what
+the log does not. Events that take something out of view must not get lost on the way: `append_later` keeps them until
+the store takes them, and until then no transaction begins.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from readcache.log.store import Store
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.line_index import LineIndex, build_index
+from readcache.model.view import View
+from readcache.reply import Reason
+
+
+class Transaction:
+    """A transaction of the store with everything newer folded in. Every call of a session is one, so that it is
+    written out: a generator-made context costs three times as much."""
+
+    __slots__ = ("_ledger", "_store", "_taken")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def __enter__(self) -> View:
+        ledger = self._ledger
+        ledger.lock.acquire()
+        try:
+            self._store = ledger.store.transaction()
+            self._store.__enter__()
+            try:
+                self._taken = ledger._catch_up()
+            except BaseException:
+                self._store.__exit__(*sys.exc_info())
+                raise
+        except BaseException:
+            ledger._distrusted = True
+            ledger.lock.release()
+            raise
+        return ledger.view
+
+    def __exit__(self, *error: Any) -> None:
+        ledger = self._ledger
+        try:
+            self._store.__exit__(*error)
+        except BaseException:
+            ledger._distrusted = True
+            raise
+        else:
+            if error[0] is not None:
+                ledger._distrusted = True
+            elif self._taken:
+                ledger._forget_later(self._taken)
+        finally:
+            ledger.lock.release()
+
+
+class Ledger:
+    """The log of one context in one store. `open_store` is tried again while it fails."""
+
+    def __init__(
+        self, open_store: Callable[[], Store], session_id: str, agent_id: str, clock: Callable[[], float]
+    ) -> None:
+        self.lock = threading.RLock()
+        self.view = View()
+        self.failures: Counter[str] = Counter()  # ours, that could not be logged
+        self._open_store = open_store
+        self._store: Store | None = None
+        self._session_id = session_id
+        self._agent_id = agent_id
+        self._clock = clock
+        self._seq = 0
+        self._partial = False
+        self._distrusted = False
+        self._later: list[Event] = []
+        self._index: LineIndex | None = None
+
+    @property
+    def store(self) -> Store:
+        """The open store. Raises StoreError."""
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store
+
+    def transaction(self) -> Transaction:
+        """Raises StoreError when the store fails, at entry or at the end."""
+        return Transaction(self)
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Within a transaction."""
+        if not events:
+            return
+        seq = self.store.append(self._session_id, self._agent_id, events, self._clock())
+        for event in events:
+            self._fold(event)
+        self._seq = seq
+
+    def append_later(self, events: Iterable[Event]) -> None:
+        """Events that the store would not take now."""
+        with self.lock:
+            self._later += events
+            self._distrusted = True
+
+    def fail(self, call_id: str, reason: Reason, error: BaseException) -> None:
+        """Counts a failure of ours, and logs it as soon as the store takes it."""
+        with self.lock:
+            self.failures[reason.value] += 1
+            self.append_later([Failed(call_id, reason.value, f"{type(error).__name__}: {error}")])
+
+    def unlogged(self) -> list[Failed]:
+        """Failures of ours that the store has not taken."""
+        with self.lock:
+            return [event for event in self._later if isinstance(event, Failed)]
+
+    def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
+        """For a process that judges one call: the view starts with what matters to these keys and digests alone."""
+        with self.lock:
+            if self._seq == 0:
+                self._partial = True
+                self._distrusted = False
+                for record in self.store.records_about(self._session_id, self._agent_id, keys, digests):
+                    self._take(record)
+
+    def records(self) -> list[Record]:
+        """The whole session's log. Raises StoreError."""
+        return list(self.store.records(self._session_id))
+
+    def line_index(self) -> LineIndex:
+        """Where any visible line stands."""
+        if self._index is None:
+            self._index = build_index(self.view)
+        return self._index
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self._store is not None:
+            self._store.close()
+
+    def _forget_later(self, taken: int) -> None:
+        """The log has these now."""
+        self.failures -= Counter(event.cause for event in self._later[:taken] if isinstance(event, Failed))
+        del self._later[:taken]
+
+    def _catch_up(self) -> int:
+        """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
+        if self._distrusted and not self._partial:
+            self.view, self._seq, self._index = View(), 0, None
+        self._distrusted = False
+        for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
+            self._take(record)
+        self.append(self._later)
+        return len(self._later)
+
+    def _take(self, record: Record) -> None:
+        event = record.event
+        if record.agent_id != self._agent_id:
+            if not isinstance(event, Wrote):
+                return
+            event = replace(event, call_id="")
+        self._fold(event)
+        self._seq = record.seq
+
+    def _fold(self, event: Event) -> None:
+        self.view.apply(event)
+        if isinstance(event, (Compacted, Forgot, Rewound, Settled)):
+            self._index = None
+        elif isinstance(event, Delivered) and self._index is not None:
+            self._index.add(self.view.of_call(event.call_id)[-1])

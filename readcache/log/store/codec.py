@@ -1,0 +1,166 @@
+"""Events as plain data, and what a stored event is looked up by. Pure.
+
+`encode` takes an event apart into its kind (the class name in lower case), a body that JSON can hold, and its text,
+which stores keep apart since texts are large and repeat. Fields at their default are left out of the body: a default
+is part of the format. `decode` is strict: what it does not know was written by a newer version, and guessing at it
+could credit a reader with text that it never saw.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
+
+from readcache.errors import StoreError
+from readcache.model.claims import WHOLE_TREE, path_of
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Rewound, Settled, Wrote
+from readcache.model.text import digest
+
+# What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
+# changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
+PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
+
+KINDS: Mapping[str, type[Event]] = {
+    cls.__name__.lower(): cls for cls in (Delivered, Wrote, Settled, Compacted, Forgot, Rewound, Failed)
+}
+NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"
+
+Decoder = Callable[[Any], Any]
+
+
+def encode(event: Event) -> tuple[str, dict[str, Any], str | None]:
+    """(kind, body, text); the text is None for an event that has none."""
+    return type(event).__name__.lower(), _plain_fields(event), getattr(event, "text", None)
+
+
+def decode(kind: str, body: object, text: str | None) -> Event:
+    """The event that `encode` took apart. StoreError for anything that this version does not write."""
+    if kind not in KINDS:
+        raise StoreError(f"unknown event {kind!r} in the store; {NEWER}")
+    cls: Any = KINDS[kind]
+    values = _decode_fields(cls, body)
+    if (text is not None) != ("text" in _decoders(cls)):
+        raise StoreError(f"event {kind!r} in the store has {'a' if text else 'no'} text; the store is damaged")
+    if text is not None:
+        values["text"] = text
+    event: Event = _build(cls, values)
+    return event
+
+
+def names(event: Event) -> Iterator[tuple[str, str]]:
+    """(what, name) pairs, each once, that the event's call is looked up by; see `wanted`.
+
+    A delivery that showed a file to have changed, and a call that was rewound to, count on when they are gone.
+    """
+    if isinstance(event, Rewound):
+        yield REWOUND, ""
+    if not isinstance(event, Delivered | Settled):
+        return
+    yield TEXT, digest(event.text)
+    keys = {key for piece in event.pieces for key in piece.keys}
+    keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
+    for path in set(map(path_of, keys)):
+        yield PATH, path
+    for source in {source for pointer in event.pointers if pointer.path is None for source in pointer.sources}:
+        yield SOURCE, source
+    for path in set(map(path_of, event.changed)) if isinstance(event, Delivered) else ():
+        yield CHANGED, path
+
+
+def wanted(keys: Iterable[str], digests: Iterable[str]) -> set[tuple[str, str]]:
+    """The names by which the calls are found that matter to a judgement on `keys` and `digests`."""
+    found = {(TEXT, name) for name in digests} | {(REWOUND, ""), (CHANGED, WHOLE_TREE)}
+    for path in map(path_of, keys):
+        found.add((PATH, path))
+        found.update((CHANGED, above) for above in _and_directories_above(path))
+    return found
+
+
+def _and_directories_above(path: str) -> Iterator[str]:
+    yield path
+    while (at := path.rfind("/")) >= 0 and path != "/":
+        path = path[:at] or "/"
+        yield path
+
+
+def _plain_fields(value: Any) -> dict[str, Any]:
+    return {
+        name: _plain(item)
+        for name, default in _defaults(value.__class__)
+        if name != "text" and (item := getattr(value, name)) != default
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return _plain_fields(value) if is_dataclass(value) else value
+
+
+@functools.cache
+def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, field.default) for field in fields(cls))
+
+
+def _decode_fields(cls: Any, body: object) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise StoreError(f"a {cls.__name__} in the store is not an object; the store is damaged")
+    decoders = _decoders(cls)
+    unknown = body.keys() - decoders.keys()
+    if unknown:
+        raise StoreError(f"unknown field {min(unknown)!r} of a {cls.__name__} in the store; {NEWER}")
+    try:
+        return {name: decoders[name](value) for name, value in body.items()}
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"unknown value in a {cls.__name__} in the store ({error}); {NEWER}") from None
+
+
+def _build(cls: Any, values: dict[str, Any]) -> Any:
+    missing = [name for name in _required(cls) if name not in values]
+    if missing:
+        raise StoreError(f"a {cls.__name__} in the store lacks {missing[0]!r}; the store is damaged")
+    return cls(**values)
+
+
+@functools.cache
+def _required(cls: Any) -> tuple[str, ...]:
+    def has_no_default(field: Field[Any]) -> bool:
+        return field.default is MISSING and field.default_factory is MISSING
+
+    return tuple(field.name for field in fields(cls) if has_no_default(field))
+
+
+@functools.cache
+def _decoders(cls: Any) -> dict[str, Decoder]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: _decoder(hints[field.name]) for field in fields(cls)}
+
+
+def _decoder(hint: Any) -> Decoder:
+    """The function that turns what `_plain` made back into a value of type `hint`."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union) and arguments[1:] == (types.NoneType,):
+        present = _decoder(arguments[0])
+        return lambda value: None if value is None else present(value)
+    if origin in (tuple, frozenset):
+        item = _decoder(arguments[0])
+        return lambda value: origin(map(item, _checked(value, list)))
+    if is_dataclass(hint):
+        return lambda value: _build(hint, _decode_fields(hint, value))
+    as_enum: Decoder | None = hint if issubclass(hint, enum.Enum) else None
+    return as_enum or (lambda value: _checked(value, hint))
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{kind.__name__} expected, {type(value).__name__} found")
+    return value

@@ -1,0 +1,182 @@
+"""The durable store: one SQLite file (WAL) that many threads and processes append to.
+
+The tables `events` and `blobs` are the truth. `contexts` and `found_by` are projections of them, brought up to date in
+the same transaction, so that a look-up costs what the reader can still see and not what the session was long. A kill
+at any moment loses at most the transaction that was being written.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from readcache.errors import StoreError
+from readcache.log.store import sqlite_file, sqlite_rows
+from readcache.log.store.sqlite_rows import to_record, unbind
+from readcache.model.events import Event, Record
+
+
+class SqliteStore:
+    """A `Store` in the file `path`, which is made (for its owner's eyes only) where there is none.
+
+    StoreError when it cannot be opened: no rights, a directory, a damaged file, one of a newer version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._closed = False
+        self._pid = os.getpid()
+        self._db: sqlite3.Connection | None = None
+        with self._open():
+            sqlite_file.follow_forks(self)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError."""
+        with self._open() as db:
+            pid, level = os.getpid(), f"level{self._depth}"
+            with self._explained("write to"):
+                if self._depth:
+                    self._require_transaction(db)
+                db.execute(f"SAVEPOINT {level}" if self._depth else "BEGIN IMMEDIATE")
+            self._depth += 1
+            done = False
+            try:
+                yield
+                done = True
+            finally:
+                if os.getpid() == pid:  # a child forked within must not end its parent's transaction
+                    self._depth -= 1
+                    self._end(db, level, done)
+
+    def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
+        """See `Store.append`."""
+        seq = 0
+        with self.transaction(), self._open() as db, self._explained("write to"):
+            for event in events:
+                seq = sqlite_rows.insert(db, session_id, agent_id, event, at)
+        return seq
+
+    def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
+        """See `Store.records`."""
+        with self._reading() as db:
+            rows = sqlite_rows.select(db, session_id, agent_id, after)
+        return list(map(to_record, rows))
+
+    def records_about(
+        self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
+    ) -> list[Record]:
+        """See `Store.records_about`."""
+        with self._reading() as db:
+            rows = sqlite_rows.select_about(db, session_id, agent_id, keys, digests)
+        return list(map(to_record, rows))
+
+    def sessions(self) -> list[tuple[str, str, int, float]]:
+        """See `Store.sessions`."""
+        with self._reading() as db:
+            rows = db.execute("SELECT session, agent, events, at FROM contexts ORDER BY session, agent").fetchall()
+        return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
+
+    def rebuild(self) -> None:
+        """Makes the projections again from the events, in one transaction."""
+        with self.transaction(), self._open() as db, self._explained("rebuild"):
+            db.execute("DELETE FROM contexts")
+            db.execute("DELETE FROM found_by")
+            for row in db.execute(f"{sqlite_rows.SELECT} ORDER BY seq"):
+                record = to_record(row)
+                sqlite_rows.project(db, row[7], row[1], record.seq, record.event, record.at)
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        with self._lock:
+            self._closed = True
+            self._disconnect()
+
+    def __del__(self) -> None:
+        """A session that nobody closed must not leave its connection to the collector: Python 3.13 warns of it."""
+        db = getattr(self, "_db", None)
+        if db is not None and self._pid == os.getpid():
+            with suppress(Exception):
+                db.close()
+
+    def before_fork(self) -> None:
+        """Leaves nothing open for a child to inherit, unless this very thread is writing."""
+        self._lock.acquire()
+        if not self._depth:
+            self._disconnect()
+
+    def after_fork(self) -> None:
+        """In the child, a store that was being written stays out of use."""
+        if not self._depth:
+            self._pid = os.getpid()
+        elif self._pid != os.getpid() and self._db is not None:
+            _inherited.append(self._db)
+        self._lock.release()
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The connection, to this thread alone."""
+        if self._pid != os.getpid():
+            raise StoreError(f"the store {self.path} was being written when this process was forked; open it anew")
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"the store {self.path} was closed; open it anew")
+            if self._db is None:
+                with self._explained("open"):
+                    self._db = sqlite_file.connect(self.path)
+            yield self._db
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, with several reads seeing one state."""
+        with self._open() as db, self._explained("read"):
+            if self._depth:
+                self._require_transaction(db)
+                yield db
+                return
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(sqlite_file.explain(error, doing, self.path)) from error
+
+    def _require_transaction(self, db: sqlite3.Connection) -> None:
+        if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full
+            raise StoreError(f"the transaction on the store {self.path} was lost, nothing of it was written; try again")
+
+    def _end(self, db: sqlite3.Connection, level: str, done: bool) -> None:
+        with self._explained("write to"):
+            try:
+                if done:
+                    self._require_transaction(db)
+                    db.execute(f"RELEASE {level}" if self._depth else "COMMIT")
+            except sqlite3.Error:
+                done = False
+                raise
+            finally:
+                if not done and db.in_transaction:
+                    if self._depth:
+                        db.execute(f"ROLLBACK TO {level}")
+                    db.execute(f"RELEASE {level}" if self._depth else "ROLLBACK")
+
+    def _disconnect(self) -> None:
+        if self._db is not None:
+            db, self._db = self._db, None
+            with self._explained("close"):
+                db.close()
+
+
+# Connections of the parent that a child must not even close: that would touch the locks and the shared index.
+_inherited: list[sqlite3.Connection] = []

@@ -1,0 +1,164 @@
+"""Events as rows: writing them, reading them, and the projections that look-ups use.
+
+A string is bound as TEXT, or, when it holds lone surrogates that SQLite's UTF-8 cannot, as the BLOB of their bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from readcache.errors import StoreError
+from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, decode, encode, names, wanted
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound
+from readcache.model.text import digest
+
+Bound = str | bytes
+Row = tuple[Any, ...]
+
+_NOT_SHOWN = "kind NOT IN ('delivered', 'settled')"  # as the index events_not_shown says it
+_OUTLASTS = f"what IN ('{CHANGED}', '{REWOUND}')"
+SELECT = (
+    "SELECT seq, agent, at, kind, body, text, blob, session FROM events LEFT JOIN blobs ON blobs.name = events.blob"
+)
+_OF_CONTEXT = (
+    f"{SELECT} WHERE session = :session AND agent = :agent AND seq > :after UNION ALL "
+    f"{SELECT} WHERE session = :session AND agent <> :agent AND seq > :after AND kind = 'wrote' AND {_NOT_SHOWN} "
+    "ORDER BY seq"
+)
+_OF_SESSION = f"{SELECT} WHERE session = :session AND seq > :after ORDER BY seq"
+_GENERAL = f"{SELECT} WHERE session = ? AND seq >= ? AND {_NOT_SHOWN} AND (agent = ? OR kind = 'wrote')"
+_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
+
+
+def bind(text: str) -> Bound:
+    """`text` as a value to store or to look up by."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def unbind(value: Bound) -> str:
+    """The string that `bind` was given."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+def to_record(row: Row) -> Record:
+    """The record of a row that `SELECT` gave. StoreError when it makes no sense."""
+    seq, agent, at, kind, body, text, blob, _ = row
+    try:
+        plain = json.loads(unbind(body))
+        if blob is not None and text is None:
+            raise StoreError("its text is missing; the store is damaged")
+        return Record(seq, unbind(agent), at, decode(kind, plain, None if text is None else unbind(text)))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"event {seq} in the store cannot be read ({error}); the store is damaged") from None
+
+
+def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event, at: float) -> int:
+    """Writes one event and what is projected from it; returns its seq."""
+    session, agent = bind(session_id), bind(agent_id)
+    kind, body, text = encode(event)
+    blob = None
+    if text is not None:
+        blob = f"{digest(text)}-{len(text):x}"
+        db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (blob, bind(text)))
+    plain = bind(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    row = (session, agent, at, kind, bind(_call_of(event)), plain, blob)
+    sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    seq = db.execute(sql, row).lastrowid or 0
+    project(db, session, agent, seq, event, at)
+    return seq
+
+
+def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
+    """Brings the projections up to date with one event; the events before it have been projected."""
+    call = bind(_call_of(event))
+    db.execute(
+        "INSERT INTO contexts (session, agent, events, at, newest_call) VALUES (?, ?, 1, ?, ?) "
+        "ON CONFLICT (session, agent) DO UPDATE SET "
+        "events = events + 1, at = excluded.at, newest_call = coalesce(excluded.newest_call, newest_call)",
+        (session, agent, at, call if isinstance(event, Delivered) else None),
+    )
+    rows = [(session, agent, what, bind(name), seq, call) for what, name in names(event)]
+    db.executemany("INSERT INTO found_by VALUES (?, ?, ?, ?, ?, ?)", rows)
+    if isinstance(event, Compacted):
+        _forget_compacted(db, session, agent, seq, event.kept)
+    elif isinstance(event, Forgot):
+        _delete(db, [row for row in _forgettable(db, session, agent) if unbind(row[5]) in event.call_ids])
+    elif isinstance(event, Rewound):
+        _forget_rewound(db, session, agent, seq, call)
+
+
+def _call_of(event: Event) -> str:
+    return "" if isinstance(event, Compacted | Forgot) else event.call_id
+
+
+def _forget_compacted(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, kept: frozenset[str]) -> None:
+    if kept:
+        gone = [row for row in _forgettable(db, session, agent) if unbind(row[5]) not in kept]
+        _delete(db, gone)
+        return
+    newest = db.execute(
+        "SELECT seq FROM events WHERE session = ? AND agent = ? AND seq < ? AND kind = 'delivered' "
+        "ORDER BY seq DESC LIMIT 1",
+        (session, agent, seq),
+    ).fetchone()
+    db.execute("DELETE FROM found_by WHERE session = ? AND agent = ?", (session, agent))
+    if newest:  # it has the counters; the compaction after it says that it is gone
+        floor = (newest[0], session, agent)
+        db.execute("UPDATE contexts SET floor = ? WHERE session = ? AND agent = ?", floor)
+
+
+def _forget_rewound(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, call: Bound) -> None:
+    """Forgets calls of which nothing is as old as the last event of `call`; all of them when there is none."""
+    last = db.execute(
+        "SELECT max(seq) FROM events WHERE session = ? AND call_id = ? AND seq < ? AND kind <> 'rewound' "
+        "AND (agent = ? OR kind = 'wrote')",
+        (session, call, seq, agent),
+    ).fetchone()[0]
+    rows = _forgettable(db, session, agent)
+    older = {row[5] for row in rows if row[4] <= (last or 0)}
+    _delete(db, [row for row in rows if row[5] not in older])
+
+
+def _forgettable(db: sqlite3.Connection, session: Bound, agent: Bound) -> list[Row]:
+    sql = f"SELECT * FROM found_by WHERE session = ? AND agent = ? AND NOT ({_OUTLASTS})"
+    return db.execute(sql, (session, agent)).fetchall()
+
+
+def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
+    sql = "DELETE FROM found_by WHERE session = ? AND agent = ? AND what = ? AND name = ? AND seq = ?"
+    db.executemany(sql, [row[:5] for row in rows])
+
+
+def select(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:
+    """The rows of `Store.records`."""
+    sql = _OF_SESSION if agent_id is None else _OF_CONTEXT
+    return db.execute(sql, {"session": bind(session_id), "agent": bind(agent_id or ""), "after": after}).fetchall()
+
+
+def select_about(
+    db: sqlite3.Connection, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
+) -> list[Row]:
+    """The rows of `Store.records_about`."""
+    context = (bind(session_id), bind(agent_id))
+    sql = "SELECT floor, newest_call FROM contexts WHERE session = ? AND agent = ?"
+    floor, newest_call = db.execute(sql, context).fetchone() or (0, None)
+    calls = _calls(db, context, wanted(keys, digests))
+    calls |= _calls(db, context, {(SOURCE, unbind(call)) for call in calls})
+    if newest_call is not None:
+        calls.add(newest_call)
+    rows: list[Row] = db.execute(_GENERAL, (context[0], floor, context[1])).fetchall()
+    for call in calls:
+        rows += db.execute(_OF_CALL, (context[0], call, context[1], floor))
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _calls(db: sqlite3.Connection, context: tuple[Bound, Bound], named: set[tuple[str, str]]) -> set[Bound]:
+    sql = "SELECT call_id FROM found_by WHERE session = ? AND agent = ? AND what = ? AND name = ?"
+    return {row[0] for what, name in named for row in db.execute(sql, (*context, what, bind(name)))}

@@ -1,0 +1,1 @@
+"""Message lists of any API, read and changed. Pure."""

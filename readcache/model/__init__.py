@@ -1,0 +1,1 @@
+"""The ground: events, what is visible, text and names. Pure."""

@@ -1,0 +1,1 @@
+"""What to put back after a compaction. Pure."""

@@ -1,0 +1,157 @@
+"""Plans what to put back after a compaction: of which files something is lost, in which of them most, and where their
+stretches stand now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from readcache.model.claims import path_of
+from readcache.model.events import Event
+from readcache.model.spans import Span, normalise
+from readcache.model.view import View
+from readcache.policy import Budget
+from readcache.restore.evidence import FileEvidence, gather
+from readcache.restore.fit import Counting, Place, Text, fit, not_shown
+from readcache.restore.plan import Bytes, RestorePlan
+from readcache.restore.rank import Stretch, rank
+from readcache.restore.refuse import why_not_text
+
+CHARS_PER_TOKEN = 4  # to weigh files before anything is counted
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that something can be gained from; `staying`: numbered lines that the reader will still see."""
+
+    path: str
+    stretches: tuple[Stretch, ...]
+    staying: frozenset[tuple[int, str]]
+    worth: float
+
+
+def plan_restore(
+    view: View,
+    kept: Collection[str],
+    budget: Budget,
+    log: Iterable[Event],
+    *,
+    count_tokens: Counting,
+    refuses: Callable[[Sequence[str]], Mapping[str, str]],
+    current: Callable[[str], Sequence[str] | str] | None,
+) -> RestorePlan:
+    """What to put back when only the calls in `kept` stay.
+
+    `log`: every event of this context, and what others wrote. `refuses(paths)` says which paths may not be restored,
+    and why. `current(path)` gives a file's lines as they are on disk, or says in words why they may not be restored;
+    None: there is no disk, and the lines are those seen last.
+    """
+    left_out: dict[str, str] = {}
+    files: list[_File] = []
+    evidence = gather(log)
+    refused = refuses([e.key for e in evidence if e.key == path_of(e.key)])
+    for e in evidence:
+        if e.key != path_of(e.key):
+            left_out.setdefault(path_of(e.key), "not plain lines of a file")
+        elif e.key in refused:
+            left_out[e.key] = refused[e.key]
+        elif e.removed and current is None:
+            left_out[e.key] = "deleted or moved"
+        elif not e.current and not e.outdated:
+            left_out[e.key] = "the numbers of its lines are not known"
+        else:
+            file = _file(e, view, kept, budget)
+            left_out[e.key] = "budget: files" if file.stretches else "still visible"
+            files += [file] if file.stretches else []
+    files.sort(key=lambda file: (-file.worth, file.path))
+    opened: list[tuple[Place, ...]] = []
+    for file in files:
+        if len(opened) == budget.max_files:
+            break
+        found = _seen_places(view, file) if current is None else _disk_places(view, file, current(file.path))
+        if isinstance(found, str):
+            left_out[file.path] = found
+        else:
+            opened.append(found)
+    ranked = sorted((place for places in opened for place in places), key=lambda place: -place.stretch.score)
+    items = fit(ranked, budget, count_tokens)
+    for places in opened:
+        del left_out[places[0].text.path]
+        left_out.update(not_shown(places, items))
+    return RestorePlan(items, tuple(sorted(left_out.items())))
+
+
+def _file(evidence: FileEvidence, view: View, kept: Collection[str], budget: Budget) -> _File:
+    staying: set[tuple[int, str]] = set()
+    for reference in view.key(evidence.key).references():
+        if reference.piece.first and reference.delivery.event.call_id in kept:
+            staying.update(enumerate(view.bodies(reference), reference.piece.first))
+    wanted = normalise(span for call_id in kept for span in _marked(view, call_id, evidence.key))
+    stretches, worth, room = [], 0.0, budget.max_tokens_per_file * CHARS_PER_TOKEN
+    for stretch in sorted(rank(evidence, wanted), key=lambda s: (-s.score, s.start)):
+        chars = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
+        if chars:
+            stretches.append(stretch)
+            worth += stretch.score * min(chars, room)
+            room -= min(chars, room)
+    return _File(evidence.key, tuple(stretches), frozenset(staying), worth)
+
+
+def _marked(view: View, call_id: str, key: str) -> Iterable[Span]:
+    """Lines for which a marker stands in the result of a call."""
+    pointers = (pointer for delivery in view.of_call(call_id) for pointer in delivery.event.pointers)
+    return ((pointer.start, pointer.end) for pointer in pointers if pointer.path == key)
+
+
+def _seen(view: View, stretch: Stretch) -> dict[int, str]:
+    first = stretch.reference.piece.first
+    lines = view.bodies(stretch.reference)[stretch.start - first : stretch.end - first + 1]
+    return dict(enumerate(lines, stretch.start))
+
+
+def _seen_places(view: View, file: _File) -> tuple[Place, ...] | str:
+    """Where there is no disk. Outdated showings are not put together: they may be of different states of the file."""
+    states: dict[object, dict[int, str]] = {}
+    for stretch in file.stretches:
+        lines = states.setdefault(stretch.reference if stretch.outdated else None, {})
+        lines.update({n: text for n, text in _seen(view, stretch).items() if (n, text) not in file.staying})
+    known = sorted((n, text) for lines in states.values() for n, text in lines.items())
+    why_not = why_not_text(file.path, "\n".join(text for _, text in known))
+    if why_not is not None:
+        return why_not
+    texts = {
+        state: Text(file.path, lines, Bytes.SEEN if state is None else Bytes.OUTDATED)
+        for state, lines in states.items()
+    }
+    return tuple(
+        _place(texts[stretch.reference if stretch.outdated else None], stretch, stretch.start)
+        for stretch in file.stretches
+    )
+
+
+def _disk_places(view: View, file: _File, disk: Sequence[str] | str) -> tuple[Place, ...] | str:
+    if isinstance(disk, str):
+        return disk
+    lines = {n: text for n, text in enumerate(disk, 1) if (n, text) not in file.staying}
+    text = Text(file.path, lines, Bytes.CURRENT)
+    places = (_place(text, stretch, _starts_now(_seen(view, stretch), disk)) for stretch in file.stretches)
+    return tuple(place for place in places if place.numbers) or "still visible"
+
+
+def _place(text: Text, stretch: Stretch, start: int) -> Place:
+    numbers = range(start, start + stretch.end - stretch.start + 1)
+    return Place(text, stretch, tuple(n for n in numbers if n in text.lines))
+
+
+def _starts_now(seen: Mapping[int, str], disk: Sequence[str]) -> int:
+    """The number that the first of the lines has now: edits above it may have moved them. Its longest line that is
+    still there tells, where it stands nearest to its old place."""
+    start = min(seen)
+    if all(disk[n - 1 : n] == [text] for n, text in seen.items()):
+        return start
+    for line in sorted(seen, key=lambda n: -len(seen[n])):
+        now = [n for n, text in enumerate(disk, 1) if text == seen[line]]
+        if now:
+            return max(1, start + min((n - line for n in now), key=abs))
+    return start

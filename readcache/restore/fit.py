@@ -1,0 +1,122 @@
+"""Fits stretches into a budget: the best first, neighbours joined to ranges, a few lines around them for context. The
+budget holds for the rendered section, titles included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from readcache.model.spans import Spans, normalise
+from readcache.policy import Budget
+from readcache.restore.plan import Bytes, RestoreItem, RestorePlan
+from readcache.restore.rank import Stretch
+
+# Lines. What stands around a range is shown with it where it is known, as `diff` does, and short gaps are closed by it:
+# a title costs as much as a line or two.
+CONTEXT = 3
+
+Counting = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """One state of a file: its lines by number, as far as they are known and not visible anyway."""
+
+    path: str
+    lines: Mapping[int, str]
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A stretch where it stands now."""
+
+    text: Text
+    stretch: Stretch
+    numbers: tuple[int, ...]
+
+
+def fit(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> tuple[RestoreItem, ...]:
+    """The ranges that fit. What they take together is only known once they are laid out: as long as that is too much,
+    the worst of them are halved."""
+    chosen = _choose(ranked, budget, count_tokens)
+    while True:
+        items = _items(ranked, chosen, count_tokens)
+        taken = Counter[str]()
+        for item in items:
+            taken[item.path] += item.tokens
+        over = {path for path, tokens in taken.items() if tokens > budget.max_tokens_per_file}
+        if not items or (not over and count_tokens(RestorePlan(items).render()) <= budget.max_tokens):
+            return items
+        worst = [n for n, place in enumerate(chosen) if not over or place.text.path in over]
+        for n in reversed(worst[-max(1, len(worst) // 32) :]):
+            half = chosen[n].numbers[: len(chosen[n].numbers) // 2]
+            chosen[n : n + 1] = [replace(chosen[n], numbers=half)] if half else []
+
+
+def _choose(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> list[Place]:
+    """As much of each stretch, the best first, as fits into what is left."""
+    chosen: list[Place] = []
+    taken = Counter[str]()
+    titles = 0
+    for place in ranked:
+        path, lines, numbers = place.text.path, place.text.lines, place.numbers
+        title = 0
+        if path not in taken:
+            bare = RestoreItem(path, numbers[0], numbers[-1], "", 0, place.stretch.why, place.text.bytes)
+            title = count_tokens(RestorePlan((bare,)).render())
+        room = min(budget.max_tokens_per_file - taken[path], budget.max_tokens - taken.total() - titles - title)
+        tokens = 0
+        while room > 0 and numbers and (tokens := count_tokens("\n".join(lines[n] for n in numbers))) > room:
+            numbers = numbers[: len(numbers) * 3 // 4]
+        if room > 0 and any(lines[n].strip() for n in numbers):
+            chosen.append(replace(place, numbers=numbers))
+            taken[path] += tokens
+            titles += title
+    return chosen
+
+
+def _items(ranked: Sequence[Place], chosen: Sequence[Place], count_tokens: Counting) -> tuple[RestoreItem, ...]:
+    """The ranges of the chosen lines: the best file first, each file's in order."""
+    there: dict[Text, list[Place]] = {}
+    for place in chosen:
+        there.setdefault(place.text, []).append(place)
+    rank_of = {path: n for n, path in enumerate(dict.fromkeys(place.text.path for place in ranked))}
+    out: list[RestoreItem] = []
+    for text, places in there.items():
+        for start, end in _ranges(text, places):
+            best = next((place for place in places if any(start <= n <= end for n in place.numbers)), None)
+            if best is None:  # what stands around blank lines, and they themselves were cut off
+                continue
+            why = best.stretch.why + ("" if text.bytes is Bytes.CURRENT else f"; {text.bytes.value}")
+            body = "\n".join(text.lines[n] for n in range(start, end + 1))
+            out.append(RestoreItem(text.path, start, end, body, count_tokens(body), why, text.bytes))
+    return tuple(sorted(out, key=lambda item: (rank_of[item.path], item.start, item.end)))
+
+
+def _ranges(text: Text, places: Sequence[Place]) -> Spans:
+    """The lines of the stretches with those around them, without blank lines at the ends."""
+    chosen = normalise((n, n) for place in places for n in place.numbers)
+    joined = normalise((_reach(text, start, -1), _reach(text, end, 1)) for start, end in chosen)
+    solid = ([n for n in range(start, end + 1) if text.lines[n].strip()] for start, end in joined)
+    return tuple((numbers[0], numbers[-1]) for numbers in solid if numbers)
+
+
+def _reach(text: Text, line: int, step: int) -> int:
+    """The last of the known lines next to `line` in one direction, CONTEXT of them at most."""
+    for _ in range(CONTEXT):
+        if line + step not in text.lines:
+            break
+        line += step
+    return line
+
+
+def not_shown(places: Sequence[Place], items: Sequence[RestoreItem]) -> dict[str, str]:
+    """The lines of a file for which the budget was too small."""
+    path = places[0].text.path
+    shown = {n for item in items if item.path == path for n in range(item.start, item.end + 1)}
+    solid = {n for place in places for n in place.numbers if place.text.lines[n].strip()} - shown
+    spans = ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in normalise((n, n) for n in solid))
+    return {path: f"budget: lines {spans}"} if spans else {}

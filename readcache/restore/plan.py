@@ -1,0 +1,134 @@
+"""The restore plan: lines that a compactor should put back verbatim, and the section that holds them.
+
+`restore_plan` makes the plan; `restore_rank` says what is worth its tokens.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from readcache.errors import UsageError
+from readcache.model.events import Piece
+
+HEADING = "Files restored after compaction"
+
+
+class Bytes(enum.Enum):
+    """How a plan knows the lines of an item."""
+
+    CURRENT = "current"  # as they are on disk
+    SEEN = "last seen"  # as they were shown; nothing is known to have changed them
+    OUTDATED = "last seen, written since"  # as they were shown before a write: they are no source for a marker
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreItem:
+    """Lines start to end of a file, verbatim, and why they are worth their tokens."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    tokens: int
+    why: str
+    bytes: Bytes = Bytes.CURRENT
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What to put back, best file first, each file's ranges in order; and what did not make it: (path, why)."""
+
+    items: tuple[RestoreItem, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    heading: str = HEADING
+
+    def render(self) -> str:
+        """The one text to put into the conversation; "" when there is nothing to restore."""
+        return self._layout()[0]
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """Where in `render()` which lines of which files stand; outdated ones are not told."""
+        return self._layout()[1]
+
+    def _layout(self) -> tuple[str, tuple[Piece, ...]]:
+        if not self.items:
+            return "", ()
+        lines, pieces = [f"## {self.heading}"], []
+        before: RestoreItem | None = None
+        for item in self.items:
+            lines.append(_title(item, before))
+            before = item
+            if item.bytes is not Bytes.OUTDATED:
+                pieces.append(Piece((item.path,), len(lines), item.end - item.start + 1, item.start))
+            lines += item.text.split("\n")
+        return "\n".join(lines) + "\n", tuple(pieces)
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-able; `from_dict` takes it back."""
+        return {
+            "heading": self.heading,
+            "items": [
+                {
+                    "path": i.path,
+                    "start": i.start,
+                    "end": i.end,
+                    "text": i.text,
+                    "tokens": i.tokens,
+                    "why": i.why,
+                    "bytes": i.bytes.value,
+                }
+                for i in self.items
+            ],
+            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
+        }
+
+    @staticmethod
+    def from_dict(given: object) -> RestorePlan:
+        """The plan that `to_dict` wrote. UsageError when it is none: a section is credited by what the plan says."""
+        try:
+            return _read_plan(given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"not a restore plan: {error!r}; give what `readcache restore --json` printed") from error
+
+    def to_message(self, role: str = "user") -> dict[str, str]:
+        """A chat message that holds the section."""
+        return {"role": role, "content": self.render()}
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What a compaction did: the id of the restored section, and new texts for kept replies whose markers lost their
+    source, by call id."""
+
+    restored_id: str | None = None
+    rewrites: dict[str, str] = field(default_factory=dict)
+
+
+def _title(item: RestoreItem, before: RestoreItem | None) -> str:
+    """The line above an item. The path and the reasons stand above a file's first range alone."""
+    lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
+    if before is None or item.path != before.path:
+        path = "".join(c if c.isprintable() else "?" for c in item.path)
+        return f"### {path} {lines}: {item.why}"
+    return f"### {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
+
+
+def _read_plan(given: Any) -> RestorePlan:
+    items = []
+    for i in given["items"]:
+        item = RestoreItem(
+            str(i["path"]),
+            int(i["start"]),
+            int(i["end"]),
+            str(i["text"]),
+            int(i["tokens"]),
+            str(i["why"]),
+            Bytes(i["bytes"]),
+        )
+        if item.start < 1 or item.text.count("\n") != item.end - item.start:
+            raise ValueError(f"the text of {item.path} is not that of lines {item.start}-{item.end}")
+        items.append(item)
+    left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in given["left_out"])
+    return RestorePlan(tuple(items), left_out, str(given["heading"]))
