@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +29,7 @@ from readcache.messages.messages import Kind, Message, normalise
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.claims import path_of
 from readcache.model.events import Piece
+from readcache.model.paths import matches
 from readcache.model.text import count_lines
 from readcache.model.view import View
 from readcache.policy import MIN_CHARS
@@ -110,7 +110,7 @@ class _Pruning:
         """Is it about a file that a glob protects?"""
         paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
         paths |= {path for path in [file_of(self.exchanges[place])] if path is not None}
-        return any(is_match(path, glob) for path in paths for glob in self.rules.protected)
+        return any(matches(path, self.rules.protected) for path in paths)
 
     def what(self, place: int) -> str:
         """The result in words."""
@@ -135,11 +135,6 @@ class _Pruning:
             at, call_id = self.exchanges[place].asked, self.exchanges[place].call.call_id
             out[at] = with_arguments(out[at], call_id, arguments)
         return out
-
-
-def is_match(path: str, glob: str) -> bool:
-    """Does the glob name this path, or its last part?"""
-    return fnmatchcase(path, glob) or fnmatchcase(path.rsplit("/", 1)[-1], glob)
 
 
 # ---------------------------------------------------------------- strategies

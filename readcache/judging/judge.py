@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from readcache.judging import marker
 from readcache.judging.cover import Coverage, Run, can_stand_for, cover, find_runs
@@ -18,6 +17,7 @@ from readcache.model import text
 from readcache.model.claims import Reading, path_of
 from readcache.model.events import Piece
 from readcache.model.line_index import LineIndex, stretches
+from readcache.model.paths import matches
 from readcache.model.view import Delivery, Reference, View
 from readcache.policy import Insist, Mode, Policy
 from readcache.reply import Outcome, Reason
@@ -75,7 +75,7 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
     same = view.whole(text.digest(call.output))
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
-    if any(_is_protected(key, policy) for piece in pieces for key in piece.keys):
+    if any(matches(path_of(key), policy.protected) for piece in pieces for key in piece.keys):
         return Judgement(lines, (), (), Outcome.FULL, Reason.PROTECTED)
     usable = Usable(view, call, policy)
     coverage = cover(view, lines, pieces, usable, delta=policy.delta)
@@ -117,15 +117,6 @@ def _untouchable(call: Call, policy: Policy) -> Reason | None:
     if len(call.output) > LARGEST:
         return Reason.TOO_LARGE
     return None
-
-
-def _is_protected(key: str, policy: Policy) -> bool:
-    """By a glob over the whole path or, without a slash in it, over its last part; `**/` also matches nothing."""
-    path = path_of(key)
-    for glob in policy.protected:
-        if any(fnmatchcase(path, g) or fnmatchcase(path, f"*/{g}") for g in (glob, glob.replace("**/", ""))):
-            return True
-    return False
 
 
 class Usable:

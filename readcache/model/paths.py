@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
@@ -32,3 +34,15 @@ def _slashes(path: str) -> str:
     if drive is None:
         return path
     return f"/{drive.group(1).lower()}/" + path[drive.end() :].replace("\\", "/")
+
+
+def matches(path: str, globs: Iterable[str]) -> bool:
+    """Does one of the globs name this path?
+
+    `*.pem` and `secrets/*.txt` name files below any directory, `/etc/*` an absolute path; `**/` also matches nothing.
+    """
+    return any(
+        fnmatchcase(path, form) or fnmatchcase(path, f"*/{form}")
+        for glob in globs
+        for form in {glob, glob.replace("**/", "")}
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
+
+from readcache.model.paths import matches
 
 # Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
 SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
@@ -32,13 +33,13 @@ def why_not_name(path: str, protected: Sequence[str] = ()) -> str | None:
     name = path.rsplit("/", 1)[-1]
     if path.startswith("git:"):
         return "not a file of the work tree"
-    if _matches(protected, path, name):
+    if matches(path, protected):
         return "protected"
-    if _matches(SECRET_NAMES, name):
+    if matches(name, SECRET_NAMES):
         return "looks like a secret"
-    if _matches(MEMORY_NAMES, name):
+    if matches(name, MEMORY_NAMES):
         return "memory file, harnesses attach it themselves"
-    if _matches(GENERATED_NAMES, name):
+    if matches(name, GENERATED_NAMES):
         return "generated"
     return None
 
@@ -54,7 +55,3 @@ def why_not_text(path: str, text: str) -> str | None:
     if minified or any(map(_GENERATED.search, lines[:HEAD_LINES])):
         return "generated"
     return None
-
-
-def _matches(globs: Sequence[str], *names: str) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs for name in names)
