@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from readcache.conversation.mend import dangling, mend
 from readcache.judging.cover import differs
-from readcache.model.events import Compacted, Delivered, Event, Origin
+from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
 from readcache.model.text import split_lines
 from readcache.model.view import View
 from readcache.restore.plan import Compaction, RestorePlan
 
 
-def compact(
-    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, session_tag: str, tokens: int
+def compaction_events(
+    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, tag: str, tokens: int
 ) -> tuple[Compaction, list[Event]]:
     """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
     the restored section."""
@@ -26,7 +26,7 @@ def compact(
             continue
         lost = dangling(view, event, kept)
         if lost:
-            settled = mend(view, event, lost, restored, session_tag)
+            settled = mend(view, event, lost, restored, tag)
             events.append(settled)
             rewrites[event.call_id] = settled.text  # also where no marker is left of it: the harness hears of the reply
     return Compaction(restored_id if restored is not None else None, rewrites), events
@@ -48,6 +48,5 @@ def _restored(view: View, plan: RestorePlan | None, restored_id: str, tokens: in
         origin=Origin.RESTORED,
         pieces=plan.pieces(),
         changed=tuple(sorted(differing)),
-        call=view.calls + 1,
-        tokens_so_far=view.tokens + tokens,
+        when=Moment(view.calls.number + 1, view.calls.tokens + tokens),
     )
