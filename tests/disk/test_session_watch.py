@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Mode, Outcome, Policy, Session
-from tests.files.edits import EDITED, TEXT
+from tests.disk.edits import EDITED, TEXT
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from readcache.log.store.memory import MemoryStore
 from readcache.log.store.sqlite import SqliteStore
 from readcache.log.store.sqlite_file import MIGRATIONS
 from readcache.model.events import Compacted, Delivered, Piece, Rewound
-from tests import strategies
+from tests.helpers import strategies
 
 ROOT = Path(__file__).resolve().parents[2]
 

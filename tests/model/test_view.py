@@ -11,7 +11,7 @@ from readcache import Policy, Reason, Session
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Rewound, Settled, Wrote
 from readcache.model.text import split_lines
 from readcache.model.view import View
-from tests.strategies import CALLS, KEYS, histories
+from tests.helpers.strategies import CALLS, KEYS, histories
 
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 

@@ -21,7 +21,7 @@ from readcache.model.view import View
 from readcache.policy import count_by_chars
 from readcache.restore.choose import plan_restore
 from readcache.restore.plan import Bytes, RestorePlan
-from tests.strategies import CALLS, histories
+from tests.helpers.strategies import CALLS, histories
 
 
 def text(first: int = 1, last: int = 60, of: str = "line") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Budget, Omitted, Outcome, Policy, Reason, Reply, Session
-from tests.oracle import Reader
+from tests.helpers.oracle import Reader
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 61)]
 

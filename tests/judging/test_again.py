@@ -18,7 +18,7 @@ from readcache.log.calls import read_call
 from readcache.model.claims import FileLines, Reading
 from readcache.model.events import Compacted, Delivered, Wrote
 from readcache.model.view import View
-from tests.test_state_machine import POLICIES, make_text
+from tests.helpers.machine import POLICIES, make_text
 
 TAG = "7f3a"
 TEXT = make_text(1, "a.py")

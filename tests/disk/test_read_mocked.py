@@ -1,7 +1,7 @@
 """`read`, `observe_read` and `wrote` on pyfakefs' file system: what a read tool meets in files and in their names.
 
-What pyfakefs 6.3 does otherwise than a real system is tested on a real one (tests/test_read.py, tests/store,
-tests/test_runner.py), and nothing here relies on it:
+What pyfakefs 6.3 does otherwise than a real system is tested on a real one (tests/disk/test_read.py, tests/log,
+tests/disk/test_bash.py), and nothing here relies on it:
 
 - the clock never stands still between two writes, and `os.utime` and `os.replace` leave the ctime as it was;
 - an inode number is never used again; there is no mmap, FIFO, socket, device or /proc;

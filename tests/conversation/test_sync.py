@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from readcache import HeadTail, Omitted, Outcome, Policy, Reply, Session
 from readcache.model.events import Forgot, Origin, Settled
-from tests.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
-from tests.test_restore_and_compact import sources, text
+from tests.helpers.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
+from tests.restore.test_restore_and_compact import sources, text
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)
 with_ids = pytest.mark.parametrize("shape", SHAPES_WITH_IDS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session
 from readcache.judging.marker import Source, find_markers, name_lines, tag, write_gone, write_marker
-from tests import strategies
+from tests.helpers import strategies
 
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 

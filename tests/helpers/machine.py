@@ -1,7 +1,7 @@
 """Random sessions of several readers over a small world, held against what the readers were really shown.
 
 The machine plays the agents, the harness and somebody else who edits files; `oracle.Reader` decides what each agent can
-still see. `tests/mutants` runs the same machine over a broken package, to prove that it would notice.
+still see. `tests/session` runs it over the package, `tests/mutants` over a broken one, to prove that it would notice.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session
 from readcache.log.store.memory import MemoryStore
 from readcache.model.view import View
-from tests.lists import SHAPES_WITH_IDS, message_list
-from tests.oracle import CUT_BY_HARNESS, Reader
+from tests.helpers.lists import SHAPES_WITH_IDS, message_list
+from tests.helpers.oracle import CUT_BY_HARNESS, Reader
 
 ROOT = "/w"
 FILES = ("a.py", "b.py", "c.txt")
@@ -374,11 +373,6 @@ def known(view: View) -> Any:
     return [d.event for d in view.deliveries], references, view.counts, view.calls, view.tokens
 
 
-SETTINGS = settings(
-    derandomize=True, deadline=None, max_examples=500, stateful_step_count=30, suppress_health_check=list(HealthCheck)
-)
-
-
 def machine_with(policy: str) -> type[Sessions]:
     """The machine under one policy."""
 
@@ -386,7 +380,3 @@ def machine_with(policy: str) -> type[Sessions]:
         policies = {policy: POLICIES[policy]}  # noqa: RUF012
 
     return Machine
-
-
-def test_whatever_happens_every_byte_is_shown_or_still_visible_where_the_reply_says() -> None:
-    run_state_machine_as_test(Sessions, settings=SETTINGS)

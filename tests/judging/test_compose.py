@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Policy, Reason, Reply, Session, Shown
-from tests.oracle import marks_of
+from tests.helpers.oracle import marks_of
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 61)]
 RANGES = st.tuples(st.integers(1, 60), st.integers(0, 40)).map(lambda r: (r[0], min(60, r[0] + r[1])))

@@ -15,7 +15,7 @@ from readcache.model.text import (
     split_lines,
     split_number,
 )
-from tests import strategies
+from tests.helpers import strategies
 
 
 @given(strategies.texts())

@@ -34,7 +34,7 @@ from readcache.model.events import (
 )
 from readcache.model.text import digest
 from readcache.model.view import Reference, View
-from tests import strategies
+from tests.helpers import strategies
 
 StoreFactory = Callable[[], Store]
 ON_ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -12,7 +12,7 @@ from readcache.log.store.codec import KINDS, decode, encode, names, wanted
 from readcache.model.claims import WHOLE_TREE
 from readcache.model.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
 from readcache.model.text import digest
-from tests import strategies
+from tests.helpers import strategies
 
 
 @given(strategies.events())

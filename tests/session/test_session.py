@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from readcache import Mode, Omitted, Outcome, Policy, Reason, Reply, Session, Shown
-from tests.oracle import marks_of
+from tests.helpers.oracle import marks_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 
 

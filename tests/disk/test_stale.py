@@ -36,8 +36,8 @@ import pytest
 
 from readcache import Outcome, Session
 from readcache.disk import fingerprint as fingerprints
-from tests.files.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
-from tests.oracle import Reader
+from tests.disk.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
+from tests.helpers.oracle import Reader
 
 
 def directories() -> list[str]:
