@@ -33,7 +33,7 @@ def wait_for(path: Path) -> None:
         ("cat f; ", signal.SIGABRT),
     ],
 )
-def test_who_dies_of_a_signal_in_the_command_makes_us_die_of_it(
+def test_a_command_that_dies_of_a_signal_gives_us_its_status(
     run: Run, work: Path, prefix: str, number: signal.Signals
 ) -> None:
     reply = run("run", "-c", f"ulimit -c 0; {prefix}kill -{number.value} $$")

@@ -84,7 +84,7 @@ def test_a_file_that_is_json_itself_stays(session: Session) -> None:
     assert session.view.covers("/w/package.json", 1, 42)
 
 
-def test_ids_that_the_session_was_never_told_are_no_obstacle(session: Session) -> None:
+def test_a_result_under_an_id_unknown_to_the_session_is_found_by_its_text(session: Session) -> None:
     reply = session.observe("cat f", text())
     session.sync([{"role": "tool", "tool_call_id": "call_of_the_api", "content": reply.text}])
     assert omits(session.observe("cat f", text()))
@@ -225,7 +225,7 @@ def test_a_very_long_result_that_was_clipped_inside_a_template_keeps_its_ends(se
     assert (visible[0], visible[-1]) == (1, 12_000)
 
 
-def test_clipping_again_what_was_clipped_settles_for_good(session: Session) -> None:  # F13
+def test_the_same_clip_synced_twice_logs_one_settled_event(session: Session) -> None:  # F13
     call_id, command, shown = read(session, "c1")
     for last in (40, 20, 20, 20):
         shown = "\n".join(shown.split("\n")[:last])
@@ -235,7 +235,7 @@ def test_clipping_again_what_was_clipped_settles_for_good(session: Session) -> N
     assert kinds(session).count("Settled") == 2
 
 
-def test_what_a_policy_clips_and_the_harness_clips_alike_dangles_nowhere() -> None:
+def test_a_marker_whose_lines_survive_the_harness_clip_is_not_retired() -> None:
     session = Session("/w", policy=Policy(clip=HeadTail(900, 900)))
     call_id, command, shown = read(session, "c1")
     turn = session.observe("head -n 12 f", text(1, 12, of="f"), call_id="c2")
@@ -393,7 +393,7 @@ def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(sessio
 
 
 @each_shape
-def test_a_reply_that_comes_back_after_it_was_gone_comes_without_its_markers(session: Session, shape: str) -> None:
+def test_a_forgotten_reply_comes_back_without_its_markers(session: Session, shape: str) -> None:
     turns = [read(session, "c1"), ("c2", "cat f", session.observe("cat f", text(of="f"), call_id="c2").text)]
     session.sync(message_list(shape, turns))
     session.sync(message_list(shape, []))  # rewound; then the rewind is undone, and after that the first read pruned
@@ -407,7 +407,7 @@ def test_a_reply_that_comes_back_after_it_was_gone_comes_without_its_markers(ses
 
 
 @each_shape
-def test_of_two_copies_of_a_reply_one_that_is_cut_does_not_vouch_for_the_other(session: Session, shape: str) -> None:
+def test_a_marker_is_retired_when_a_second_copy_of_its_source_is_clipped(session: Session, shape: str) -> None:
     first = read(session, "c1")
     shown = session.observe("cat g f", text(of="g") + text(of="f"), call_id="c2").text
     cut = "".join(shown.splitlines(True)[:30])
@@ -417,7 +417,7 @@ def test_of_two_copies_of_a_reply_one_that_is_cut_does_not_vouch_for_the_other(s
 
 
 @with_ids
-def test_it_does_so_when_another_process_told_that_it_was_gone(tmp_path: Path, shape: str) -> None:
+def test_a_reply_that_another_process_forgot_comes_back_without_its_markers(tmp_path: Path, shape: str) -> None:
     with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
         turns = [read(session, "c1"), ("c2", "cat f", session.observe("cat f", text(of="f"), call_id="c2").text)]
         session.compacted(keep=[])
@@ -435,7 +435,7 @@ def test_a_reply_that_was_merged_into_another_result_comes_without_its_markers(s
     assert "same bytes" not in rewrites["c2"]
 
 
-def test_a_line_of_a_file_that_looks_like_one_that_was_clipped_is_missed_when_it_is_gone(session: Session) -> None:
+def test_a_file_line_of_an_ellipsis_is_content_and_its_loss_retires_markers(session: Session) -> None:
     lines = text(of="f").split("\n")
     lines[10] = "[…]"
     whole = "\n".join(lines)
@@ -565,7 +565,7 @@ def test_after_a_restart_the_view_is_what_it_was(tmp_path: Path, shape: str) -> 
         assert kinds(session) == log
 
 
-def test_a_process_that_judges_one_call_hears_of_what_was_forgotten(tmp_path: Path) -> None:
+def test_a_one_shot_session_knows_what_another_process_forgot(tmp_path: Path) -> None:
     with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
         turns = [read(session, "c1"), read(session, "c2", "g")]
         session.sync(message_list("openai", turns[1:]))
@@ -575,7 +575,7 @@ def test_a_process_that_judges_one_call_hears_of_what_was_forgotten(tmp_path: Pa
         assert omits(other.observe("cat g", text(of="g")))
 
 
-def test_a_search_over_all_output_does_not_find_what_was_forgotten() -> None:
+def test_any_output_finds_nothing_in_a_forgotten_call() -> None:
     session = Session("/w", policy=Policy(any_output=True))
     session.observe("make", text(), call_id="c1")
     assert omits(session.observe("make again", text(), call_id="c2"))

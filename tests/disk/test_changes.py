@@ -108,7 +108,7 @@ def test_what_is_as_it_was_is_not_listed(agent: Agent, edit: Edit) -> None:
     assert agent.changed == []
 
 
-def test_what_was_heard_is_looked_at_even_where_a_stat_would_be_trusted(
+def test_a_watched_change_is_hashed_although_its_stat_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, path = Agent(tmp_path), tmp_path / "f"
@@ -165,7 +165,7 @@ def test_a_change_names_the_call_that_showed_the_file(agent: Agent) -> None:
     assert agent.follower.changes() == [Change(str(agent.root / "f"), call_id="c2")]
 
 
-def test_f53_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again(agent: Agent) -> None:
+def test_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again(agent: Agent) -> None:
     for n in range(3):
         agent.read("f")
         (agent.root / "f").write_text(f"{n}\n" + TEXT)
@@ -233,7 +233,7 @@ def test_what_the_agent_did_by_a_command_is_not_listed(agent: Agent, command: st
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a tmpfs")
-def test_what_the_agents_command_did_through_a_mapping_is_not_listed_where_that_leaves_no_time() -> None:
+def test_a_write_of_the_agents_command_through_mmap_on_tmpfs_is_not_listed() -> None:
     program = "import mmap; f = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[:1] = m[:1].upper()"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         agent = Agent(Path(directory))
@@ -311,7 +311,7 @@ def test_what_the_agent_wrote_by_another_name_of_the_file_is_not_listed(
 
 
 @pytest.mark.parametrize("name", ["new", "f"])
-def test_a_formatter_that_changed_what_the_agent_wrote_is_somebody_else(agent: Agent, name: str) -> None:
+def test_a_formatters_change_to_the_agents_write_is_listed(agent: Agent, name: str) -> None:
     agent.read("f")
     (agent.root / name).write_text("formatted\n")
     agent.wrote(name, "text\n")
@@ -328,7 +328,9 @@ def test_a_tool_that_wrote_nothing_that_is_there_leaves_nothing_to_follow(agent:
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"text\0and no text\n" * 40], ids=["empty", "short", "binary"])
 @pytest.mark.parametrize("how", ["read", "cat", "cat -n", "head -n 50"])
-def test_whatever_is_read_whole_is_known(agent: Agent, data: bytes, how: str) -> None:
+def test_a_change_is_listed_until_the_whole_file_is_read_whatever_its_bytes(
+    agent: Agent, data: bytes, how: str
+) -> None:
     def read() -> None:
         if how == "read":
             agent.read("f")
@@ -367,14 +369,14 @@ def test_a_read_that_failed_is_not_reading_the_change(agent: Agent) -> None:
         assert agent.changed == ["f"]
 
 
-def test_reading_that_a_file_is_gone_is_knowing_it(agent: Agent) -> None:
+def test_a_deletion_that_a_read_reported_is_not_listed(agent: Agent) -> None:
     agent.read("f")
     (agent.root / "f").unlink()
     agent.read("f")
     assert agent.changed == []
 
 
-def test_while_one_command_runs_another_one_may_end(agent: Agent) -> None:
+def test_writes_of_a_command_that_outlasts_another_are_not_listed(agent: Agent) -> None:
     agent.read("f")
     with agent.follower.own_call():  # a long one, that writes
         agent.run("true")
@@ -392,7 +394,7 @@ def test_while_a_command_runs_reading_another_part_is_not_reading_the_change(age
     assert agent.changed == ["f"]
 
 
-def test_a_command_that_fails_to_return_is_the_agents_own_all_the_same(agent: Agent) -> None:
+def test_writes_of_an_interrupted_command_are_not_listed(agent: Agent) -> None:
     agent.read("f")
 
     def interrupted() -> None:
@@ -499,7 +501,7 @@ def test_a_mocked_file_system_is_followed_too(fs: FakeFilesystem) -> None:
 # ------------------------------------------------------------ waiting, and telling
 
 
-def test_where_case_does_not_matter_a_write_by_the_other_name_is_the_agents_own(fs: FakeFilesystem) -> None:
+def test_on_a_case_insensitive_disk_a_write_by_the_other_case_is_the_agents_own(fs: FakeFilesystem) -> None:
     fs.is_case_sensitive = False
     fs.create_file("/w/f", contents=TEXT)
     agent = Agent(Path("/w"))

@@ -263,7 +263,7 @@ def test_a_path_is_the_same_however_it_is_spelled(session: Session) -> None:
     assert session.read("d/../f", start=3, end=30).reason is Reason.COVERED
 
 
-def test_the_name_goes_where_the_system_takes_it_not_where_the_text_does(session: Session) -> None:
+def test_a_parent_of_a_link_is_the_parent_of_its_target(session: Session) -> None:
     """`link/../f` is beside the link's target, not beside the link."""
     root = Path(session.root)
     (root / "far" / "away").mkdir(parents=True)
@@ -306,7 +306,7 @@ def test_a_fresh_read_shows_every_byte_and_counts_when_it_is_a_call_of_the_agent
     assert [segment.sources for segment in reply.segments if isinstance(segment, Omitted)] == [("c2",)]
 
 
-def test_what_a_program_reads_afresh_no_model_has_seen(session: Session) -> None:
+def test_a_fresh_read_without_a_call_id_is_no_delivery(session: Session) -> None:
     """F87, and hermes #96456: a read made by a program gets the bytes, and is no delivery."""
     Path(session.root, "f").write_text(TEXT)
     reply = session.read("f", fresh=True)

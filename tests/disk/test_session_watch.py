@@ -74,7 +74,7 @@ def test_the_agents_own_commands_and_writes_are_not_listed(session: Session) -> 
         assert names(session) == []
 
 
-def test_a_command_changes_nothing_of_what_others_changed_before_it(session: Session) -> None:
+def test_a_later_command_of_the_agent_leaves_the_change_listed(session: Session) -> None:
     with session.watch():
         session.read("f")
         edit(session)
@@ -82,7 +82,7 @@ def test_a_command_changes_nothing_of_what_others_changed_before_it(session: Ses
         assert names(session) == ["f"]
 
 
-def test_a_file_of_which_all_was_left_out_for_its_likeness_to_another_is_followed(tmp_path: Path) -> None:
+def test_a_file_omitted_as_equal_to_another_is_followed(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     for name in ("f", "d/f"):
         (tmp_path / name).write_text(TEXT)
@@ -94,7 +94,7 @@ def test_a_file_of_which_all_was_left_out_for_its_likeness_to_another_is_followe
         assert [change.path for change in session.changes()] == [str(tmp_path / "d" / "f")]
 
 
-def test_what_another_tool_read_in_vain_hides_nothing(session: Session) -> None:
+def test_a_failed_read_of_another_tool_leaves_the_change_listed(session: Session) -> None:
     with session.watch():
         session.read("f")
         edit(session)

@@ -6,21 +6,21 @@ Failures that users of such caches reported, group D (stale content), each with 
 | number | test, or why there is none |
 | --- | --- |
 | F48 | `test_what_was_edited_is_shown`, among its edits those with restored times |
-| F49 | `test_f49_an_own_write_within_one_tick_of_the_clock_is_shown` |
-| F50 | `test_f50_a_file_of_another_machine_is_judged_by_its_output` |
+| F49 | `test_an_own_write_within_one_tick_of_the_clock_is_shown` |
+| F50 | `test_a_file_of_another_machine_is_judged_by_its_output` |
 | F51 | `test_what_was_edited_is_shown`; told of it: test_changes |
 | F52 | `test_what_was_edited_is_shown` (checkout), `test_what_is_as_it_was_is_left_out` (and back) |
-| F53 | test_changes, `test_f53_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again` |
+| F53 | test_changes, `test_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again` |
 | F54, F55 | test_read: `fresh=True` shows every byte. There are no batch reads: a `batch` of reads is several reads |
-| F56 | `test_f56_a_time_that_goes_backward_is_a_change_like_any_other` |
-| F57 | `test_f57_a_write_while_the_file_is_read_leaves_no_fingerprint`, and test_read for what is shown |
-| F58 | `test_f58_a_file_written_by_a_command_is_shown` |
+| F56 | `test_a_time_that_goes_backward_is_a_change_like_any_other` |
+| F57 | `test_a_write_while_the_file_is_read_leaves_no_fingerprint`, and test_read for what is shown |
+| F58 | `test_a_file_written_by_a_command_is_shown` |
 | F59 | no cached text is ever given out: each read is read from the disk |
 | F60 | `test_what_is_as_it_was_is_left_out` |
-| F61, F62, F63 | `test_f61_f62_f63_times_that_change_by_themselves_cost_nothing` |
-| F64 | `test_f64_an_inode_number_proves_nothing` |
-| F65 | `test_f65_right_after_an_edit_the_same_output_says_so` |
-| F66 | `test_f66_what_is_read_in_one_way_and_written_in_another_is_one_file`; no diff is ever sent |
+| F61, F62, F63 | `test_times_that_change_by_themselves_cost_nothing` |
+| F64 | `test_an_inode_number_proves_nothing` |
+| F65 | `test_right_after_an_edit_the_same_output_says_so` |
+| F66 | `test_what_is_read_in_one_way_and_written_in_another_is_one_file`; no diff is ever sent |
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_a_fingerprint_tells_versions_apart_by_their_bytes(path: Path, edit: Edi
 
 
 @by_both_ways
-def test_f49_an_own_write_within_one_tick_of_the_clock_is_shown(path: Path, how: str) -> None:
+def test_an_own_write_within_one_tick_of_the_clock_is_shown(path: Path, how: str) -> None:
     agent, stamp = Agent(path, how), path.stat().st_mtime_ns
     for n in range(20):
         path.write_text(TEXT.replace("line number 17", f"line Number {n}"))
@@ -120,7 +120,7 @@ def test_f49_an_own_write_within_one_tick_of_the_clock_is_shown(path: Path, how:
         assert agent.read() is Outcome.FULL
 
 
-def test_f50_a_file_of_another_machine_is_judged_by_its_output(path: Path) -> None:
+def test_a_file_of_another_machine_is_judged_by_its_output(path: Path) -> None:
     session = Session(path.parent)
     session.observe("cat f", EDITED)  # in a container, say; here `f` is another file
     assert session.observe("cat f", EDITED).outcome is Outcome.UNCHANGED
@@ -128,7 +128,7 @@ def test_f50_a_file_of_another_machine_is_judged_by_its_output(path: Path) -> No
 
 
 @by_both_ways
-def test_f56_a_time_that_goes_backward_is_a_change_like_any_other(path: Path, how: str) -> None:
+def test_a_time_that_goes_backward_is_a_change_like_any_other(path: Path, how: str) -> None:
     agent = Agent(path, how)
     agent.read()
     for n, hour in enumerate((9, 3, 12, 1)):
@@ -137,7 +137,7 @@ def test_f56_a_time_that_goes_backward_is_a_change_like_any_other(path: Path, ho
         assert agent.read() is Outcome.FULL
 
 
-def test_f57_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read, sizes = os.read, iter(range(1, 1_000))
 
     def read_and_be_overtaken(fd: int, count: int) -> bytes:
@@ -154,7 +154,7 @@ def test_f57_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, mo
     "command", ["sed -i s/17/71/ f", "echo more >> f", 'python3 -c \'open("f", "w").write("new\\n" * 99)\'', "./tool"]
 )
 @by_both_ways
-def test_f58_a_file_written_by_a_command_is_shown(path: Path, command: str, how: str) -> None:
+def test_a_file_written_by_a_command_is_shown(path: Path, command: str, how: str) -> None:
     tool = path.with_name("tool")
     tool.write_text("#!/bin/sh\nsed -i 1d f\n")
     tool.chmod(0o755)
@@ -165,7 +165,7 @@ def test_f58_a_file_written_by_a_command_is_shown(path: Path, command: str, how:
 
 
 @by_both_ways
-def test_f61_f62_f63_times_that_change_by_themselves_cost_nothing(path: Path, how: str) -> None:
+def test_times_that_change_by_themselves_cost_nothing(path: Path, how: str) -> None:
     agent, stamp = Agent(path, how), path.stat().st_mtime_ns
     agent.read()
     rounded, drifted = stamp // 1_000_000 * 1_000_000, stamp + 50_000_000
@@ -174,7 +174,7 @@ def test_f61_f62_f63_times_that_change_by_themselves_cost_nothing(path: Path, ho
         assert agent.read() is (Outcome.FULL if n % 2 else Outcome.UNCHANGED)  # every second one insists
 
 
-def test_f64_an_inode_number_proves_nothing(path: Path) -> None:
+def test_an_inode_number_proves_nothing(path: Path) -> None:
     agent = Agent(path, "read")
     other = path.with_name("other")
     other.write_text(EDITED)
@@ -187,7 +187,7 @@ def test_f64_an_inode_number_proves_nothing(path: Path) -> None:
     assert agent.read() is Outcome.FULL
 
 
-def test_f65_right_after_an_edit_the_same_output_says_so(path: Path) -> None:
+def test_right_after_an_edit_the_same_output_says_so(path: Path) -> None:
     session = Session(path.parent)
     session.run("cat f")
     session.run("sed -i s/nothing-of-the-kind/x/ f")
@@ -195,7 +195,7 @@ def test_f65_right_after_an_edit_the_same_output_says_so(path: Path) -> None:
     assert text == TEXT or "edit" in text
 
 
-def test_f66_what_is_read_in_one_way_and_written_in_another_is_one_file(path: Path) -> None:
+def test_what_is_read_in_one_way_and_written_in_another_is_one_file(path: Path) -> None:
     session = Session(path.parent)
     session.read("f")
     session.run(f"cd / && cp {path} {path}.new && sed -i 1d {path}.new && mv {path}.new {path}")

@@ -91,7 +91,7 @@ def test_a_written_file_is_covered_only_with_delta() -> None:
     assert covered(cover(view, lines, pieces, anywhere, delta=True)) == set(range(12))
 
 
-def test_what_may_not_be_used_is_not_used() -> None:
+def test_a_delivery_that_the_filter_refuses_covers_nothing() -> None:
     lines = [f"line number {n}" for n in range(12)]
     view = View()
     view.apply(shown(lines, 1, None, 1))

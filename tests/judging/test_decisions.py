@@ -245,9 +245,7 @@ ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
 
 
 @pytest.mark.parametrize(("story", "outcome", "reason"), ROWS, ids=lambda v: getattr(v, "value", None) or "")
-def test_the_story_ends_with_its_outcome_and_reason(
-    story: Callable[[], Reply], outcome: Outcome, reason: Reason
-) -> None:
+def test_each_reason_follows_from_its_story(story: Callable[[], Reply], outcome: Outcome, reason: Reason) -> None:
     reply = story()
     assert (reply.outcome, reply.reason) == (outcome, reason)
     assert (reply.text == reply.full_text) == (outcome is Outcome.FULL)

@@ -76,7 +76,7 @@ def test_a_marker_is_one_line_whatever_things_are_called(path: str, label: str, 
 
 
 @given(strategies.texts())
-def test_hardly_any_text_holds_a_marker(text: str) -> None:
+def test_text_without_a_tag_of_the_session_holds_no_marker(text: str) -> None:
     assert find_markers(text, "abcd") == []
 
 
@@ -86,7 +86,7 @@ def test_a_marker_inside_a_line_is_not_a_marker_line(text: str) -> None:
     assert find_markers(text.format(marker), "abcd") == []
 
 
-def test_an_omission_pays_for_its_marker_twice_over() -> None:
+def test_an_omission_saves_at_least_the_length_of_its_marker() -> None:
     session = Session("/w", policy=Policy(min_chars=0, count_tokens=len))
     for n in range(1, 60):
         text = TEXT[: n * 20]

@@ -72,5 +72,5 @@ def test_different_texts_have_different_digests(a: str, b: str) -> None:
     assert (digest(a) == digest(b)) == (a == b)
 
 
-def test_braces_and_blanks_say_too_little() -> None:
+def test_lines_of_braces_and_blanks_count_as_blank() -> None:
     assert [is_blank(line) for line in ("", "  }", "\t});", "    pass", "else")] == [True, True, True, False, False]

@@ -39,26 +39,26 @@ def change(session: Session, number: int) -> str:
     return new
 
 
-def test_f28_lines_that_were_never_shown_are_shown_although_the_file_is_unchanged(session: Session) -> None:
+def test_lines_that_were_never_shown_are_shown_although_the_file_is_unchanged(session: Session) -> None:
     session.read("f", start=1, end=60)
     assert session.read("f", start=61, end=120).text == part(61, 120)
     assert session.read("f").text.endswith(part(121, 200))
 
 
-def test_f29_a_change_outside_the_range_read_is_still_delivered_later(session: Session) -> None:
+def test_a_change_outside_the_range_read_is_still_delivered_later(session: Session) -> None:
     session.read("f")
     new = change(session, 150)
     session.read("f", start=1, end=40)
     assert new in session.read("f").text
 
 
-def test_f30_after_a_full_read_a_range_can_still_be_had(session: Session) -> None:
+def test_after_a_full_read_a_range_can_still_be_had(session: Session) -> None:
     session.read("f")
     assert session.read("f", start=10, end=60).reason is Reason.COVERED
     assert session.read("f", start=10, end=60).text == part(10, 60)
 
 
-def test_f31_a_filtered_read_does_not_stand_for_a_full_one(session: Session) -> None:
+def test_a_filtered_read_does_not_stand_for_a_full_one(session: Session) -> None:
     hits = "".join(f"{n}:{LINES[n - 1]}\n" for n in range(10, 20))
     session.observe("grep -n 'number 1' f", hits)
     reply = session.read("f")
@@ -66,7 +66,7 @@ def test_f31_a_filtered_read_does_not_stand_for_a_full_one(session: Session) -> 
     assert reply.text.endswith(part(20, 200))
 
 
-def test_f32_the_lines_beyond_a_truncated_default_read_are_never_refused(session: Session) -> None:
+def test_the_lines_beyond_a_truncated_default_read_are_never_refused(session: Session) -> None:
     shown = part(1, 80) + "(truncated: the file has 200 lines)\n"
     session.observe_read("f", shown)
     for _ in range(3):
@@ -76,28 +76,28 @@ def test_f32_the_lines_beyond_a_truncated_default_read_are_never_refused(session
 
 
 @pytest.mark.parametrize("numbered", [False, True])
-def test_f33_f43_a_truncated_read_counts_for_the_lines_that_it_showed(session: Session, numbered: bool) -> None:
+def test_a_truncated_read_counts_for_the_lines_that_it_showed(session: Session, numbered: bool) -> None:
     number = "".join(f"{n:6}→{LINES[n - 1]}\n" for n in range(1, 81))
     cut = (number if numbered else part(1, 80)) + "\n<truncated>\n"
     session.observe_read("f", cut, numbered=numbered)
     assert session.read("f").text.endswith(part(81, 200))
 
 
-def test_f33_a_file_that_another_tool_could_not_show_is_not_seen(session: Session) -> None:
+def test_a_file_that_another_tool_could_not_show_is_not_seen(session: Session) -> None:
     for numbered in (False, True):
         session.observe_read("f", "Error: the file exceeds the limit of 25000 tokens\n" * 9, numbered=numbered)
     assert session.read("f").text == TEXT
 
 
 @pytest.mark.parametrize("clip", [Head(2_000), HeadTail(1_000, 1_000)])
-def test_f34_a_preview_is_credited_with_what_it_shows(tmp_path: Path, clip: Head | HeadTail) -> None:
+def test_a_preview_is_credited_with_what_it_shows(tmp_path: Path, clip: Head | HeadTail) -> None:
     (tmp_path / "f").write_text(TEXT)
     session = Session(tmp_path, policy=Policy(clip=clip))
     session.read("f")
     assert part(60, 120) in session.read("f").text
 
 
-def test_f37_bytes_that_changed_do_not_count_as_seen(session: Session) -> None:
+def test_bytes_that_changed_do_not_count_as_seen(session: Session) -> None:
     path = os.path.join(session.root, "f")
     session.read("f")
     assert session.view.covers(path, 1, 200)
@@ -107,7 +107,7 @@ def test_f37_bytes_that_changed_do_not_count_as_seen(session: Session) -> None:
     assert not session.view.covers(path, 1, 200)
 
 
-def test_f38_a_narrow_read_leaves_the_broad_one_as_it_is(session: Session) -> None:
+def test_a_narrow_read_leaves_the_broad_one_as_it_is(session: Session) -> None:
     session.read("f", call_id="broad")
     for start in (50, 60, 52):
         reply = session.read("f", start=start, end=start + 30)
@@ -115,7 +115,7 @@ def test_f38_a_narrow_read_leaves_the_broad_one_as_it_is(session: Session) -> No
         assert session.view.covers(os.path.join(session.root, "f"), 1, 200)
 
 
-def test_f38b_what_the_harness_cut_out_of_the_middle_was_not_shown(session: Session) -> None:
+def test_what_the_harness_cut_out_of_the_middle_was_not_shown(session: Session) -> None:
     session.read("f", call_id="c1")
     session.settle("c1", part(1, 40) + "[160 lines redacted]\n" + part(181, 200))
     reply = session.read("f")
@@ -123,7 +123,7 @@ def test_f38b_what_the_harness_cut_out_of_the_middle_was_not_shown(session: Sess
     assert session.read("f", start=1, end=40).outcome is not Outcome.FULL
 
 
-def test_f38b_what_the_harness_cut_out_of_a_restored_section_was_not_shown(session: Session) -> None:
+def test_what_the_harness_cut_out_of_a_restored_section_was_not_shown(session: Session) -> None:
     session.read("f")
     plan = session.restore_plan()
     done = session.compacted(restored=plan)
@@ -132,7 +132,7 @@ def test_f38b_what_the_harness_cut_out_of_a_restored_section_was_not_shown(sessi
     assert part(41, 180) in session.read("f").text
 
 
-def test_f40_a_first_read_is_whole_however_warm_the_store_is(tmp_path: Path) -> None:
+def test_a_first_read_is_whole_however_warm_the_store_is(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(TEXT)
     with Session(tmp_path, store=tmp_path / "store.db") as before:
         before.read("f")
@@ -142,7 +142,7 @@ def test_f40_a_first_read_is_whole_however_warm_the_store_is(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("numbered", [False, True])
-def test_f41_a_marker_stands_in_place_and_names_the_lines(session: Session, numbered: bool) -> None:
+def test_a_marker_stands_in_place_and_names_the_lines(session: Session, numbered: bool) -> None:
     session.read("f", start=20, end=100, numbered=numbered)
     lines = session.read("f", start=1, end=120, numbered=numbered).text.splitlines()
     assert "f lines 20-100" in lines[19]
@@ -151,7 +151,7 @@ def test_f41_a_marker_stands_in_place_and_names_the_lines(session: Session, numb
     assert len(lines) == 40
 
 
-def test_f42_varying_windows_and_a_churning_time_do_not_bring_the_bytes_back(session: Session) -> None:
+def test_varying_windows_and_a_churning_time_do_not_bring_the_bytes_back(session: Session) -> None:
     path = Path(session.root, "f")
     replies = []
     for n in range(47):
@@ -161,13 +161,13 @@ def test_f42_varying_windows_and_a_churning_time_do_not_bring_the_bytes_back(ses
     assert sum(len(reply.text) for reply in replies) < sum(len(reply.full_text) for reply in replies) / 4
 
 
-def test_f46_another_part_of_a_file_is_nothing_saved(session: Session) -> None:
+def test_another_part_of_a_file_is_nothing_saved(session: Session) -> None:
     for start in (1, 51, 101, 151):
         session.read("f", start=start, end=start + 49)
     assert session.stats().get("tokens_saved", 0) == 0
 
 
-def test_f47_the_limit_of_a_file_is_not_that_of_the_whole_and_what_is_restored_counts(tmp_path: Path) -> None:
+def test_the_limit_of_a_file_is_not_that_of_the_whole_and_what_is_restored_counts(tmp_path: Path) -> None:
     for n in range(5):
         (tmp_path / f"f{n}").write_text(TEXT.replace("line", f"line of {n}"))
     session = Session(tmp_path)
