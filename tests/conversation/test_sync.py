@@ -14,29 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache import HeadTail, Omitted, Outcome, Policy, Reply, Session
+from readcache import HeadTail, Outcome, Policy, Session
 from readcache.model.events import Forgot, Origin, Settled
+from tests.helpers.files import text
 from tests.helpers.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
-from tests.restore.test_restore_and_compact import sources, text
+from tests.helpers.replies import omits, sources
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)
 with_ids = pytest.mark.parametrize("shape", SHAPES_WITH_IDS)
 Turns = list[tuple[str, str, str]]
 
 
-@pytest.fixture
-def session() -> Session:
-    return Session("/w")
-
-
 def read(session: Session, call_id: str, path: str = "f", output: str = "") -> tuple[str, str, str]:
     """A turn of the conversation: `cat path`, and what it was answered with."""
     reply = session.observe(f"cat {path}", output or text(of=path), call_id=call_id)
     return call_id, f"cat {path}", reply.text
-
-
-def omits(reply: Reply) -> bool:
-    return any(isinstance(segment, Omitted) for segment in reply.segments)
 
 
 def kinds(session: Session) -> list[str]:

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
-TEXT = "\n".join(LINES) + "\n"
+from tests.helpers.files import TEXT
+
 EDITED = TEXT.replace("line number 17", "LINE NUMBER 17")  # as long as before
 Edit = Callable[[Path], Iterator[None]]  # up to the yield before the file is read, after it the edit
 

@@ -22,7 +22,8 @@ from readcache.disk.changes import MOST_NAMED, Change, Follower, notice, reads_o
 from readcache.judging.judge import Call
 from readcache.model.claims import FileLines, Reading
 from readcache.shell.read import read_command
-from tests.disk.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
+from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
+from tests.helpers.files import TEXT
 
 DEADLINE = 20.0  # seconds, for what takes milliseconds
 LATER = 10 * 1_000_000_000  # nanoseconds after which a file has settled

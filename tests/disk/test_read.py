@@ -20,9 +20,7 @@ from hypothesis import strategies as st
 from readcache import Omitted, Outcome, Reason, Session
 from readcache.disk import lines as files
 from readcache.disk.lines import LineReader
-
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
-TEXT = "\n".join(LINES) + "\n"
+from tests.helpers.files import TEXT, text
 
 
 @pytest.fixture
@@ -97,10 +95,10 @@ def test_bytes_that_are_no_text_are_passed_on_and_never_left_out(session: Sessio
 
 def test_a_range_past_the_end_is_empty_and_counts_for_nothing(session: Session) -> None:
     Path(session.root, "f").write_text(TEXT)
-    reply = session.read("f", start=41, end=80)
+    reply = session.read("f", start=61, end=80)
     assert (reply.text, reply.exit_code, reply.outcome) == ("", 0, Outcome.FULL)
-    assert not session.view.covers(os.path.join(session.root, "f"), 41, 80)
-    assert session.read("f", start=30, end=80).text == "\n".join(LINES[29:]) + "\n"
+    assert not session.view.covers(os.path.join(session.root, "f"), 61, 80)
+    assert session.read("f", start=30, end=80).text == text(30)
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 5), (-1, None), (5, 4)])
@@ -115,7 +113,7 @@ def test_a_range_that_is_none_says_so_and_is_not_seen(session: Session, start: i
 @pytest.mark.parametrize(("start", "end"), [(1, 10**30), (1, 2**63), (10**30, None), (10**30, 10**31), (2, 10**30)])
 def test_a_range_may_end_anywhere(session: Session, start: int, end: int | None) -> None:
     Path(session.root, "f").write_text(TEXT)
-    expected = "".join(line + "\n" for line in LINES[start - 1 : end])
+    expected = "".join(TEXT.splitlines(True)[start - 1 : end])
     assert session.read("f", start=start, end=end).text == expected
     assert session.read("f", start=start, end=end, numbered=True, fresh=True).exit_code == 0
 
@@ -215,15 +213,15 @@ def test_of_a_file_too_large_to_be_read_whole_a_range_is_read(
     Path(session.root, "f").write_text(TEXT * 100)
     assert session.read("f").reason is Reason.UNREADABLE
     assert "range of lines" in session.read("f").text
-    assert session.read("f", start=35, end=45).text == "\n".join(LINES[34:] + LINES[:5]) + "\n"
-    assert session.read("f", start=35, end=45).reason is Reason.COVERED
+    assert session.read("f", start=55, end=65).text == text(55) + text(1, 5)
+    assert session.read("f", start=55, end=65).reason is Reason.COVERED
     assert session.read("f", start=3990, end=3999).reason is Reason.UNREADABLE
 
 
 def test_a_file_that_is_written_all_the_time_is_shown_and_what_is_left_out_was_shown(session: Session) -> None:
     """F57: a write between the look at the state and the read must not be taken for the old state."""
     path, stop = Path(session.root, "f"), threading.Event()
-    versions = ["\n".join(f"{line}, version {v}" for line in LINES) + "\n" for v in range(2)]
+    versions = [TEXT.replace("\n", f", version {v}\n") for v in range(2)]
     path.write_text(versions[0])
 
     def write() -> None:
@@ -349,8 +347,8 @@ def test_texts_kept_for_a_reread_are_dropped_before_they_become_many(
 def test_threads_may_read_with_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_KEPT", 2)
     texts = [TEXT.replace("line", f"line of {n}") for n in range(8)]
-    for n, text in enumerate(texts):
-        (tmp_path / f"f{n}").write_text(text)
+    for n, content in enumerate(texts):
+        (tmp_path / f"f{n}").write_text(content)
     session = Session(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda k: session.read(f"f{k % 8}", call_id=f"c{k}"), range(400)))

@@ -24,9 +24,8 @@ from pyfakefs.helpers import reset_ids, set_uid
 
 from readcache import Outcome, Policy, Reason, Reply, Session
 from readcache.testing import assert_omitted, assert_shown, reconstruct
+from tests.helpers.files import TEXT, text
 
-LINES = [f"line number {n} says something that no other line says\n" for n in range(1, 41)]
-TEXT = "".join(LINES)
 NEW = TEXT.replace("number 7 ", "number seven ")
 F = "/repo/f"
 
@@ -41,14 +40,14 @@ def session(readcache_session: Session, fs: FakeFilesystem) -> Session:
 # ------------------------------------------------------------ what stands in a file
 
 ODD = {
-    "no final newline": (TEXT.removesuffix("\n").encode(), 40),
-    "CRLF": (TEXT.replace("\n", "\r\n").encode(), 40),
+    "no final newline": (TEXT.removesuffix("\n").encode(), 60),
+    "CRLF": (TEXT.replace("\n", "\r\n").encode(), 60),
     "lone CR": (TEXT.replace("\n", "\r").encode(), 1),
-    "BOM": (b"\xef\xbb\xbf" + TEXT.encode(), 40),
-    "invalid UTF-8": (TEXT.replace("says", "s\udcffys").encode("utf-8", "surrogateescape"), 40),
-    "UTF-8 cut short": (TEXT.encode() + b"\xe2\x82", 41),
-    "beyond the BMP": (TEXT.replace("number", "\U0001f389").encode(), 40),
-    "other line ends": (TEXT.replace("says", "\x0c\x0b\x85\u2028").encode(), 40),
+    "BOM": (b"\xef\xbb\xbf" + TEXT.encode(), 60),
+    "invalid UTF-8": (TEXT.replace("says", "s\udcffys").encode("utf-8", "surrogateescape"), 60),
+    "UTF-8 cut short": (TEXT.encode() + b"\xe2\x82", 61),
+    "beyond the BMP": (TEXT.replace("number", "\U0001f389").encode(), 60),
+    "other line ends": (TEXT.replace("says", "\x0c\x0b\x85\u2028").encode(), 60),
     "long lines": (b"x" * 200_000 + b"\n" + b"y" * 200_000 + b"\n", 2),
     "blank lines": (b"\n" * 1_000, 1_000),
     "one line, no newline": (b"z" * 1_000, 1),
@@ -125,7 +124,7 @@ def test_a_short_file_is_always_shown(session: Session) -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "first", "last"),
-    [(1, None, 1, 40), (1, 40, 1, 40), (8, 30, 8, 30), (30, None, 30, 40), (30, 99, 30, 40), (8, 20, 8, 20)],
+    [(1, None, 1, 60), (1, 60, 1, 60), (8, 30, 8, 30), (30, None, 30, 60), (30, 99, 30, 60), (8, 20, 8, 20)],
 )
 def test_a_range_of_a_file_that_was_shown_is_left_out(
     session: Session, start: int, end: int | None, first: int, last: int
@@ -133,10 +132,10 @@ def test_a_range_of_a_file_that_was_shown_is_left_out(
     whole = session.read(F, call_id="c1")
     reply = session.read(F, start=start, end=end, call_id="c2")
     assert_omitted(reply, "repo/f", lines=(first, last), source="c1", reason=Reason.COVERED)
-    assert reconstruct(reply, {"c1": whole.text}) == "".join(LINES[first - 1 : last])
+    assert reconstruct(reply, {"c1": whole.text}) == text(first, last)
 
 
-@pytest.mark.parametrize(("start", "end"), [(41, None), (41, 50), (1_000, 2_000)])
+@pytest.mark.parametrize(("start", "end"), [(61, None), (61, 70), (1_000, 2_000)])
 def test_a_range_past_the_end_is_empty(session: Session, start: int, end: int | None) -> None:
     session.read(F)
     reply = session.read(F, start=start, end=end)
@@ -156,14 +155,14 @@ def test_after_a_range_only_the_rest_is_shown(session: Session) -> None:
     first = session.read(F, end=25, call_id="c1")
     reply = session.read(F)
     assert_omitted(reply, F, lines=(1, 25), source="c1", reason=Reason.OVERLAP)
-    assert reply.text.endswith("".join(LINES[25:]))
+    assert reply.text.endswith(text(26))
     assert reconstruct(reply, {"c1": first.text}) == TEXT
 
 
 def test_ranges_together_are_the_file(session: Session) -> None:
-    context = {f"c{n}": session.read(F, start=n, end=n + 9, call_id=f"c{n}").text for n in (1, 11, 21, 31)}
+    context = {f"c{n}": session.read(F, start=n, end=n + 9, call_id=f"c{n}").text for n in range(1, 60, 10)}
     reply = session.read(F)
-    assert_omitted(reply, F, lines=(1, 40), source=context.keys())
+    assert_omitted(reply, F, lines=(1, 60), source=context.keys())
     assert reconstruct(reply, context) == TEXT
 
 
@@ -262,7 +261,7 @@ def test_a_file_that_changed_is_shown_in_full_and_then_counts_as_new(
     reply = session.read(F, call_id="c3")
     assert_shown(reply, reason=Reason.WRITTEN if told else Reason.CHANGED)
     assert reply.text == Path(F).read_text() != TEXT
-    assert_omitted(session.read(F), F, lines=(1, 40), source="c3")
+    assert_omitted(session.read(F), F, lines=(1, 60), source="c3")
 
 
 @changed
@@ -314,7 +313,7 @@ def test_a_file_whose_bytes_are_the_same_is_left_out_whatever_happened(
     """F60: a time that changed is no change."""
     session.read(F, call_id="c1")
     act()
-    assert_omitted(session.read(F), F, lines=(1, 40), source="c1", reason=Reason.COVERED)
+    assert_omitted(session.read(F), F, lines=(1, 60), source="c1", reason=Reason.COVERED)
 
 
 def test_what_the_agent_wrote_is_what_it_has_seen(session: Session) -> None:
@@ -322,7 +321,7 @@ def test_what_the_agent_wrote_is_what_it_has_seen(session: Session) -> None:
     Path(F).write_text(NEW)
     session.wrote(F, content=NEW, call_id="c2")
     reply = session.read(F)
-    assert_omitted(reply, F, lines=(1, 40), source="c2")
+    assert_omitted(reply, F, lines=(1, 60), source="c2")
     assert reconstruct(reply, {"c2": NEW}) == NEW
 
 
@@ -345,7 +344,7 @@ def test_a_file_is_the_same_by_all_its_spellings(
 ) -> None:
     fs.create_dir("/repo/d")
     session.read(F, call_id="c1")
-    assert_omitted(session.read(Path(name) if as_path else name), F, lines=(1, 40), source="c1")
+    assert_omitted(session.read(Path(name) if as_path else name), F, lines=(1, 60), source="c1")
 
 
 def test_a_relative_name_is_of_the_root_wherever_the_process_is(fs: FakeFilesystem) -> None:
@@ -355,7 +354,7 @@ def test_a_relative_name_is_of_the_root_wherever_the_process_is(fs: FakeFilesyst
     here, there = Session("/repo"), Session("/other")
     os.chdir("/other")
     assert (here.read("f").text, there.read("f").text) == (TEXT, NEW)
-    assert_omitted(here.read(F), F, lines=(1, 40))
+    assert_omitted(here.read(F), F, lines=(1, 60))
 
 
 def test_a_link_shows_what_it_points_at_now(session: Session) -> None:
@@ -444,7 +443,7 @@ def test_a_file_without_rights_is_refused_and_shown_when_they_are_given(
         refuse(readcache_session.read(F), "Permission denied")
         os.chmod(F, 0o600)
         assert_shown(readcache_session.read(F), reason=Reason.NOT_SEEN)
-        assert_omitted(readcache_session.read(F), F, lines=(1, 40))
+        assert_omitted(readcache_session.read(F), F, lines=(1, 60))
     finally:
         reset_ids()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Mode, Outcome, Policy, Session
-from tests.disk.edits import EDITED, TEXT
+from tests.disk.edits import EDITED
+from tests.helpers.files import TEXT
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ import pytest
 
 from readcache import Outcome, Session
 from readcache.disk import fingerprint as fingerprints
-from tests.disk.edits import EDITED, EDITS, NO_EDITS, TEXT, Edit
+from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
+from tests.helpers.files import TEXT
 from tests.helpers.oracle import Reader
 
 

@@ -6,19 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache import Omitted, Outcome, Policy, Reason, Reply, Session, Shown
+from readcache import Omitted, Outcome, Policy, Reason, Session, Shown
+from tests.helpers.files import LINES, text
 from tests.helpers.oracle import marks_of
+from tests.helpers.replies import shown
 
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 61)]
 RANGES = st.tuples(st.integers(1, 60), st.integers(0, 40)).map(lambda r: (r[0], min(60, r[0] + r[1])))
-
-
-def text(first: int = 1, last: int = 60) -> str:
-    return "".join(line + "\n" for line in LINES[first - 1 : last])
-
-
-def shown(reply: Reply) -> list[str]:
-    return [segment.text for segment in reply.segments if isinstance(segment, Shown)]
 
 
 @settings(deadline=None)
@@ -48,8 +41,8 @@ def test_a_final_newline_is_there_or_not_as_in_the_output() -> None:
         session.observe("sed -n '1,30p' f", text(1, 30))
         output = text().rstrip("\n") + end
         reply = session.observe("cat f", output)
-        assert shown(reply) == ["\n".join(LINES[30:]) + end]
-        assert reply.text.endswith(LINES[-1] + end)
+        assert shown(reply) == [text(31).rstrip("\n") + end]
+        assert reply.text.endswith(LINES[59] + end)
 
 
 def test_the_middle_may_be_left_out_in_place() -> None:

@@ -16,17 +16,8 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
-
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 41)]
-
-
-def text(first: int = 1, last: int = 40, **changed: str) -> str:
-    """Lines of the file; `l7="…"` replaces line 7."""
-    return "".join(changed.get(f"l{n}", LINES[n - 1]) + "\n" for n in range(first, last + 1))
-
-
-def numbered(first: int = 1, last: int = 40) -> str:
-    return "".join(f"{n:6}\t{LINES[n - 1]}\n" for n in range(first, last + 1))
+from tests.helpers.files import text, with_numbers
+from tests.helpers.replies import sources
 
 
 def new(policy: Policy | None = None, root: str = "/w", store: Store | None = None) -> Session:
@@ -112,7 +103,7 @@ def same_batch() -> Reply:
 def unnumbered() -> Reply:
     session = new()
     session.observe("cat f", text())
-    return session.observe("cat -n f", "".join(f"{n:6}\t{line}" for n, line in enumerate(text().splitlines(True), 1)))
+    return session.observe("cat -n f", with_numbers())
 
 
 def no_partial() -> Reply:
@@ -274,13 +265,13 @@ def test_a_session_that_is_off_records_nothing() -> None:
 def test_numbers_that_were_not_shown_are_shown() -> None:
     session = new()
     session.observe("cat f", text())
-    assert session.observe("cat -n f", numbered()).outcome is F
+    assert session.observe("cat -n f", with_numbers()).outcome is F
     assert session.observe("sed -n '5,30p' f", text(5, 30)).reason is Reason.COVERED
 
 
 def test_numbered_lines_stand_for_raw_ones() -> None:
     session = new()
-    session.observe("nl -ba f", numbered())
+    session.observe("nl -ba f", with_numbers())
     assert session.observe("cat f", text()).reason is Reason.COVERED
 
 
@@ -304,14 +295,14 @@ def test_what_the_agent_wrote_in_a_heredoc_need_not_be_shown_to_it() -> None:
     session.observe(f"cat > f <<'EOF'\n{text()}EOF", "", call_id="w")
     reply = session.observe("cat f", text())
     assert reply.reason is Reason.COVERED
-    assert [segment.sources for segment in reply.segments if hasattr(segment, "sources")] == [("w",)]
+    assert sources(reply) == {"w"}
 
 
 def test_of_several_files_those_that_could_be_read_count() -> None:
     session = new()
     session.observe("cat missing f", "cat: missing: No such file or directory\n" + text(), exit_code=1, call_id="both")
     reply = session.observe("cat f", text())
-    assert [segment.sources for segment in reply.segments if hasattr(segment, "sources")] == [("both",)]
+    assert sources(reply) == {"both"}
 
 
 def test_a_protected_glob_with_directories_holds_at_any_depth(tmp_path: Path) -> None:

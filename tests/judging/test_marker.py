@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from readcache import Policy, Session
 from readcache.judging.marker import Source, find_markers, name_lines, tag, write_gone, write_marker
 from tests.helpers import strategies
-
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
+from tests.helpers.files import TEXT, text
 
 
 def the_marker(session: Session, text: str) -> str:
@@ -25,7 +24,7 @@ def test_a_whole_read_is_called_a_file_unchanged() -> None:
     marker = the_marker(session, session.observe("cat src/app.py", TEXT).text)
     assert "FILE_UNCHANGED" in marker
     assert "app.py" in marker
-    assert "1-40" in marker
+    assert "1-60" in marker
     assert "cat" in marker
     assert "2 calls ago" in marker
     assert marker.rstrip("]").endswith("repeat the request to see")
@@ -34,7 +33,7 @@ def test_a_whole_read_is_called_a_file_unchanged() -> None:
 
 def test_a_part_is_named_by_its_lines() -> None:
     session = Session("/w")
-    session.observe("sed -n '5,30p' app.py", "".join(TEXT.splitlines(keepends=True)[4:30]))
+    session.observe("sed -n '5,30p' app.py", text(5, 30))
     marker = the_marker(session, session.observe("cat app.py", TEXT).text)
     assert "5-30" in marker
     assert "FILE_UNCHANGED" not in marker

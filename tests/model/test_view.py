@@ -11,9 +11,8 @@ from readcache import Policy, Reason, Session
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Rewound, Settled, Wrote
 from readcache.model.text import split_lines
 from readcache.model.view import View
+from tests.helpers.files import TEXT
 from tests.helpers.strategies import CALLS, KEYS, histories
-
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 
 
 def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
@@ -218,7 +217,7 @@ def test_beyond_the_horizon_nothing_is_a_source() -> None:
     session = Session("/w", policy=Policy(horizon_tokens=1_000))
     session.observe("cat f", TEXT)
     session.observe("make", "x" * 3_999)
-    assert session.observe("head -n 40 f", TEXT).reason is Reason.COVERED
+    assert session.observe("head -n 60 f", TEXT).reason is Reason.COVERED
     session.observe("make", "y" * 4_100)
     assert session.observe("cat f", TEXT).text == TEXT
 

@@ -21,20 +21,12 @@ from readcache.model.view import View
 from readcache.policy import count_by_chars
 from readcache.restore.choose import plan_restore
 from readcache.restore.plan import Bytes, RestorePlan
+from tests.helpers.files import text
 from tests.helpers.strategies import CALLS, histories
-
-
-def text(first: int = 1, last: int = 60, of: str = "line") -> str:
-    return "".join(f"{of} number {n} says something that no other line says\n" for n in range(first, last + 1))
 
 
 def ranges(plan: RestorePlan) -> list[tuple[str, int, int]]:
     return [(item.path.rsplit("/", 1)[-1], item.start, item.end) for item in plan.items]
-
-
-@pytest.fixture
-def session() -> Session:
-    return Session("/w")
 
 
 @pytest.fixture

@@ -5,23 +5,15 @@ from __future__ import annotations
 import pytest
 
 from readcache import Budget, Session
+from tests.helpers.files import text
 
 LINES = 60
 ROOM = Budget(max_tokens=950)  # for one of the files that are shown here and not for two
 
 
-def text(of: str, first: int = 1, last: int = LINES) -> str:
-    return "".join(f"{of}: line number {n} says something that no other line says\n" for n in range(first, last + 1))
-
-
-@pytest.fixture
-def session() -> Session:
-    return Session("/w")
-
-
 def show(session: Session, *paths: str) -> None:
     for path in paths:
-        session.observe(f"cat {path}", text(path))
+        session.observe(f"cat {path}", text(of=path))
 
 
 def first(session: Session, budget: Budget = ROOM) -> str:
@@ -31,7 +23,7 @@ def first(session: Session, budget: Budget = ROOM) -> str:
 def test_without_other_evidence_what_was_shown_last_comes_first(session: Session) -> None:
     show(session, "a.py", "b.py", "c.py")
     assert first(session) == "/w/c.py"
-    session.observe("sed -n '1,50p' a.py", text("a.py", 1, 50))  # answered by a marker, and asked for all the same
+    session.observe("sed -n '1,50p' a.py", text(1, 50, of="a.py"))  # answered by a marker, and asked for all the same
     assert first(session) == "/w/a.py"
 
 
@@ -62,8 +54,8 @@ def test_only_the_whole_name_names_a_file(session: Session) -> None:
 
 
 def test_a_file_is_not_named_by_reads_of_itself(session: Session) -> None:
-    session.observe("cat a.py", "# a.py\n" + text("a.py"))
-    session.observe("sed -n '2,9p' a.py", text("a.py", 1, 8))
+    session.observe("cat a.py", "# a.py\n" + text(of="a.py"))
+    session.observe("sed -n '2,9p' a.py", text(1, 8, of="a.py"))
     assert "named" not in session.restore_plan().items[0].why
 
 
@@ -120,15 +112,15 @@ def test_what_an_earlier_compaction_took_may_come_back_at_the_next(session: Sess
 
 
 def test_what_a_rewind_undid_does_not_come_back(session: Session) -> None:
-    session.observe("cat a.py", text("a.py"), call_id="c1")
-    session.observe("cat b.py", text("b.py"), call_id="c2")
+    session.observe("cat a.py", text(of="a.py"), call_id="c1")
+    session.observe("cat b.py", text(of="b.py"), call_id="c2")
     session.rewind("c1")
     assert [item.path for item in session.restore_plan().items] == ["/w/a.py"]
 
 
 def test_what_the_harness_cut_away_was_never_shown(session: Session) -> None:
-    session.observe("cat a.py", text("a.py"), call_id="c1")
-    session.settle("c1", text("a.py", 1, 20) + "[cut]\n")
+    session.observe("cat a.py", text(of="a.py"), call_id="c1")
+    session.settle("c1", text(1, 20, of="a.py") + "[cut]\n")
     assert [(item.start, item.end) for item in session.restore_plan().items] == [(1, 20)]
 
 
@@ -142,7 +134,7 @@ def test_a_restored_section_is_no_reason_to_restore_its_lines_again(session: Ses
 
 def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session) -> None:
     show(session, "a.py", "b.py")
-    session.observe("sed -n '41,60p' a.py", text("a.py", 41, 60), call_id="kept")
+    session.observe("sed -n '41,60p' a.py", text(41, 60, of="a.py"), call_id="kept")
     show(session, "c.py")
     plan = session.restore_plan(keep=["kept"], budget=Budget(max_tokens=400))
     assert (plan.items[0].path, plan.items[0].end) == ("/w/a.py", 60)
@@ -151,10 +143,10 @@ def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session)
 
 
 def test_of_equal_files_the_one_with_more_to_lose_comes_first(session: Session) -> None:
-    session.observe("cat a.py b.py", text("a.py", 1, 60) + text("b.py", 1, 20))
+    session.observe("cat a.py b.py", text(1, 60, of="a.py") + text(1, 20, of="b.py"))
     with session.batch():
-        session.observe("cat small.py", text("small.py", 1, 10), call_id="c")
-        session.observe("cat large.py", text("large.py"), call_id="d")
+        session.observe("cat small.py", text(1, 10, of="small.py"), call_id="c")
+        session.observe("cat large.py", text(of="large.py"), call_id="d")
     session.observe("ls", "small.py\nlarge.py\n")
     assert first(session, Budget(max_files=1)) == "/w/large.py"
 

@@ -5,24 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Budget, Omitted, Outcome, Policy, Reason, Reply, Session
+from readcache import Budget, Outcome, Policy, Reason, Session
+from tests.helpers.files import text, with_numbers
 from tests.helpers.oracle import Reader
-
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 61)]
-
-
-def text(first: int = 1, last: int = 60, of: str = "line") -> str:
-    return "".join(line.replace("line", of, 1) + "\n" for line in LINES[first - 1 : last])
-
-
-def sources(reply: Reply) -> set[str]:
-    return {source for segment in reply.segments if isinstance(segment, Omitted) for source in segment.sources}
-
-
-@pytest.fixture
-def session() -> Session:
-    return Session("/w")
-
+from tests.helpers.replies import sources
 
 # ------------------------------------------------------------ the plan
 
@@ -120,11 +106,9 @@ def test_calls_that_are_not_kept_are_gone(session: Session) -> None:
 
 
 def test_a_restored_section_is_a_source_for_raw_lines_alone(session: Session) -> None:
-    session.observe("cat -n f", "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES, 1)))
+    session.observe("cat -n f", with_numbers())
     done = session.compacted(restored=session.restore_plan())
-    assert session.observe("cat -n f", "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES, 1))).outcome is (
-        Outcome.FULL
-    )
+    assert session.observe("cat -n f", with_numbers()).outcome is Outcome.FULL
     session.compacted(keep=[str(done.restored_id)])
     assert sources(session.observe("cat f", text())) == {done.restored_id}
 
@@ -158,9 +142,8 @@ def test_a_marker_whose_lines_are_only_partly_restored_is_not_pointed_there(sess
 
 
 def test_a_marker_for_numbered_lines_is_not_pointed_at_a_section_without_numbers(session: Session) -> None:
-    numbered = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES, 1))
-    session.observe("cat -n f", numbered, call_id="c1")
-    session.observe("cat -n f", numbered, call_id="c2")
+    session.observe("cat -n f", with_numbers(), call_id="c1")
+    session.observe("cat -n f", with_numbers(), call_id="c2")
     plan = session.restore_plan(keep=["c2"])
     done = session.compacted(keep=["c2"], restored=plan)
     assert plan.heading not in done.rewrites["c2"]

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Outcome, Policy, Reason, Reply, Session
+from readcache import Outcome, Policy, Reason, Session
 from readcache.errors import StoreError
 from readcache.log.store.memory import MemoryStore
 from readcache.restore.plan import RestoreItem, RestorePlan
+from tests.helpers.files import TEXT
+from tests.helpers.replies import omits
 
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
 COMMANDS = (
     "cat 'f",
     "cat $(",
@@ -34,10 +35,6 @@ COMMANDS = (
     "cat 🦀 ｆ",
     "a=" * 3_000,
 )
-
-
-def omits(reply: Reply) -> bool:
-    return reply.text != reply.full_text
 
 
 # ------------------------------------------------------------ commands and outputs

@@ -24,19 +24,11 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Budget, Omitted, Outcome, Policy, Reason, Reply, Session
+from readcache import Budget, Omitted, Outcome, Policy, Reason, Session
+from tests.helpers.files import TEXT, text, with_numbers
+from tests.helpers.replies import sources
 
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(1, 41))
 OTHER = TEXT.replace("line", "another line")
-
-
-@pytest.fixture
-def session() -> Session:
-    return Session("/w")
-
-
-def sources(reply: Reply) -> set[str]:
-    return {source for segment in reply.segments if isinstance(segment, Omitted) for source in segment.sources}
 
 
 # ------------------------------------------------------------ A: history
@@ -85,11 +77,11 @@ def test_a_rewind_takes_all_of_several_reads_at_once(session: Session) -> None:
     session.observe("pwd", "/w\n", call_id="before")
     texts = {name: TEXT.replace("line", f"line of {name},") for name in "abcde"}
     with session.batch():
-        for name, text in texts.items():
-            session.observe(f"cat {name}", text, call_id=name)
+        for name, output in texts.items():
+            session.observe(f"cat {name}", output, call_id=name)
     session.rewind("before")
-    for name, text in texts.items():
-        assert session.observe(f"cat {name}", text).text == text
+    for name, output in texts.items():
+        assert session.observe(f"cat {name}", output).text == output
 
 
 def test_a_compaction_between_running_and_answering_is_seen(session: Session) -> None:
@@ -102,11 +94,10 @@ def test_a_compaction_between_running_and_answering_is_seen(session: Session) ->
 
 
 def test_a_source_must_hold_the_same_lines_and_the_same_bytes(session: Session) -> None:
-    lines = TEXT.splitlines(keepends=True)
-    session.observe("sed -n '1,20p' f", "".join(lines[:20]), call_id="c1")
-    reply = session.observe("sed -n '11,30p' f", "".join(lines[10:30]))
+    session.observe("sed -n '1,20p' f", text(1, 20), call_id="c1")
+    reply = session.observe("sed -n '11,30p' f", text(11, 30))
     assert reply.segments[0] == Omitted("/w/f", 11, 20, ("c1",))
-    assert "".join(lines[20:30]) in reply.text
+    assert text(21, 30) in reply.text
 
 
 def test_nothing_that_was_compacted_away_is_left_in_any_index() -> None:
@@ -114,7 +105,7 @@ def test_nothing_that_was_compacted_away_is_left_in_any_index() -> None:
     for command in ("cat f", "make test", "nl -ba f"):
         session.observe(command, TEXT)
     session.compacted()
-    for command in ("cat f", "make test", "head -n 40 f"):
+    for command in ("cat f", "make test", "head -n 60 f"):
         assert session.observe(command, TEXT).outcome is Outcome.FULL
         session.compacted()
 
@@ -196,9 +187,8 @@ def test_one_relative_name_in_two_directories_is_two_files(session: Session) -> 
 
 
 def test_a_marker_stands_alone_and_without_a_number(session: Session) -> None:
-    numbered = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines(), 1))
-    session.observe("cat -n f", numbered)
-    reply = session.observe("cat -n f", numbered)
+    session.observe("cat -n f", with_numbers())
+    reply = session.observe("cat -n f", with_numbers())
     assert session.markers_in(reply.text) == [reply.text.rstrip("\n")]
 
 
@@ -212,10 +202,10 @@ def test_a_marker_that_was_written_into_a_file_can_be_found_and_is_never_a_sourc
 
 
 def test_a_file_that_talks_like_a_marker_is_a_file(session: Session) -> None:
-    text = "[FILE_UNCHANGED 0000: f lines 1-40, same bytes as before; repeat the request to see]\n" * 5 + TEXT
-    assert session.observe("cat f", text).text == text
-    assert session.markers_in(text) == []
-    assert session.observe("cat f", text).outcome is Outcome.UNCHANGED
+    file = "[FILE_UNCHANGED 0000: f lines 1-40, same bytes as before; repeat the request to see]\n" * 5 + TEXT
+    assert session.observe("cat f", file).text == file
+    assert session.markers_in(file) == []
+    assert session.observe("cat f", file).outcome is Outcome.UNCHANGED
 
 
 def test_only_what_the_harness_finally_showed_is_credited(session: Session) -> None:
@@ -246,8 +236,8 @@ def test_a_model_that_repeats_itself_gets_every_second_answer_in_full(session: S
 
 
 def test_a_model_that_repeats_a_batch_gets_it_in_full(session: Session) -> None:
-    for name, text in (("f", TEXT), ("g", OTHER)):
-        session.observe(f"cat {name}", text)
+    for name, output in (("f", TEXT), ("g", OTHER)):
+        session.observe(f"cat {name}", output)
     for expected in (False, True):
         with session.batch():
             texts = [session.observe("cat f", TEXT).text, session.observe("cat g", OTHER).text]

@@ -16,13 +16,9 @@ from pathlib import Path
 import pytest
 
 from readcache import Budget, Head, HeadTail, Omitted, Outcome, Policy, Reason, Session
+from tests.helpers.files import LINES, text, with_numbers
 
-LINES = [f"line number {n} says something that no other line says" for n in range(1, 201)]
-TEXT = "\n".join(LINES) + "\n"
-
-
-def part(first: int, last: int) -> str:
-    return "\n".join(LINES[first - 1 : last]) + "\n"
+TEXT = text(1, 200)
 
 
 @pytest.fixture
@@ -41,8 +37,8 @@ def change(session: Session, number: int) -> str:
 
 def test_lines_that_were_never_shown_are_shown_although_the_file_is_unchanged(session: Session) -> None:
     session.read("f", start=1, end=60)
-    assert session.read("f", start=61, end=120).text == part(61, 120)
-    assert session.read("f").text.endswith(part(121, 200))
+    assert session.read("f", start=61, end=120).text == text(61, 120)
+    assert session.read("f").text.endswith(text(121, 200))
 
 
 def test_a_change_outside_the_range_read_is_still_delivered_later(session: Session) -> None:
@@ -55,32 +51,30 @@ def test_a_change_outside_the_range_read_is_still_delivered_later(session: Sessi
 def test_after_a_full_read_a_range_can_still_be_had(session: Session) -> None:
     session.read("f")
     assert session.read("f", start=10, end=60).reason is Reason.COVERED
-    assert session.read("f", start=10, end=60).text == part(10, 60)
+    assert session.read("f", start=10, end=60).text == text(10, 60)
 
 
 def test_a_filtered_read_does_not_stand_for_a_full_one(session: Session) -> None:
-    hits = "".join(f"{n}:{LINES[n - 1]}\n" for n in range(10, 20))
-    session.observe("grep -n 'number 1' f", hits)
+    session.observe("grep -n 'number 1' f", with_numbers(10, 19, form="{}:"))
     reply = session.read("f")
-    assert reply.text.startswith(part(1, 9))
-    assert reply.text.endswith(part(20, 200))
+    assert reply.text.startswith(text(1, 9))
+    assert reply.text.endswith(text(20, 200))
 
 
 def test_the_lines_beyond_a_truncated_default_read_are_never_refused(session: Session) -> None:
-    shown = part(1, 80) + "(truncated: the file has 200 lines)\n"
+    shown = text(1, 80) + "(truncated: the file has 200 lines)\n"
     session.observe_read("f", shown)
     for _ in range(3):
-        reply = session.observe_read("f", part(100, 160), start=100, end=160)
-        assert reply.text == part(100, 160) or reply.outcome is Outcome.UNCHANGED
+        reply = session.observe_read("f", text(100, 160), start=100, end=160)
+        assert reply.text == text(100, 160) or reply.outcome is Outcome.UNCHANGED
     assert session.stats()["not_seen"] == 2
 
 
 @pytest.mark.parametrize("numbered", [False, True])
 def test_a_truncated_read_counts_for_the_lines_that_it_showed(session: Session, numbered: bool) -> None:
-    number = "".join(f"{n:6}→{LINES[n - 1]}\n" for n in range(1, 81))
-    cut = (number if numbered else part(1, 80)) + "\n<truncated>\n"
+    cut = (with_numbers(1, 80, form="{:6}→") if numbered else text(1, 80)) + "\n<truncated>\n"
     session.observe_read("f", cut, numbered=numbered)
-    assert session.read("f").text.endswith(part(81, 200))
+    assert session.read("f").text.endswith(text(81, 200))
 
 
 def test_a_file_that_another_tool_could_not_show_is_not_seen(session: Session) -> None:
@@ -94,7 +88,7 @@ def test_a_preview_is_credited_with_what_it_shows(tmp_path: Path, clip: Head | H
     (tmp_path / "f").write_text(TEXT)
     session = Session(tmp_path, policy=Policy(clip=clip))
     session.read("f")
-    assert part(60, 120) in session.read("f").text
+    assert text(60, 120) in session.read("f").text
 
 
 def test_bytes_that_changed_do_not_count_as_seen(session: Session) -> None:
@@ -117,9 +111,9 @@ def test_a_narrow_read_leaves_the_broad_one_as_it_is(session: Session) -> None:
 
 def test_what_the_harness_cut_out_of_the_middle_was_not_shown(session: Session) -> None:
     session.read("f", call_id="c1")
-    session.settle("c1", part(1, 40) + "[160 lines redacted]\n" + part(181, 200))
+    session.settle("c1", text(1, 40) + "[160 lines redacted]\n" + text(181, 200))
     reply = session.read("f")
-    assert part(41, 180) in reply.text
+    assert text(41, 180) in reply.text
     assert session.read("f", start=1, end=40).outcome is not Outcome.FULL
 
 
@@ -129,7 +123,7 @@ def test_what_the_harness_cut_out_of_a_restored_section_was_not_shown(session: S
     done = session.compacted(restored=plan)
     assert done.restored_id is not None
     session.settle(done.restored_id, plan.render()[:300])
-    assert part(41, 180) in session.read("f").text
+    assert text(41, 180) in session.read("f").text
 
 
 def test_a_first_read_is_whole_however_warm_the_store_is(tmp_path: Path) -> None:

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Mode, Omitted, Outcome, Policy, Reason, Reply, Session, Shown
+from readcache import Mode, Omitted, Outcome, Policy, Reason, Session, Shown
+from tests.helpers.files import TEXT, text
 from tests.helpers.oracle import marks_of
+from tests.helpers.replies import sources
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(40))
-
-
-def sources(reply: Reply) -> set[str]:
-    return {source for segment in reply.segments if isinstance(segment, Omitted) for source in segment.sources}
 
 
 def test_a_reply_says_all_there_is_to_say() -> None:
     session = Session("/w")
-    session.observe("head -n 20 f", "".join(TEXT.splitlines(keepends=True)[:20]), call_id="c1")
+    session.observe("head -n 20 f", text(1, 20), call_id="c1")
     reply = session.observe("cat f", TEXT, exit_code=3, call_id="c2")
     assert (reply.call_id, reply.exit_code, reply.outcome) == ("c2", 3, Outcome.PARTIAL)
     assert reply.segments[0] == Omitted("/w/f", 1, 20, ("c1",))
@@ -162,10 +159,10 @@ def test_threads_may_share_a_session() -> None:
     texts = {name: TEXT.replace("line", f"line of {name},") for name in "abcdefgh"}
 
     def work(number: int) -> None:
-        for name, text in texts.items():
-            reply = session.observe(f"cat {name}", text, call_id=f"{number}-{name}")
-            assert reply.full_text == text
-            for mark in marks_of(reply, text, numbered=False):
+        for name, output in texts.items():
+            reply = session.observe(f"cat {name}", output, call_id=f"{number}-{name}")
+            assert reply.full_text == output
+            for mark in marks_of(reply, output, numbered=False):
                 assert all(source.endswith(f"-{name}") and source != reply.call_id for source in mark.sources)
 
     with ThreadPoolExecutor(8) as pool:
@@ -213,11 +210,11 @@ def test_a_compaction_in_another_thread_is_never_half_done() -> None:
 PROGRAM = """
     import sys
     from readcache import Session
+    from tests.helpers.files import TEXT
     path, name = sys.argv[1:]
-    text = "".join(f"line number {n} says something that no other line says\\n" for n in range(40))
     with Session("/w", session_id="s", store=path) as session:
         for n in range(10):
-            own = text.replace("line", f"line of {name},")
+            own = TEXT.replace("line", f"line of {name},")
             assert session.observe(f"cat {name}", own, call_id=f"{name}{n}").full_text == own
         assert "store_failed" not in session.stats(), session.stats()
 """
