@@ -1,5 +1,7 @@
-"""`Session.sync`: the message list is the truth, whatever a harness did to it. F1 to F14 of the known failures are all
-one: a marker that points at what the reader does not hold."""
+"""`Session.sync`: the message list is the truth, whatever a harness did to it.
+
+The failure to prevent is a marker that points at what the reader does not hold.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,7 @@ def test_a_result_that_stands_there_twice_is_one(session: Session) -> None:
 
 
 @each_shape
-def test_a_result_that_was_pruned_is_shown_again(session: Session, shape: str) -> None:  # F1, F9, F11
+def test_a_result_that_was_pruned_is_shown_again(session: Session, shape: str) -> None:
     turns = [read(session, "c1"), read(session, "c2", "g")]
     session.sync(message_list(shape, turns[1:]))
     assert session.observe("cat f", text(of="f")).text == text(of="f")
@@ -100,7 +102,7 @@ def test_a_result_that_was_pruned_is_shown_again(session: Session, shape: str) -
 
 
 @each_shape
-def test_after_a_rewind_what_came_later_is_gone(session: Session, shape: str) -> None:  # F4, F5
+def test_after_a_rewind_what_came_later_is_gone(session: Session, shape: str) -> None:
     turns = [read(session, "c1"), read(session, "c2", "g")]
     messages = message_list(shape, turns)
     session.sync(messages)
@@ -112,13 +114,13 @@ def test_after_a_rewind_what_came_later_is_gone(session: Session, shape: str) ->
 
 @each_shape
 @pytest.mark.parametrize("placeholder", ["[Old tool result content cleared]", "", "[cleared]"])
-def test_a_result_that_was_cleared_in_its_place_is_gone(session: Session, shape: str, placeholder: str) -> None:  # F12
+def test_a_result_that_was_cleared_in_its_place_is_gone(session: Session, shape: str, placeholder: str) -> None:
     call_id, command, _ = read(session, "c1")
     session.sync(message_list(shape, [(call_id, command, placeholder)]))
     assert session.observe("cat f", text(of="f")).text == text(of="f")
 
 
-def test_an_empty_list_leaves_nothing(session: Session) -> None:  # F8, /clear
+def test_an_empty_list_leaves_nothing(session: Session) -> None:  # /clear
     read(session, "c1")
     session.sync([])
     assert session.view.deliveries == []
@@ -126,7 +128,7 @@ def test_an_empty_list_leaves_nothing(session: Session) -> None:  # F8, /clear
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_a_summary_that_tells_of_a_file_is_not_its_text(session: Session, role: str) -> None:  # F14
+def test_a_summary_that_tells_of_a_file_is_not_its_text(session: Session, role: str) -> None:
     read(session, "c1")
     session.sync([{"role": role, "content": "Read f (60 lines, sha256 1f2e): 'line number 1 says something', ..."}])
     assert session.observe("cat f", text(of="f")).text == text(of="f")
@@ -217,7 +219,7 @@ def test_a_very_long_result_that_was_clipped_inside_a_template_keeps_its_ends(se
     assert (visible[0], visible[-1]) == (1, 12_000)
 
 
-def test_the_same_clip_synced_twice_logs_one_settled_event(session: Session) -> None:  # F13
+def test_the_same_clip_synced_twice_logs_one_settled_event(session: Session) -> None:
     call_id, command, shown = read(session, "c1")
     for last in (40, 20, 20, 20):
         shown = "\n".join(shown.split("\n")[:last])
@@ -240,7 +242,7 @@ def test_a_marker_whose_lines_survive_the_harness_clip_is_not_retired() -> None:
 
 
 @each_shape
-def test_a_message_that_is_changed_in_place_is_noticed(session: Session, shape: str) -> None:  # F10
+def test_a_message_that_is_changed_in_place_is_noticed(session: Session, shape: str) -> None:
     turns = [read(session, "c1")]
     messages = message_list(shape, turns)
     session.sync(messages)
@@ -534,7 +536,7 @@ def test_a_compaction_in_the_middle_of_a_batch_leaves_only_what_was_kept(session
 # ------------------------------------------------------------ contexts, stores, failures
 
 
-def test_a_fork_is_synced_with_its_own_messages(session: Session) -> None:  # F16, F25
+def test_a_fork_is_synced_with_its_own_messages(session: Session) -> None:
     turns = [read(session, "c1"), read(session, "c2", "g")]
     child = session.fork("helper", inherit=True)
     child.sync(message_list("openai", turns[:1]))

@@ -1,6 +1,6 @@
 """What somebody else changed since the agent saw it, on real files; with a watch that hears and with one that is deaf.
 
-F51, F52, F53: an edit by an editor, by a checkout, at any time, is listed.
+An edit by an editor, by a checkout, at any time, is listed.
 """
 
 from __future__ import annotations

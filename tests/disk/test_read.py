@@ -142,7 +142,7 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
 def test_what_is_no_file_is_refused_in_one_line_and_repeated_as_often_as_asked(
     session: Session, make: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F45: a failed read that is repeated must not be answered "unchanged"."""
+    """A failed read that is repeated must not be answered "unchanged"."""
     monkeypatch.chdir(session.root)
     make(Path(session.root, "f"))
     replies = [session.read("f") for _ in range(3)]
@@ -219,7 +219,7 @@ def test_of_a_file_too_large_to_be_read_whole_a_range_is_read(
 
 
 def test_a_file_that_is_written_all_the_time_is_shown_and_what_is_left_out_was_shown(session: Session) -> None:
-    """F57: a write between the look at the state and the read must not be taken for the old state."""
+    """A write between the look at the state and the read must not be taken for the old state."""
     path, stop = Path(session.root, "f"), threading.Event()
     versions = [TEXT.replace("\n", f", version {v}\n") for v in range(2)]
     path.write_text(versions[0])
@@ -305,7 +305,7 @@ def test_a_fresh_read_shows_every_byte_and_counts_when_it_is_a_call_of_the_agent
 
 
 def test_a_fresh_read_without_a_call_id_is_no_delivery(session: Session) -> None:
-    """F87, and hermes #96456: a read made by a program gets the bytes, and is no delivery."""
+    """A read made by a program gets the bytes, and is no delivery."""
     Path(session.root, "f").write_text(TEXT)
     reply = session.read("f", fresh=True)
     assert (reply.text, reply.full_text, reply.reason) == (TEXT, TEXT, Reason.FRESH)
@@ -314,7 +314,7 @@ def test_a_fresh_read_without_a_call_id_is_no_delivery(session: Session) -> None
 
 
 def test_a_fresh_read_notices_that_a_file_changed(session: Session) -> None:
-    """F54: `fresh` is not answered from memory, and what was shown before is out of date afterwards."""
+    """`fresh` is not answered from memory, and what was shown before is out of date afterwards."""
     path = Path(session.root, "f")
     path.write_text(TEXT)
     session.read("f", call_id="c1")

@@ -151,7 +151,7 @@ def test_a_range_that_is_none_is_refused(session: Session, start: int, end: int)
 
 
 def test_after_a_range_only_the_rest_is_shown(session: Session) -> None:
-    """F28: a file of which a range was shown was not shown."""
+    """A file of which a range was shown was not shown."""
     first = session.read(F, end=25, call_id="c1")
     reply = session.read(F)
     assert_omitted(reply, F, lines=(1, 25), source="c1", reason=Reason.OVERLAP)
@@ -167,7 +167,7 @@ def test_ranges_together_are_the_file(session: Session) -> None:
 
 
 def test_a_line_that_was_not_shown_since_it_changed_is_shown(session: Session) -> None:
-    """F29: a change outside the range that was read is still news."""
+    """A change outside the range that was read is still news."""
     session.read(F)
     Path(F).write_text(NEW)
     assert_omitted(session.read(F, start=20, end=35), F, lines=(20, 35))
@@ -199,7 +199,7 @@ def made_again() -> None:
 
 
 def with_its_times_restored() -> None:
-    """F48: neither the time nor, here, the size tells."""
+    """Neither the time nor, here, the size tells."""
     before = os.stat(F)
     Path(F).write_text(TEXT.replace("number 7 ", "NUMBER 7 "))
     os.utime(F, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -207,7 +207,7 @@ def with_its_times_restored() -> None:
 
 
 def with_its_times_set_back() -> None:
-    """F56: a time before the one that was seen."""
+    """A time before the one that was seen."""
     Path(F).write_text(NEW)
     os.utime(F, (0, 0))
 
@@ -310,7 +310,7 @@ def changed_and_changed_back() -> None:
 def test_a_file_whose_bytes_are_the_same_is_left_out_whatever_happened(
     session: Session, act: Callable[[], None]
 ) -> None:
-    """F60: a time that changed is no change."""
+    """A time that changed is no change."""
     session.read(F, call_id="c1")
     act()
     assert_omitted(session.read(F), F, lines=(1, 60), source="c1", reason=Reason.COVERED)
@@ -348,7 +348,7 @@ def test_a_file_is_the_same_by_all_its_spellings(
 
 
 def test_a_relative_name_is_of_the_root_wherever_the_process_is(fs: FakeFilesystem) -> None:
-    """F27: the same text is another file in another directory."""
+    """The same text is another file in another directory."""
     fs.create_file(F, contents=TEXT)
     fs.create_file("/other/f", contents=NEW)
     here, there = Session("/repo"), Session("/other")
@@ -379,7 +379,7 @@ def test_two_names_of_one_file_never_hide_a_line(session: Session) -> None:
 def test_names_that_differ_in_case_alone_never_hide_a_line(
     session: Session, fs: FakeFilesystem, sensitive: bool, told: bool
 ) -> None:
-    """F84: one file where the file system says so, and two names all the same: the bytes decide, by either of them."""
+    """One file where the file system says so, and two names all the same: the bytes decide, by either of them."""
     fs.is_case_sensitive = sensitive
     context = {"c1": session.read(F, call_id="c1").text}
     Path(F.upper()).parent.mkdir(exist_ok=True)
@@ -403,7 +403,7 @@ def refuse(reply: Reply, why: str) -> None:
 
 
 def test_a_file_that_vanished_is_refused_and_shown_when_it_is_back(session: Session) -> None:
-    """F45: an error that is repeated is repeated in full."""
+    """An error that is repeated is repeated in full."""
     session.read(F, call_id="c1")
     os.unlink(F)
     for _ in range(3):

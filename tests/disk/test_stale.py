@@ -1,26 +1,7 @@
 """Edits that a time stamp does not show, and time stamps without an edit, each on the real file system, on disk and on
 tmpfs: the read tool and `cat` show what stands there now, and a fingerprint tells the versions apart.
 
-Failures that users of such caches reported, group D (stale content), each with its test or the reason for none:
-
-| number | test, or why there is none |
-| --- | --- |
-| F48 | `test_what_was_edited_is_shown`, among its edits those with restored times |
-| F49 | `test_an_own_write_within_one_tick_of_the_clock_is_shown` |
-| F50 | `test_a_file_of_another_machine_is_judged_by_its_output` |
-| F51 | `test_what_was_edited_is_shown`; told of it: test_changes |
-| F52 | `test_what_was_edited_is_shown` (checkout), `test_what_is_as_it_was_is_left_out` (and back) |
-| F53 | test_changes, `test_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again` |
-| F54, F55 | test_read: `fresh=True` shows every byte. There are no batch reads: a `batch` of reads is several reads |
-| F56 | `test_a_time_that_goes_backward_is_a_change_like_any_other` |
-| F57 | `test_a_write_while_the_file_is_read_leaves_no_fingerprint`, and test_read for what is shown |
-| F58 | `test_a_file_written_by_a_command_is_shown` |
-| F59 | no cached text is ever given out: each read is read from the disk |
-| F60 | `test_what_is_as_it_was_is_left_out` |
-| F61, F62, F63 | `test_times_that_change_by_themselves_cost_nothing` |
-| F64 | `test_an_inode_number_proves_nothing` |
-| F65 | `test_right_after_an_edit_the_same_output_says_so` |
-| F66 | `test_what_is_read_in_one_way_and_written_in_another_is_one_file`; no diff is ever sent |
+Among them are the failures that users of such caches reported of stale content (tests/failures.md).
 """
 
 from __future__ import annotations
@@ -175,7 +156,7 @@ def test_times_that_change_by_themselves_cost_nothing(path: Path, how: str) -> N
         assert agent.read() is (Outcome.FULL if n % 2 else Outcome.UNCHANGED)  # every second one insists
 
 
-def test_an_inode_number_proves_nothing(path: Path) -> None:
+def test_a_file_with_the_same_inode_number_is_read_again(path: Path) -> None:
     agent = Agent(path, "read")
     other = path.with_name("other")
     other.write_text(EDITED)

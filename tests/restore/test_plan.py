@@ -133,7 +133,7 @@ def test_a_file_that_was_emptied_is_named_as_left_out(local: Session) -> None:
 
 
 def test_a_binary_is_left_out_and_named(local: Session) -> None:
-    """F103: object files were restored after a compaction."""
+    """Object files were restored after a compaction."""
     local.run("cat f")
     Path(local.root, "f").write_bytes(b"\0\1\2" * 400)
     assert local.restore_plan() == RestorePlan(left_out=((f"{local.root}/f", "binary"),))
@@ -141,7 +141,7 @@ def test_a_binary_is_left_out_and_named(local: Session) -> None:
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md", "sub/GEMINI.md"])
 def test_memory_files_that_harnesses_attach_are_not_attached_twice(session: Session, name: str) -> None:
-    """F104: memory files stood in the context twice after a compaction."""
+    """Memory files stood in the context twice after a compaction."""
     session.observe(f"cat {name}", text())
     assert session.restore_plan().left_out == ((f"/w/{name}", "memory file, harnesses attach it themselves"),)
 

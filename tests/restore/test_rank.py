@@ -152,7 +152,7 @@ def test_of_equal_files_the_one_with_more_to_lose_comes_first(session: Session) 
 
 
 def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
-    """F105: restored files arrived without the reason they were open."""
+    """Restored files arrived without the reason they were open."""
     show(session, "a.py")
     session.wrote("/w/a.py")
     show(session, "a.py")

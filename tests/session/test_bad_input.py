@@ -265,7 +265,7 @@ def test_what_was_told_while_the_store_failed_is_not_forgotten(where: str, tell:
 
 
 @pytest.mark.parametrize("tell", TELL.values(), ids=TELL)
-def test_it_is_not_forgotten_either_when_the_store_fails_again_at_the_next_commit(
+def test_what_was_told_is_not_forgotten_when_the_store_fails_again_at_the_next_commit(
     tell: Callable[[Session], object],
 ) -> None:
     session, store = told("begin", tell)
@@ -275,7 +275,7 @@ def test_it_is_not_forgotten_either_when_the_store_fails_again_at_the_next_commi
     assert not omits(session.observe("cat f", TEXT))
 
 
-def test_it_is_not_forgotten_either_when_the_next_call_fails_inside() -> None:
+def test_what_was_told_is_not_forgotten_when_the_next_call_fails_inside() -> None:
     broken: list[str] = []
 
     def count_tokens(text: str) -> int:

@@ -1,21 +1,4 @@
-"""Failures that users of such caches reported, each with its number from the project's list of failure modes.
-
-Groups A (history), B (contexts), F (the marker as data) and G (loops). Those that are not tested here:
-
-| number | why |
-| --- | --- |
-| F6, F7 | no log of the harness is searched and no hook matched for a compaction here; hooks have their own tests |
-| F12 | clearing on the server is invisible to a client: `Policy.horizon_tokens` is for that (test_f12) |
-| F14 | possession is never proved by an echoed hash: the log says what was shown, and `compacted` what is gone |
-| F17, F18, F19 | nothing is shared between sessions, and there is one decision site (test_f15, test_layers) |
-| F21 | ids are the harness's, and made where it gives none |
-| F87 | a program that the agent runs reads files by itself, with no reply of ours between; shims have tests |
-| F89 | `settle` after the harness's own substitution (test_f89) |
-| F91, F92, F94 | nothing is refused and no native tool replaced; hooks have their own tests |
-| F98, F102 | no detector fires, nothing is evicted by size; a restore plan is the compactor's to order |
-| F99, F100 | no read-before-edit rule is kept here, so that a compaction can take none away |
-| F101 | the same: one fact is kept, what was shown |
-"""
+"""Failures that users of such caches reported: history, contexts, the marker as data, loops (tests/failures.md)."""
 
 from __future__ import annotations
 
@@ -31,7 +14,7 @@ from tests.helpers.replies import sources
 OTHER = TEXT.replace("line", "another line")
 
 
-# ------------------------------------------------------------ A: history
+# ------------------------------------------------------------ history
 
 
 def test_no_marker_survives_a_compaction_that_took_its_source(session: Session) -> None:
@@ -118,14 +101,14 @@ def test_a_horizon_stands_in_for_clearing_that_nobody_reports() -> None:
     assert session.observe("cat f", TEXT).text == TEXT
 
 
-def test_clipped_replies_do_not_go_to_and_fro(session: Session) -> None:
+def test_a_clipped_read_is_shown_in_full_each_time(session: Session) -> None:
     for n in range(6):
         reply = session.observe("cat f", TEXT, call_id=f"c{n}")
         assert reply.text == TEXT
         session.settle(f"c{n}", TEXT[:150] + "\n[cut]\n")
 
 
-# ------------------------------------------------------------ B: contexts
+# ------------------------------------------------------------ contexts
 
 
 @pytest.mark.parametrize("command", ["cat f", "make", "nl -ba f | head -n 90"])
@@ -183,7 +166,7 @@ def test_one_relative_name_in_two_directories_is_two_files(session: Session) -> 
     assert session.observe("cat f", TEXT, cwd="/w/one").reason is Reason.COVERED
 
 
-# ------------------------------------------------------------ F: the marker as data
+# ------------------------------------------------------------ the marker as data
 
 
 def test_a_marker_stands_alone_and_without_a_number(session: Session) -> None:
@@ -227,7 +210,7 @@ def test_equal_errors_of_calls_at_once_are_all_shown(session: Session) -> None:
         assert [session.observe("make", error, exit_code=2).text for _ in range(3)] == [error] * 3
 
 
-# ------------------------------------------------------------ G: loops and weak models
+# ------------------------------------------------------------ loops and weak models
 
 
 def test_a_model_that_repeats_itself_gets_every_second_answer_in_full(session: Session) -> None:

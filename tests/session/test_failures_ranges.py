@@ -1,12 +1,5 @@
-"""Failures that users of such caches reported, group C: ranges, views, truncation. On real files, by the read tool.
-
-| number | why there is no test here |
-| --- | --- |
-| F35, F36 | no edit is judged and no right to edit is kept, so that no flag can be mixed up or be impossible to earn |
-| F39 | nothing is ever summed up: a range is what `sed -n` prints (test_read) |
-| F44 | nothing is pending: an event is logged when the reply is there, in one transaction |
-| F45 | test_read: what is no file is refused in one line |
-"""
+"""Failures that users of such caches reported: ranges, views, truncation; on real files, by the read tool
+(tests/failures.md)."""
 
 from __future__ import annotations
 

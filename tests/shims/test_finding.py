@@ -1,4 +1,4 @@
-"""A shim finds the real tool, and never itself or another shim (F82)."""
+"""A shim finds the real tool, and never itself or another shim."""
 
 from __future__ import annotations
 

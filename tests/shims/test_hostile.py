@@ -72,7 +72,7 @@ def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harn
 def test_switched_off_bash_and_readcache_do_not_start_each_other_for_ever(
     sandbox: Sandbox, way: str, mode: str
 ) -> None:
-    """F82: bash, readcache, bash, readcache, …"""
+    """Bash, readcache, bash, readcache, …"""
     words = ["timeout", "20", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
     done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.place)
     assert (done.out.decode(), done.err) == (LINES * 2 + "0\n", b"")

@@ -153,13 +153,12 @@ def test_after_a_compaction_everything_is_shown(sandbox: Sandbox) -> None:
 
 
 def test_another_agent_of_the_session_has_seen_nothing(sandbox: Sandbox) -> None:
-    """F83: sub-agents' shells reach the shims as well, each with its own context."""
+    """Sub-agents' shells reach the shims as well, each with its own context."""
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper") == LINES
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(CUT)
 
 
 def test_reads_of_one_file_by_any_name_are_one(sandbox: Sandbox) -> None:
-    """F84."""
     bash(sandbox, "cat sub/g")
     assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
 

@@ -1,9 +1,8 @@
-"""The failures of other projects' shims and shell hooks (F67 to F84), one by one."""
+"""The failures of other projects' shims and shell hooks, one by one (tests/failures.md)."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 
@@ -28,7 +27,7 @@ def whole(sandbox: Sandbox, command: str) -> str:
     return start(["bash", "-c", command], env, "merged", sandbox.place).out.decode()
 
 
-def test_reads_by_sed_are_reads(sandbox: Sandbox) -> None:
+def test_a_read_by_sed_is_recorded_as_a_read(sandbox: Sandbox) -> None:
     bash(sandbox, "sed -n '1,40p' sub/g")
     assert bash(sandbox, "sed -n '5,35p' sub/g").startswith(CUT)
 
@@ -53,19 +52,19 @@ def test_a_read_with_redirections_beside_it_stays_a_read(sandbox: Sandbox) -> No
 
 
 @pytest.mark.parametrize("options", ["-A", "-v", "-e", "-s", "-b", "-E"])
-def test_options_that_change_the_bytes_mean_what_they_mean(sandbox: Sandbox, options: str) -> None:
+def test_options_that_change_the_bytes_print_what_the_real_tool_prints(sandbox: Sandbox, options: str) -> None:
     (sandbox.place / "odd").write_bytes(b"\ttab\x01\n\n\n" * 60)
     bash(sandbox, "cat odd")
     real = start(["cat", options, "odd"], sandbox.env(), "pipe", sandbox.place).out.decode()
     assert bash(sandbox, f"cat {options} odd") == real
 
 
-def test_several_files_are_several_files(sandbox: Sandbox) -> None:
+def test_cat_of_several_files_shows_each(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat sub/g sub/g") == OTHER * 2
     assert bash(sandbox, "cat sub/g nosuch; echo $?") == f"{OTHER}cat: nosuch: No such file or directory\n1\n"
 
 
-def test_neither_a_bare_path_nor_a_failing_command_matters(sandbox: Sandbox) -> None:
+def test_a_read_is_cut_under_a_bare_path_and_in_a_failing_command(sandbox: Sandbox) -> None:
     assert CUT in bash(sandbox, "cat f; exit 3", PATH="/usr/bin:/bin")
 
 
@@ -74,7 +73,7 @@ def test_no_read_is_ever_refused(sandbox: Sandbox) -> None:
     assert outs[1::2] == [LINES] * 3
 
 
-def test_what_goes_into_a_file_is_the_file(sandbox: Sandbox) -> None:
+def test_a_read_redirected_into_a_file_has_every_byte(sandbox: Sandbox) -> None:
     bash(sandbox, "cat f >out; cat f | tee out2 >/dev/null; exec >out3; cat f")
     assert {(sandbox.place / name).read_text() for name in ("out", "out2", "out3")} == {LINES}
 
@@ -92,7 +91,7 @@ def test_a_filter_gets_the_real_bytes(sandbox: Sandbox) -> None:
         assert way(sandbox, "nl -ba f | sed -n '7p'") == f"     7\t{LINES.splitlines()[6]}\n"
 
 
-def test_head_gets_its_line(sandbox: Sandbox) -> None:
+def test_a_read_piped_into_head_gives_heads_line(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat f | head -n 1; echo ${PIPESTATUS[1]}") == LINES.splitlines()[0] + "\n0\n"
     big = "for x in 1 2 3 4 5 6 7 8; do cat f f f f f f f f f f; done | head -n 1"
     assert bash(sandbox, big) == LINES.splitlines()[0] + "\n"
@@ -128,7 +127,3 @@ def test_one_file_has_one_name_and_two_files_have_two(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
     (sandbox.place / "sub" / "G").write_text(LINES.upper())
     assert bash(sandbox, "cat sub/G") == LINES.upper()
-
-
-def test_every_failure_of_the_list_has_its_test() -> None:
-    assert {int(number) for number in re.findall(r"_f(\d+)", " ".join(globals()))} == set(range(67, 85))

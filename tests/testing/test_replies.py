@@ -120,7 +120,7 @@ def test_what_the_agent_wrote_in_its_own_command_is_a_source() -> None:
     assert reconstruct(reply, {"c1": command}) == TEXT
 
 
-def test_a_line_that_the_reader_has_lost_is_named(partial: Reply) -> None:
+def test_reconstruct_names_a_line_that_no_source_holds(partial: Reply) -> None:
     cut = text(1, 6) + "[…]\n" + text(9, 20)
     with pytest.raises(AssertionError, match=r"line 7 of /w/f was left out, but does not stand at c1: 'line number 7 "):
         reconstruct(partial, {"c1": cut})
@@ -128,7 +128,7 @@ def test_a_line_that_the_reader_has_lost_is_named(partial: Reply) -> None:
         reconstruct(partial, {"c0": TEXT})
 
 
-def test_segments_that_do_not_give_the_output_are_noticed(partial: Reply) -> None:
+def test_reconstruct_refuses_segments_that_do_not_give_the_output(partial: Reply) -> None:
     context = {"c1": TEXT}
     omitted, shown = partial.segments
     for segments, says in (
