@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,9 @@ def test_a_list_whose_marker_lost_its_source_comes_back_mended(session: Session,
             return {"role": "tool", "tool_call_id": call_id, "content": text}
         return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": text}]}
 
-    whole = [result(call_id, text) for call_id, text in texts.items()]
+    whole: list[Mapping[str, Any]] = [result(call_id, text) for call_id, text in texts.items()]
     assert session.mend(whole) is whole
-    cleared = [result("c1", "[cleared]"), whole[1]]
+    cleared: list[Mapping[str, Any]] = [result("c1", "[cleared]"), whole[1]]
     mended = session.mend(cleared)
     assert mended[0] == cleared[0]
     assert "left the conversation" in str(mended[1])
