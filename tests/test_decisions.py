@@ -137,6 +137,12 @@ def advised() -> Reply:
     return twice(new(Policy(mode=Mode.ADVISE)), "cat f", text())
 
 
+def holds_a_marker() -> Reply:
+    session = new()
+    marker = twice(session, "cat f", text()).text
+    return twice(session, "cat notes", text(21) + marker)
+
+
 def binary() -> Reply:
     return twice(new(), "cat f", text() + "\0")
 
@@ -232,6 +238,7 @@ ROWS: list[tuple[Callable[[], Reply], Outcome, Reason]] = [
     (protected, F, Reason.PROTECTED),
     (mode_off, F, Reason.MODE_OFF),
     (advised, F, Reason.ADVISED),
+    (holds_a_marker, F, Reason.HOLDS_A_MARKER),
     (binary, F, Reason.BINARY),
     (too_large, F, Reason.TOO_LARGE),
     (timed_out, F, Reason.TIMED_OUT),

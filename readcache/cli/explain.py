@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 
-from readcache.cli.reasons import WHY
 from readcache.cli.settings import Settings
 from readcache.cli.show import call_of, clock, open_recorded, say, short
 from readcache.model.claims import WHOLE_TREE, key_of, path_of
@@ -105,7 +104,7 @@ def _explain_last_read(records: Sequence[Record], path: str) -> None:
         if _shows(event, path) or _asked_for(event, path):
             verdict = "all of it was shown" if event.outcome is Outcome.FULL else f"cut ({event.outcome.value})"
             say(f"  last read: {event.call_id}, {short(event.label)}")
-            say(f"    {verdict}; {event.reason.value}: {WHY[event.reason]}")
+            say(f"    {verdict}; {event.reason.value}: {event.reason.why}")
             return
     say("  last read: none that was recorded")
 

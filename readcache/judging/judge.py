@@ -71,7 +71,7 @@ def decide(view: View, call: Call, policy: Policy, session_tag: str, index: Line
     if untouched is not None:
         return Judgement((), (), (), Outcome.FULL, untouched)
     if marker.find_markers(call.output, session_tag):  # a marker is never a source, not even when a file holds one
-        return Judgement((), (), (), Outcome.FULL, Reason.NOT_SEEN)
+        return Judgement((), (), (), Outcome.FULL, Reason.HOLDS_A_MARKER)
     same = view.whole(text.digest(call.output))
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
