@@ -52,6 +52,7 @@ class Reason(enum.Enum):
     NO_GAIN = "no_gain", "markers would have cost too much for what they save"
     SAME_BATCH = "same_batch", "it is visible only in a result of the same batch, which may not be delivered yet"
     UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
+    HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
     NO_PARTIAL = "no_partial", "a part of it is new, and Policy.partial is off"
     # nothing was left out, by order
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
@@ -59,7 +60,6 @@ class Reason(enum.Enum):
     MODE_OFF = "mode_off", "readcache is switched off"
     ADVISED = "advised", "it would have been cut, but readcache only advises"
     # nothing was left out, because this is not text to be judged
-    HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
     BINARY = "binary", "it has NUL characters and is not text"
     TOO_LARGE = "too_large", "it is too large to be compared"
     TIMED_OUT = "timed_out", "the command ran out of time, so its output may end anywhere"
