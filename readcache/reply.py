@@ -126,7 +126,8 @@ class Reply:
     """The command's exit status. 124: its time was over, as with `timeout`. 125: bash could not be started. Negative:
     the number of the signal that ended it, as with `subprocess`. Of a read: 0, or 1 for a file that cannot be read."""
     outcome: Outcome
-    """The kind of answer: `FULL`, `UNCHANGED`, `PARTIAL`, `IDENTICAL_OUTPUT`."""
+    """The kind of answer. `FULL`: all of it. `PARTIAL`: some lines left out. `UNCHANGED`: nothing but markers.
+    `IDENTICAL_OUTPUT`: one marker, since one earlier result holds all of it."""
     reason: Reason
     """The cause, one member for each; `reason.why` is a sentence."""
     segments: tuple[Segment, ...]
@@ -134,7 +135,7 @@ class Reply:
     call_id: str
     """The harness's name for the call; one that the session made up when none was given."""
     tokens_saved: int
-    """Tokens of the omitted lines less those of the markers, by `Policy.count_tokens`."""
+    """Tokens of the omitted lines less those of the markers, by `Policy.count_tokens`. 0 when nothing was left out."""
     full_text: str
     """The real output, all of it."""
 

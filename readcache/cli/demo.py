@@ -66,8 +66,7 @@ COMMANDS = (
     "sed -i.bak 's/0.19/0.07/' shop.py && cat shop.py",  # with a suffix BSD's sed takes it too
 )
 SESSION_ID = "demo"  # the tag in the markers is made from it
-# Lines that are printed of a longer stretch: its ends are enough to see what came.
-MOST_LINES, HEAD_LINES, TAIL_LINES = 7, 3, 1
+MOST_LINES, HEAD_LINES, TAIL_LINES = 7, 3, 1  # printed of one output; of a longer one its head and tail
 INTRODUCTION = """\
 An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
@@ -100,22 +99,14 @@ def write_sample(directory: Path) -> None:
 def _show(session: Session, command: str, env: dict[str, str]) -> None:
     reply = session.run(command, env=env)
     saved = "" if reply.outcome is Outcome.FULL else f", {reply.tokens_saved} tokens saved"
-    lines = split_lines(reply.text)
-    markers = [at for at, line in enumerate(lines) if session.markers_in(line)]
     verdict = f"=> {reply.outcome.name} ({reply.reason.value}){saved}: {reply.reason.why}"
-    for line in (f"$ {command}", *shorten(lines, markers), verdict, ""):
+    for line in (f"$ {command}", *shorten(split_lines(reply.text)), verdict, ""):
         say(line)
 
 
-def shorten(lines: Sequence[str], markers: Sequence[int] = ()) -> list[str]:
-    """`lines` without the middle of each long stretch. The lines at the indexes `markers` always stay."""
-    out: list[str] = []
-    low = 0
-    for at in (*markers, len(lines)):
-        stretch = [*lines[low:at]]
-        if len(stretch) > MOST_LINES:
-            gone = len(stretch) - HEAD_LINES - TAIL_LINES
-            stretch = [*stretch[:HEAD_LINES], f"  ⋮  {gone} more lines", *stretch[-TAIL_LINES:]]
-        out += [*stretch, *lines[at : at + 1]]
-        low = at + 1
-    return out
+def shorten(lines: Sequence[str]) -> list[str]:
+    """The lines, of which a long text loses its middle; its ends are enough to see what came."""
+    gone = len(lines) - HEAD_LINES - TAIL_LINES
+    if len(lines) <= MOST_LINES:
+        return [*lines]
+    return [*lines[:HEAD_LINES], f"  ⋮  {gone} more lines", *lines[-TAIL_LINES:]]

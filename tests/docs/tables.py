@@ -114,7 +114,7 @@ def dependencies() -> str:
         name, _, comment = line.partition("# ")
         if not comment:
             raise ValueError(f"no reason stands beside {name} in pyproject.toml")
-        rows.append((f"`{re.findall('[a-z-]+', name)[0]}`", comment))
+        rows.append((f"`{re.findall('[a-z-]+', name)[0]}`", comment.replace("see the README", "see below")))
     return table(("package", "reason"), rows)
 
 
