@@ -126,3 +126,11 @@ class Budget:
     """Tokens of the whole section, by `Policy.count_tokens`."""
     max_tokens_per_file: int = 5_000
     """Tokens of one file's ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a session decides by: the user's policy, and the tag of its own markers."""
+
+    policy: Policy
+    tag: str

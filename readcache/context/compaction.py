@@ -13,7 +13,7 @@ from readcache.context.prompt import invented_numbers, known_files, request_of, 
 from readcache.context.prune_rules import Rules, pruned
 from readcache.context.split import Parted, joined, part
 from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.context.telling import kept_calls, mended, replies_with_markers, tell
+from readcache.context.telling import kept_calls, mended, replies_with_markers
 from readcache.messages.messages import Kind, as_mapping, normalise, normalise_one
 from readcache.messages.transcript import serialize_transcript
 from readcache.policy import Budget
@@ -95,7 +95,7 @@ def compact(messages: list[Raw], settings: Settings, level: Level, *, ask: bool)
         kept = _clipped(parts.kept, session, level)
         if all(a is b for a, b in zip(kept, parts.kept, strict=True)):
             return Made(messages, How.NOTHING)
-        return Made(tell(session, [*messages[: parts.cut], *kept]), How.CLIPPED)
+        return Made(session.mend([*messages[: parts.cut], *kept]), How.CLIPPED)
     files = known_files(session)
     trouble = "the model was not asked: it failed too often"
     text = None
@@ -167,4 +167,4 @@ def _restored(parts: Parted, text: str, settings: Settings, level: Level) -> lis
     shown = replies_with_markers(view)
     done = session.compacted(keep=keep, restored=plan)
     kept = _clipped(mended(parts.kept, done.rewrites, shown), session, level)
-    return tell(session, joined(parts, [text, plan.render()], kept))
+    return session.mend(joined(parts, [text, plan.render()], kept))

@@ -20,7 +20,7 @@ from readcache.context.compaction import How, Level, Made, Request, Settings, St
 from readcache.context.prune_rules import Rules, pruned
 from readcache.context.pruner import ALL_STRATEGIES, check_strategies
 from readcache.context.split import part
-from readcache.context.telling import as_known_to, tell
+from readcache.context.telling import as_known_to
 from readcache.errors import UsageError
 from readcache.policy import Budget, Mode
 
@@ -122,7 +122,7 @@ class Compactor:
         shorter = self._pruned(messages)
         share = self._settings.tokens(shorter) / max(1, self._settings.tokens(messages))
         if counted * share <= self._settings.trigger_tokens * ENOUGH:
-            return Made(tell(self._settings.session, shorter), How.PRUNED)
+            return Made(self._settings.session.mend(shorter), How.PRUNED)
         return (yield from self._at(self._roomy_level(messages, counted), messages))
 
     def _roomy_level(self, messages: list[Raw], counted: int) -> int:

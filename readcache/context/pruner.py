@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from readcache.context.clipping import MOST_CHARS
 from readcache.context.prune_rules import STRATEGIES, Rules, pruned
-from readcache.context.telling import as_known_to, tell
+from readcache.context.telling import as_known_to
 from readcache.errors import UsageError
 from readcache.policy import Mode
 
@@ -54,7 +54,7 @@ def prune(
     if session.policy.mode is not Mode.ON:
         return messages
     while (out := pruned(messages, strategies, as_known_to(session, rules))) is not messages:
-        messages = tell(session, out)  # after which it may know more of the list, and fewer markers name its results
+        messages = session.mend(out)  # after which it may know more of the list, and fewer markers name its results
     return messages
 
 

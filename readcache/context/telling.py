@@ -36,22 +36,6 @@ def as_known_to(session: Session, rules: Rules) -> Rules:
     )
 
 
-def tell(session: Session, messages: list[Raw]) -> list[Raw]:
-    """Tells the session that these are now the messages; they come back with every marker true."""
-    session.sync(messages)
-    retold = session._standing.retold if session._standing is not None else {}
-    if not retold:
-        return messages
-    out = list(messages)
-    for message in normalise(messages):
-        at = message.index
-        for part in message.parts:
-            if part.kind is Kind.RESULT and part.text in retold:
-                out[at] = with_result_text(out[at], part.call_id, retold[part.text])
-        out[at] = with_texts(out[at], lambda text: retold.get(text, text))
-    return out
-
-
 def mended(messages: list[Raw], rewrites: Mapping[str, str], shown: Mapping[str, str]) -> list[Raw]:
     """The messages with the new texts of replies, by call id, in the place of those that were `shown`: as
     `Session.compacted` gives them, without what the harness put around them. A call whose id is not in the list: in the

@@ -53,7 +53,7 @@ def _deaf_to(kind: type) -> Callable[[], list[Patch]]:
         def deaf(self: View, event: Event) -> None:
             if isinstance(event, kind):
                 if isinstance(event, Wrote) and event.call_id:
-                    self.calls = event.call
+                    self.calls.write(event)
                 return
             apply(self, event)
 

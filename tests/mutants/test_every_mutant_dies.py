@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.helpers.machine import machine_with
 from tests.mutants.mutants import MUTANTS, Mutant, applied
-from tests.test_state_machine import machine_with
 
 SEEDS = (1, 2, 3)
 SETTINGS = settings(
@@ -22,6 +22,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SEEDS)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_state_machine_notices(mutant: Mutant, number: int) -> None:
