@@ -17,7 +17,6 @@ import pytest
 from readcache import Reason, Session
 from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
-from readcache.shell.parse import parse
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP, field_table
 
@@ -126,7 +125,6 @@ def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
 ) -> None:
     for module in ("bashlex", "bashlex.parser"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert parse("(cat song.txt)") is None
     lines = [f"{number} bottles of beer on the wall\n" for number in range(40)]
     session = Session("/repo")
     session.observe("cat song.txt", "".join(lines))
