@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache import HeadTail, Outcome, Policy, Session
+from readcache import HeadTail, Outcome, Policy, Reply, Session
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store

@@ -33,8 +33,8 @@ from readcache.model.events import (
     Settled,
     Wrote,
 )
-from readcache.model.text import digest
 from readcache.model.key_view import Reference
+from readcache.model.text import digest
 from readcache.model.view import View
 from tests.helpers import strategies
 
