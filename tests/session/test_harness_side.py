@@ -1,4 +1,4 @@
-"""What adapters need of a session: ids and replies of wrapped calls, batches by name, whose disk it is, mended lists."""
+"""What adapters need of a session: ids and replies of wrapped calls, named batches, whose disk it is, mended lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers.files import TEXT
 
 def test_a_wrapped_tool_asks_the_harness_for_the_calls_id(session: Session) -> None:
     ids = iter(["c1", "c2"])
-    bash = session.wrap(lambda command: TEXT, call_id=lambda: next(ids))
+    bash = session.wrap(lambda _command: TEXT, call_id=lambda: next(ids))
     bash("cat f")
     assert [delivery.event.call_id for delivery in session.view.deliveries] == ["c1"]
     bash("cat f", call_id="given")
@@ -23,7 +23,7 @@ def test_a_wrapped_tool_asks_the_harness_for_the_calls_id(session: Session) -> N
 
 def test_a_wrapped_tool_tells_each_reply(session: Session) -> None:
     replies: list[Reply] = []
-    bash = session.wrap(lambda command: TEXT, on_reply=replies.append)
+    bash = session.wrap(lambda _command: TEXT, on_reply=replies.append)
     assert [bash("cat f"), bash("cat f")] == [reply.text for reply in replies]
     assert [reply.reason for reply in replies] == [Reason.NOT_SEEN, Reason.COVERED]
 
