@@ -62,9 +62,9 @@ def _where(error: Exception) -> str:
 def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["run"]:
         return _run(argv[1:])
-    from readcache.cli.parser import parse
+    from readcache.cli.parser import parse_words
 
-    options = parse(argv)
+    options = parse_words(argv)
     if options.command == "demo":
         from readcache.cli.demo import demo
 
@@ -113,9 +113,9 @@ def _run(argv: list[str]) -> int:
     if argv in ([], ["--advise"]):  # nothing for argparse, which would cost every command its time to import
         settings, call_id = read_settings(os.environ, advise=bool(argv)), None
     else:
-        from readcache.cli.parser import parse
+        from readcache.cli.parser import parse_words
 
-        options = parse(["run", *argv])
+        options = parse_words(["run", *argv])
         settings, call_id = _settings(options), options.call_id
         clip_sizes(options.clip or "")
         if options.c is not None:  # `-cSTRING`

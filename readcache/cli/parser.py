@@ -19,7 +19,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
+def parse_words(argv: Sequence[str]) -> argparse.Namespace:
     """The options. UsageError; SystemExit(0) after --help and --version."""
     return _build().parse_args(argv)
 

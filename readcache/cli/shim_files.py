@@ -46,7 +46,7 @@ def find_mark(place: str) -> Mark | None:
     return Mark(tools, os.path.exists(os.path.join(place, _BEHIND, _SOURCE)))
 
 
-def compose(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
+def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
     """The text files of an installation in `place`: name -> (text, mode)."""
     values = {
         "PYTHON": shlex.quote(sys.executable),
@@ -79,7 +79,7 @@ def write(place: str, mark: Mark) -> None:
         os.makedirs(os.path.join(place, _BEHIND), exist_ok=True)
         for name in mark.tools:
             _replace(os.path.join(place, name), program, 0o755)
-    for name, (text, mode) in compose(place, mark).items():
+    for name, (text, mode) in text_files(place, mark).items():
         _replace(os.path.join(place, name), text.encode(), mode)
     if before is not None:
         _unlink(place, _names(place, before) - _names(place, mark))
@@ -100,7 +100,7 @@ def find_trouble(place: str) -> Iterator[str]:
     if mark is None:
         yield f"{place} is no directory of shims: run `readcache shims install {place}`"
         return
-    for name, (text, mode) in compose(place, mark).items():
+    for name, (text, mode) in text_files(place, mark).items():
         path = os.path.join(place, name)
         try:
             with open(path, encoding="utf-8") as file:
@@ -147,7 +147,7 @@ def _replace(path: str, data: bytes, mode: int) -> None:
 
 
 def _names(place: str, mark: Mark) -> set[str]:
-    return {*compose(place, mark), *mark.tools}
+    return {*text_files(place, mark), *mark.tools}
 
 
 def _unlink(place: str, names: set[str]) -> None:

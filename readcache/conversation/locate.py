@@ -10,7 +10,7 @@ from readcache.judging.marker import find_markers
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.text import split_lines
 
-Stretch = tuple[int, int]  # characters start to end - 1 of a text
+CharSpan = tuple[int, int]  # characters start to end - 1 of a text
 _ANY_MARKER = "\0"
 
 
@@ -19,14 +19,14 @@ def body(text: str) -> str:
     return text[:-1] if text.endswith("\n") else text
 
 
-def locate(event: Delivered, content: str) -> Stretch | None:
+def locate(event: Delivered, content: str) -> CharSpan | None:
     """Where all of a delivery stands; None when it does not."""
     if event.origin is Origin.COMMAND:
         return _locate_pieces(event, content)
     return _locate_text(event.text, content)
 
 
-def locate_unmended(event: Delivered, content: str, tag: str) -> Stretch | None:
+def locate_unmended(event: Delivered, content: str, tag: str) -> CharSpan | None:
     """Where a delivery stands but for its markers, in whose places are others of this session: those from before they
     were mended."""
     theirs = set(find_markers(content, tag)) if event.pointers else ()
@@ -43,7 +43,7 @@ def locate_unmended(event: Delivered, content: str, tag: str) -> Stretch | None:
     return _stretch_of(lines, low, low + len(masked))
 
 
-def cut_out(event: Delivered, content: str) -> tuple[Settled, Stretch]:
+def cut_out(event: Delivered, content: str) -> tuple[Settled, CharSpan]:
     """What is left of a delivery, and where it stands: from the first line that is left to the last."""
     before, after = split_lines(event.text), content.split("\n")
     moved = align(before, after)
@@ -66,7 +66,7 @@ def longest_run(event: Delivered, content: str) -> int:
     return longest
 
 
-def _locate_text(text: str, content: str) -> Stretch | None:
+def _locate_text(text: str, content: str) -> CharSpan | None:
     wanted = body(text)
     if content in (text, wanted):
         return 0, len(wanted)
@@ -74,7 +74,7 @@ def _locate_text(text: str, content: str) -> Stretch | None:
     return None if at < 0 else (at, at + len(wanted))
 
 
-def _locate_pieces(event: Delivered, content: str) -> Stretch | None:
+def _locate_pieces(event: Delivered, content: str) -> CharSpan | None:
     """The agent's own texts stand one after the other in its call, with other words between them."""
     lines, padded = split_lines(event.text), f"\n{content}\n"
     start, at = None, 0
@@ -88,6 +88,6 @@ def _locate_pieces(event: Delivered, content: str) -> Stretch | None:
     return None if start is None else (start, at - 1)
 
 
-def _stretch_of(lines: list[str], low: int, high: int) -> Stretch:
+def _stretch_of(lines: list[str], low: int, high: int) -> CharSpan:
     start = sum(map(len, lines[:low])) + low
     return start, start + sum(map(len, lines[low:high])) + high - low - 1

@@ -38,7 +38,7 @@ def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:
     return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.pieces) for k in lost)
 
 
-def clip(event: Delivered, kept: Sequence[str]) -> Delivered:
+def clip_delivery(event: Delivered, kept: Sequence[str]) -> Delivered:
     """The delivery as a harness shows it that keeps only these stretches of its text."""
     if kept == (event.text,):
         return event

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from readcache.conversation.locate import Stretch, body, cut_out, locate, locate_unmended, longest_run
+from readcache.conversation.locate import CharSpan, body, cut_out, locate, locate_unmended, longest_run
 from readcache.conversation.mend import Returned, dangling, mend
 from readcache.conversation.settle import settle
-from readcache.conversation.texts import Conversation, Text
+from readcache.conversation.texts import MessageText, MessageTexts
 from readcache.messages.messages import Kind
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.model.key_view import Delivery
@@ -33,8 +33,8 @@ SHORTEST_LEFT = 120
 class _Place:
     """Where a delivery stands, or what is left of it. `text` is None for one that shows nothing."""
 
-    text: Text | None = None
-    stretch: Stretch = (0, 0)
+    text: MessageText | None = None
+    stretch: CharSpan = (0, 0)
     unmended: bool = False  # the list still has markers that were replaced
 
 
@@ -52,7 +52,7 @@ class Standing:
     """Where the texts of a view stand in a message list, kept from one sync to the next."""
 
     def __init__(self) -> None:
-        self._conversation = Conversation()
+        self._list = MessageTexts()
         self._places: dict[Delivery, _Place] = {}
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
@@ -74,7 +74,7 @@ class Standing:
         Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
         where markers stand in the list that are in no visible reply.
         """
-        self._conversation.update(messages)
+        self._list.update(messages)
         visible = view.deliveries
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
@@ -84,7 +84,7 @@ class Standing:
         touched |= {delivery.event.call_id for delivery, to in settled.items() if to.lost}
         untouched = {delivery.event.call_id for delivery in visible} - touched
         rewrites: dict[str, str] = {}
-        changes: defaultdict[Text, dict[Stretch, str]] = defaultdict(dict)
+        changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
         for delivery, place in self._places.items():
             event = delivery.event
             if not event.pointers and not place.unmended:
@@ -109,14 +109,14 @@ class Standing:
     def _names_calls(self, visible: Sequence[Delivery], log: Callable[[], Iterable[Event]]) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
         which is asked once."""
-        if not self._conversation.has_ids:
+        if not self._list.has_ids:
             return False
-        if any(self._conversation.knows(delivery.event.call_id) for delivery in visible):
+        if any(self._list.knows(delivery.event.call_id) for delivery in visible):
             return True
         if not visible or self._asked_log:
             return False
         self._asked_log = True
-        return any(self._conversation.knows(event.call_id) for event in log() if isinstance(event, Delivered))
+        return any(self._list.knows(event.call_id) for event in log() if isinstance(event, Delivered))
 
     def _retire_returned(
         self,
@@ -129,7 +129,7 @@ class Standing:
     ) -> None:
         """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
         their markers point at may leave without notice, so that the markers have to go at once."""
-        for text in self._conversation.marked(tag):
+        for text in self._list.marked(tag):
             if not text.markers(tag) or text.own or (text.call_id is None and self._has_ids):
                 continue
             lines: dict[str, str] = {}
@@ -158,7 +158,7 @@ class Standing:
 
     def _would_lose(self, view: View, call_id: str, raw: str) -> bool:
         """Would lines that count as visible go with it, if every result of this id became `raw`?"""
-        texts = self._conversation.named(Kind.RESULT, call_id)
+        texts = self._list.named(Kind.RESULT, call_id)
         if all(text.raw == texts[0].raw for text in texts):
             return False
         return any(settle(d.event, raw).lost for d in view.of_call(call_id) if d.event.origin is Origin.RESULT)
@@ -203,9 +203,9 @@ class Standing:
             if not self._has_ids or event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID):
                 for line in _known_by(event):
                     wanted[line].append(delivery)
-        opening = {text for text in self._conversation.opening() if text.call_id is None} if wanted else set()
+        opening = {text for text in self._list.opening() if text.call_id is None} if wanted else set()
         for exactly in (True, False):
-            for text in self._conversation.newest_first():
+            for text in self._list.newest_first():
                 if not wanted:
                     return
                 if text.call_id in calls:
@@ -225,17 +225,17 @@ class Standing:
                         if not wanted[line]:
                             del wanted[line]
 
-    def _named(self, event: Delivered) -> list[Text]:
+    def _named(self, event: Delivered) -> list[MessageText]:
         if event.origin is Origin.RESTORED:
             return []
-        return self._conversation.named(Kind.CALL if event.origin is Origin.COMMAND else Kind.RESULT, event.call_id)
+        return self._list.named(Kind.CALL if event.origin is Origin.COMMAND else Kind.RESULT, event.call_id)
 
     def _take(self, delivery: Delivery, place: _Place) -> None:
         self._places[delivery] = place
         if place.text is not None:
             place.text.claim(delivery, place.stretch)
 
-    def _take_part(self, delivery: Delivery, text: Text) -> Settled:
+    def _take_part(self, delivery: Delivery, text: MessageText) -> Settled:
         if text.call_id != delivery.event.call_id:
             settled, stretch = cut_out(delivery.event, text.free)
             self._take(delivery, _Place(text, stretch))
@@ -272,7 +272,7 @@ def _is_content(view: View, call_id: str | None, marker: str) -> bool:
     )
 
 
-def _standing_in(event: Delivered, texts: Sequence[Text], tag: str) -> _Place | None:
+def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> _Place | None:
     places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
     return next((place for place in places if place is not None), None)
 
@@ -281,12 +281,12 @@ def _settled(event: Delivered, to: Settled) -> Delivered:
     return replace(event, text=to.text, pieces=to.pieces, pointers=to.pointers)
 
 
-def _whole(event: Delivered, text: Text) -> _Place | None:
+def _whole(event: Delivered, text: MessageText) -> _Place | None:
     stretch = locate(event, text.free)
     return None if stretch is None else _Place(text, stretch)
 
 
-def _unmended(event: Delivered, text: Text, tag: str) -> _Place | None:
+def _unmended(event: Delivered, text: MessageText, tag: str) -> _Place | None:
     stretch = locate_unmended(event, text.free, tag)
     return None if stretch is None else _Place(text, stretch, unmended=True)
 
@@ -299,7 +299,7 @@ def _known_by(event: Delivered) -> set[str]:
     return {lines[k] for k in markers if k >= 0}.union(own[:1] or lines[:1])
 
 
-def _perhaps_in(text: Text, wanted: Mapping[str, Sequence[Delivery]]) -> list[Delivery]:
+def _perhaps_in(text: MessageText, wanted: Mapping[str, Sequence[Delivery]]) -> list[Delivery]:
     """The deliveries that may stand in a text, the longest first, of those the newest."""
     lines = [line for line in text.free.split("\n") if line in wanted]
     found = dict.fromkeys(delivery for line in lines for delivery in wanted[line])

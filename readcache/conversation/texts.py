@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from readcache.conversation.locate import Stretch
+from readcache.conversation.locate import CharSpan
 from readcache.judging.marker import find_markers
 from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments
 
@@ -22,7 +22,7 @@ _TAKEN = "\0"  # in the place of characters that are some delivery's already
 
 
 @dataclass(slots=True, eq=False)
-class Text:
+class MessageText:
     """One text in a message: `raw` as it stands there, `content` as it is read."""
 
     raw: str
@@ -31,11 +31,11 @@ class Text:
     own: bool  # the model said it
     call_id: str | None
     gone: bool = False  # the message is not in the list any more
-    claims: dict[Hashable, Stretch] = field(default_factory=dict)  # of `content`, by whose they are
+    claims: dict[Hashable, CharSpan] = field(default_factory=dict)  # of `content`, by whose they are
     _free: str | None = None
     _markers: list[str] | None = None
 
-    def claim(self, key: Hashable, stretch: Stretch) -> None:
+    def claim(self, key: Hashable, stretch: CharSpan) -> None:
         """Characters start to end - 1 of the content are the delivery `key`."""
         self.claims[key] = stretch
         self._free = self._markers = None
@@ -54,7 +54,7 @@ class Text:
                 self._free = self._free[:start] + _TAKEN * (end - start) + self._free[end:]
         return self._free
 
-    def rewritten(self, changes: Mapping[Stretch, str]) -> str:
+    def rewritten(self, changes: Mapping[CharSpan, str]) -> str:
         """`raw` with other texts in the places of stretches of the content. In JSON only lines that take the place of
         one line each are changed, in whichever string they stand."""
         out = self.raw
@@ -98,17 +98,17 @@ class _Entry:
     object_id: int  # of the message then: where to look for it first when the list shifts
     role: str
     parts: tuple[Part, ...]
-    texts: tuple[Text, ...]
-    marked: tuple[Text, ...] | None = None  # the texts in which a marker may stand, the last first
+    texts: tuple[MessageText, ...]
+    marked: tuple[MessageText, ...] | None = None  # the texts in which a marker may stand, the last first
 
 
-class Conversation:
+class MessageTexts:
     """The texts of one message list. `update` costs a comparison for each message that is as it was."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
-        self._named: defaultdict[tuple[Kind, str], list[Text]] = defaultdict(list)
-        self._marked: list[Text] | None = None
+        self._named: defaultdict[tuple[Kind, str], list[MessageText]] = defaultdict(list)
+        self._marked: list[MessageText] | None = None
 
     def update(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """The list is now this one."""
@@ -136,7 +136,7 @@ class Conversation:
                 self._drop(entry)
         self._entries = entries
 
-    def named(self, kind: Kind, call_id: str) -> list[Text]:
+    def named(self, kind: Kind, call_id: str) -> list[MessageText]:
         """The calls, or results, with this id, in order."""
         return self._named.get((kind, call_id), [])
 
@@ -149,12 +149,12 @@ class Conversation:
         """Is there an id on any call or result?"""
         return bool(self._named)
 
-    def newest_first(self) -> Iterator[Text]:
+    def newest_first(self) -> Iterator[MessageText]:
         """Every text, from the end of the list."""
         for entry in reversed(self._entries):
             yield from reversed(entry.texts)
 
-    def marked(self, tag: str) -> list[Text]:
+    def marked(self, tag: str) -> list[MessageText]:
         """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
         if self._marked is None:
             self._marked = []
@@ -164,7 +164,7 @@ class Conversation:
                 self._marked += entry.marked
         return self._marked
 
-    def opening(self) -> list[Text]:
+    def opening(self) -> list[MessageText]:
         """The texts before anything that the model said: no tool can have answered yet."""
         entries = takewhile(lambda entry: entry.role != "assistant", self._entries)
         return [text for entry in entries for text in entry.texts]
@@ -193,7 +193,7 @@ class Conversation:
                     del self._named[text.kind, text.call_id]
 
 
-def _texts(part: Part, *, own: bool) -> Iterator[Text]:
+def _texts(part: Part, *, own: bool) -> Iterator[MessageText]:
     """Thinking is dropped by the APIs themselves after a turn; images and what else there is hold no lines.
 
     A JSON object is read a second time for the strings in it: some harnesses show every output that way
@@ -201,11 +201,11 @@ def _texts(part: Part, *, own: bool) -> Iterator[Text]:
     """
     if part.kind not in (Kind.TEXT, Kind.CALL, Kind.RESULT):
         return
-    yield Text(part.text, part.text, part.kind, own, part.call_id)
+    yield MessageText(part.text, part.text, part.kind, own, part.call_id)
     decoded = parse_arguments(part.text) if not own and part.text.startswith("{") else None
     if decoded is not None:
         strings = "\n".join(value for value in decoded.values() if isinstance(value, str))
-        yield Text(part.text, strings, part.kind, own, part.call_id)
+        yield MessageText(part.text, strings, part.kind, own, part.call_id)
 
 
 class _Unlike:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from readcache.conversation.settle import clip, settle
+from readcache.conversation.settle import clip_delivery, settle
 from readcache.errors import StoreError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
@@ -80,7 +80,7 @@ class Reader:
                 answer = compose(view, call, judgement, self.rules)
             reply, delivered = answer
             if policy.clip is not None:
-                delivered = clip(delivered, policy.clip.kept(delivered.text))
+                delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             log.append([delivered, *events_after(call, delivered.when.call)] if writes else [delivered])
             if show is not None:
                 show(reply)

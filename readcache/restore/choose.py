@@ -13,7 +13,7 @@ from readcache.model.spans import Span, normalise
 from readcache.model.view import View
 from readcache.policy import Budget
 from readcache.restore.evidence import FileEvidence, gather
-from readcache.restore.fit import Counting, Place, Text, fit, not_shown
+from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan
 from readcache.restore.rank import Stretch, rank
 from readcache.restore.refuse import why_not_text
@@ -121,7 +121,7 @@ def _seen_places(view: View, file: _File) -> tuple[Place, ...] | str:
     if why_not is not None:
         return why_not
     texts = {
-        state: Text(file.path, lines, Bytes.SEEN if state is None else Bytes.OUTDATED)
+        state: FileText(file.path, lines, Bytes.SEEN if state is None else Bytes.OUTDATED)
         for state, lines in states.items()
     }
     return tuple(
@@ -134,12 +134,12 @@ def _disk_places(view: View, file: _File, disk: Sequence[str] | str) -> tuple[Pl
     if isinstance(disk, str):
         return disk
     lines = {n: text for n, text in enumerate(disk, 1) if (n, text) not in file.staying}
-    text = Text(file.path, lines, Bytes.CURRENT)
+    text = FileText(file.path, lines, Bytes.CURRENT)
     places = (_place(text, stretch, _starts_now(_seen(view, stretch), disk)) for stretch in file.stretches)
     return tuple(place for place in places if place.numbers) or "still visible"
 
 
-def _place(text: Text, stretch: Stretch, start: int) -> Place:
+def _place(text: FileText, stretch: Stretch, start: int) -> Place:
     numbers = range(start, start + stretch.end - stretch.start + 1)
     return Place(text, stretch, tuple(n for n in numbers if n in text.lines))
 

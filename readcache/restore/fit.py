@@ -21,7 +21,7 @@ Counting = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Text:
+class FileText:
     """One state of a file: its lines by number, as far as they are known and not visible anyway."""
 
     path: str
@@ -33,7 +33,7 @@ class Text:
 class Place:
     """A stretch where it stands now."""
 
-    text: Text
+    text: FileText
     stretch: Stretch
     numbers: tuple[int, ...]
 
@@ -80,7 +80,7 @@ def _choose(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> 
 
 def _items(ranked: Sequence[Place], chosen: Sequence[Place], count_tokens: Counting) -> tuple[RestoreItem, ...]:
     """The ranges of the chosen lines: the best file first, each file's in order."""
-    there: dict[Text, list[Place]] = {}
+    there: dict[FileText, list[Place]] = {}
     for place in chosen:
         there.setdefault(place.text, []).append(place)
     rank_of = {path: n for n, path in enumerate(dict.fromkeys(place.text.path for place in ranked))}
@@ -96,7 +96,7 @@ def _items(ranked: Sequence[Place], chosen: Sequence[Place], count_tokens: Count
     return tuple(sorted(out, key=lambda item: (rank_of[item.path], item.start, item.end)))
 
 
-def _ranges(text: Text, places: Sequence[Place]) -> Spans:
+def _ranges(text: FileText, places: Sequence[Place]) -> Spans:
     """The lines of the stretches with those around them, without blank lines at the ends."""
     chosen = normalise((n, n) for place in places for n in place.numbers)
     joined = normalise((_reach(text, start, -1), _reach(text, end, 1)) for start, end in chosen)
@@ -104,7 +104,7 @@ def _ranges(text: Text, places: Sequence[Place]) -> Spans:
     return tuple((numbers[0], numbers[-1]) for numbers in solid if numbers)
 
 
-def _reach(text: Text, line: int, step: int) -> int:
+def _reach(text: FileText, line: int, step: int) -> int:
     """The last of the known lines next to `line` in one direction, CONTEXT of them at most."""
     for _ in range(CONTEXT):
         if line + step not in text.lines:

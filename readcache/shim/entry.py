@@ -33,7 +33,7 @@ _SEDS = ("sed", "gsed")
 _NOT_FILES = ("/dev/", "/proc/")  # stdin by another name, and what is different for each process that reads it
 
 
-def main(argv: list[str]) -> int:
+def stand_in(argv: list[str]) -> int:
     """`argv` as the scripts give it; returns the exit status, or becomes the real tool."""
     imports, tool, *args = argv
     sys.path += imports.split(":")
@@ -157,8 +157,8 @@ def _batch() -> str:
 if __name__ == "__main__":
     gc.disable()  # this process lives for some 50 ms, and collecting would take one or two of them
     try:
-        end = main(sys.argv[1:])
-    except Exception:  # readcache was taken away, there is no memory: what `become` would do must do without it
+        end = stand_in(sys.argv[1:])
+    except Exception:  # readcache was taken away, there is no memory: what `_become` would do must do without it
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         words = ["bash", "-c", sys.argv[3]] if sys.argv[2] == "-" else sys.argv[2:]
         os.execvp(words[0], words)

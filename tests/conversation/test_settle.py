@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Head, HeadTail
-from readcache.conversation.settle import align, clip, settle
+from readcache.conversation.settle import align, clip_delivery, settle
 from readcache.model.events import Delivered, Piece, Pointer
 from readcache.model.text import split_lines
 
@@ -56,7 +56,7 @@ def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
     shown = f"before\n{text[:30]}\n[cut]\n{text[-30:]}\nafter\n"
     (pointer,) = settle(event, shown).pointers
     assert split_lines(shown)[pointer.line] == text[:30]
-    gone = clip(event, ["before\n"])
+    gone = clip_delivery(event, ["before\n"])
     assert [pointer.line for pointer in gone.pointers] == [-1]
     assert [pointer.line for pointer in settle(gone, event.text).pointers] == [1]
 
@@ -74,7 +74,7 @@ def test_one_beginning_of_a_marker_is_left_of_the_first_of_several_that_were_cut
 
 def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
     event = delivered([f"line number {n}" for n in range(1, 10)])
-    cut = clip(event, Head(40).kept(event.text))
+    cut = clip_delivery(event, Head(40).kept(event.text))
     assert [(piece.first, piece.count) for piece in cut.pieces] == [(1, 2)]
 
 
@@ -83,7 +83,7 @@ def test_head_and_tail_keep_whole_lines_of_both_ends(head: int, tail: int) -> No
     lines = [f"line {n} of many" for n in range(12)]
     event = delivered(lines)
     policy = HeadTail(head, tail)
-    shown = clip(event, policy.kept(event.text))
+    shown = clip_delivery(event, policy.kept(event.text))
     kept = {piece.first - 1 + k for piece in shown.pieces for k in range(piece.count)}
     texts = split_lines(shown.text)
     for piece in shown.pieces:
@@ -97,8 +97,8 @@ def test_head_and_tail_keep_whole_lines_of_both_ends(head: int, tail: int) -> No
 
 def test_what_fits_is_not_touched() -> None:
     event = delivered(["a", "b"])
-    assert clip(event, Head(100).kept(event.text)) is event
-    assert clip(event, HeadTail(2, 2).kept(event.text)) is event
+    assert clip_delivery(event, Head(100).kept(event.text)) is event
+    assert clip_delivery(event, HeadTail(2, 2).kept(event.text)) is event
 
 
 def test_a_very_long_text_keeps_its_common_ends() -> None:

@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(
         "clipping is ignored",
-        lambda: [(reader, "clip", lambda event, _kept: event)],
+        lambda: [(reader, "clip_delivery", lambda event, _kept: event)],
         "head and tail",
     ),
     Mutant("who insists is not heard", lambda: [(owner, "insists", _always(False)) for owner in (judge, reread)]),

@@ -1,4 +1,4 @@
-"""Where the log lives: one protocol, several stores, one conformance suite (tests/store/test_store_conformance.py).
+"""Where the log lives: one protocol, several stores, one conformance suite (tests/log/test_store_conformance.py).
 
 A store keeps events in order and nothing else; what it projects from them can be rebuilt. `transaction` makes
 read-judge-append one step, also between processes.

@@ -65,7 +65,7 @@ class SqliteStore:
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
         """See `Store.records`."""
         with self._reading() as db:
-            rows = sqlite_rows.select(db, session_id, agent_id, after)
+            rows = sqlite_rows.select_records(db, session_id, agent_id, after)
         return list(map(to_record, rows))
 
     def records_about(
@@ -150,7 +150,7 @@ class SqliteStore:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(sqlite_file.explain(error, doing, self.path)) from error
+            raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full

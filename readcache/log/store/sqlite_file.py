@@ -23,7 +23,7 @@ _WHAT_TO_DO = (
 )
 
 
-def explain(error: Exception, doing: str, path: str) -> str:
+def explain_error(error: Exception, doing: str, path: str) -> str:
     """What happened, to which path, and what to do."""
     text = str(error)
     todo = "check the path, its rights and its disk, or name another file"

@@ -139,7 +139,7 @@ def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
     db.executemany(sql, [row[:5] for row in rows])
 
 
-def select(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:
+def select_records(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:
     """The rows of `Store.records`."""
     sql = _OF_SESSION if agent_id is None else _OF_CONTEXT
     return db.execute(sql, {"session": bind(session_id), "agent": bind(agent_id or ""), "after": after}).fetchall()
