@@ -39,6 +39,7 @@ from readcache.wrap import wrap
 if TYPE_CHECKING:
     from readcache.conversation.sync import Standing
     from readcache.disk.changes import Change, Follower
+    from readcache.log.history_log import HistoryLog
 
 
 class Session:
@@ -326,6 +327,13 @@ class Session:
     def wrap(self, bash: Callable[..., Any]) -> Callable[..., Any]:
         """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`."""
         return wrap(self, bash)
+
+    def history_log(self) -> HistoryLog:
+        """Where a compactor keeps the events of this conversation's messages: in the session's store."""
+        from readcache.log.history_log import HistoryLog
+
+        ledger = self._ledger
+        return HistoryLog(lambda: ledger.store, self.session_id, self.agent_id, self._clock, ledger.fail)
 
     # ------------------------------------------------------------ what there is to see
 

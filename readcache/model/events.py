@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from readcache.model.history_events import HistoryEvent
 from readcache.reply import Outcome, Reason
 
 
@@ -154,7 +155,7 @@ class Failed:
     detail: str
 
 
-Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed | HistoryEvent  # the last: no view has any
 
 
 @dataclass(frozen=True, slots=True)

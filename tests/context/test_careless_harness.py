@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from readcache import Session
-from readcache.context import Compactor, How, prune
+from readcache.context import Compactor, How, normalise, prune
 from readcache.context.telling import tell
+from readcache.messages.messages import raw_messages
 from tests.context.chats import SHAPES, Step, chat, results, text
 from tests.context.test_compactor import SUMMARY, Messages, Model, assert_true_markers, roles_alternate, texts
 
@@ -103,7 +104,9 @@ def test_an_old_marker_is_retired_also_where_a_newer_result_has_its_id() -> None
     marked = session.observe("head -n 40 f", text(1, 40), call_id="c2").text
     session.compacted(keep=["c1"])
     newer = session.observe("cat g", text(of="g"), call_id="c2").text
-    told = tell(session, [{"role": "tool", "tool_call_id": "c2", "content": content} for content in (marked, newer)])
+    told = raw_messages(
+        tell(session, normalise([{"role": "tool", "tool_call_id": "c2", "content": text} for text in (marked, newer)]))
+    )
     assert [message["content"] for message in told[1:]] == [newer]
     assert session.markers_in(marked)[0] not in str(told[0]["content"])
     assert session.view.covers("/w/g", 1, newer.count("\n"))

@@ -14,7 +14,7 @@ import pytest
 
 from readcache import Budget, Mode, Policy, Session
 from readcache.context import Compactor, How, normalise
-from readcache.context.overflow import is_overflow
+from readcache.context.compactor import is_overflow
 from readcache.errors import UsageError
 from tests.context.chats import SHAPES, Step, arguments, chat, results, text, turn_of, write
 from tests.context.shapes import is_sendable
