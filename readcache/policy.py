@@ -108,3 +108,11 @@ class Budget:
     max_files: int = 5
     max_tokens: int = 50_000
     max_tokens_per_file: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a session decides by: the user's policy, and the tag of its own markers."""
+
+    policy: Policy
+    tag: str

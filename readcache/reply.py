@@ -37,6 +37,7 @@ class Reason(enum.Enum):
     NO_GAIN = "no_gain"  # the markers would cost too much for what they save
     SAME_BATCH = "same_batch"  # visible only in a result of the same batch of calls
     UNNUMBERED = "unnumbered"  # visible, but without the line numbers that were asked for
+    HOLDS_A_MARKER = "holds_a_marker"  # one of this session's markers stands in it, and a marker is never a source
     NO_PARTIAL = "no_partial"  # Policy.partial is off and a part is new
     # nothing was left out, by order
     NEVER = "never"  # Policy.never: a harness parses this output

@@ -1,4 +1,4 @@
-"""The one stateful object: a reader's conversation. Log, view, store and policy meet here; the deciding is `judge`'s.
+"""The one stateful object: a reader's conversation. Commands and files are run and read here, and handed to `Reader`.
 
 Every public method is safe to call from any thread. What the agent's tool gets never depends on us being in order: when
 anything here fails, the real output goes through and the failure is counted.
@@ -13,31 +13,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache.conversation.compact import compact
-from readcache.conversation.inherit import inherited
-from readcache.conversation.settle import settle
-from readcache.disk import lines as files
 from readcache.disk.bash import run_bash
+from readcache.disk.lines import LineReader
 from readcache.errors import StoreError, UsageError
 from readcache.judging import marker
-from readcache.judging.answer import plain_reply, tool_write
-from readcache.judging.judge import Call
-from readcache.log.calls import command_call, other_read_call, read_call
-from readcache.log.log import Ledger
-from readcache.log.recorder import Recorder
+from readcache.judging.compose import pass_through
+from readcache.judging.writes import tool_write
+from readcache.log.log import Log
+from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
-from readcache.model.claims import Reading
-from readcache.model.events import MADE_UP_ID, Compacted, Event, Origin, Record, Rewound
+from readcache.model.call import Call, command_call, other_read_call, read_call
+from readcache.model.events import MADE_UP_ID, Record, Rewound
 from readcache.model.paths import canonical_path
+from readcache.model.records import events_for
 from readcache.model.view import View
-from readcache.policy import Budget, Mode, Policy
+from readcache.policy import Budget, Policy, Rules
 from readcache.reply import Reason, Reply
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.shell.read import read_command
 from readcache.wrap import wrap
 
 if TYPE_CHECKING:
-    from readcache.conversation.sync import Standing
     from readcache.disk.changes import Change, Follower
     from readcache.log.history_log import HistoryLog
 
@@ -45,9 +41,9 @@ if TYPE_CHECKING:
 class Session:
     """One reader's conversation.
 
-    `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` separates contexts inside a session.
-    `clock` gives seconds since the epoch. `one_shot`: this process judges a single call, and its view holds only what
-    matters to that.
+    `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` tells the readers of one session apart.
+    `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
+    session ran or read something itself. `clock` gives seconds since the epoch.
     """
 
     def __init__(
@@ -58,8 +54,8 @@ class Session:
         agent_id: str = "main",
         store: str | os.PathLike[str] | Store | None = None,
         policy: Policy = Policy(),  # noqa: B008  frozen
+        local: bool | None = None,
         clock: Callable[[], float] = time.time,
-        one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = session_id or _new_id(16)
@@ -67,18 +63,17 @@ class Session:
         self.policy = policy
         self.tag = marker.tag(self.session_id)
         self._store = store
-        self._ledger = Ledger(self._open_store, self.session_id, agent_id, clock)
+        log = Log(self._open_store, self.session_id, agent_id, clock)
         try:
-            _ = self._ledger.store
+            _ = log.store
         except StoreError as error:  # every call tries again; until one succeeds, everything is shown
-            self._ledger.fail("", Reason.STORE_FAILED, error)
+            log.fail("", Reason.STORE_FAILED, error)
+        self.reader = Reader(log, Rules(policy, self.tag))
         self._clock = clock
         self._batch = ""
-        self._is_local = False  # has this session run or read anything itself?
-        self._recorder = Recorder(self._ledger, policy, self.tag, one_shot=one_shot)
-        self._lines = files.LineReader()
+        self._is_local = local
+        self._lines = LineReader()
         self._follower: Follower | None = None  # while `watch` lasts
-        self._standing: Standing | None = None  # what the last `sync` found
 
     # ------------------------------------------------------------ commands
 
@@ -90,14 +85,18 @@ class Session:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
         call_id: str | None = None,
+        batch: str | None = None,
     ) -> Reply:
-        """Runs `command` with bash and answers with what the agent should see. `timeout` is in seconds; after it the
-        command is killed and the exit status is 124."""
+        """Runs `command` with bash and answers with what the agent should see.
+
+        `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
+        status is 124.
+        """
         where = os.path.join(self.root, os.fspath(cwd)) if cwd is not None else self.root
-        self._is_local = True
+        self._ran_here()
         with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout)
-        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, ran.trouble, here=True)
+        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, batch, ran.trouble, local=True)
 
     def observe(
         self,
@@ -107,10 +106,11 @@ class Session:
         exit_code: int = 0,
         cwd: str | os.PathLike[str] | None = None,
         call_id: str | None = None,
+        batch: str | None = None,
     ) -> Reply:
-        """The same judgement for a command that ran elsewhere. Touches no file system."""
+        """Answers a command that ran elsewhere, as `run` would. Touches no file system."""
         where = canonical_path(os.fspath(cwd), self.root) if cwd is not None else self.root
-        return self._answer_command(command, output, exit_code, where, call_id)
+        return self._answer_command(command, output, exit_code, where, call_id, batch)
 
     def _answer_command(
         self,
@@ -119,20 +119,23 @@ class Session:
         exit_code: int,
         cwd: str,
         call_id: str | None,
+        batch: str | None,
         trouble: Reason | None = None,
-        show: Callable[[Reply], None] | None = None,
         *,
-        here: bool = False,
+        local: bool = False,
     ) -> Reply:
-        name = self._call_id(call_id)
-        if self.policy.mode is Mode.OFF:
-            return plain_reply(Call(name, command, "", output, Reading()), exit_code, Reason.MODE_OFF)
-        call = command_call(name, command, cwd, output, exit_code, batch=self._batch, trouble=trouble)
-        return self._answer(call, exit_code, show, here=here)
-
-    def _observe_writes(self, command: str, *, exit_code: int, cwd: str, call_id: str | None) -> None:
-        """Logs what a command wrote whose output went past the session."""
-        self._recorder.observe_writes(self._call_id(call_id), command, read_command(command, cwd, exit_code))
+        reading = read_command(command, cwd, exit_code)
+        call = command_call(
+            self._call_id(call_id),
+            command,
+            cwd,
+            output,
+            reading,
+            exit_code=exit_code,
+            batch=batch or self._batch,
+            trouble=trouble,
+        )
+        return self._answer(call, local=local)
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -145,6 +148,7 @@ class Session:
         numbered: bool = False,
         fresh: bool = False,
         call_id: str | None = None,
+        batch: str | None = None,
     ) -> Reply:
         """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file; past the end
         there are none). `numbered` prints `cat -n` numbers. A file that cannot be read is answered with one line and
@@ -152,7 +156,7 @@ class Session:
 
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
         no model sees: a fresh read counts as shown only if it has a `call_id`."""
-        self._is_local = True
+        self._ran_here()
         got = self._lines.read(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
         call = read_call(
             self._call_id(call_id),
@@ -161,13 +165,14 @@ class Session:
             start,
             end,
             sep="\t" if numbered else None,
-            batch=self._batch,
+            exit_code=got.exit_code,
+            batch=batch or self._batch,
             trouble=got.trouble,
             fresh=fresh,
         )
         if fresh and call_id is None:
-            return plain_reply(call, got.exit_code, got.trouble or Reason.FRESH)
-        return self._answer(call, got.exit_code, here=True)
+            return pass_through(call, got.trouble or Reason.FRESH)
+        return self._answer(call, local=True)
 
     def observe_read(
         self,
@@ -178,26 +183,29 @@ class Session:
         end: int | None = None,
         numbered: bool = False,
         call_id: str | None = None,
+        batch: str | None = None,
     ) -> Reply:
-        """The same for a read that another tool already did. `numbered`: the lines carry numbers in any usual form;
-        text around them is passed on and never counts as file content."""
+        """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
+        around them is passed on and never counts as file content."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
-        call = other_read_call(name, key, output, start, end, numbered=numbered, batch=self._batch)
-        return self._answer(call, 0)
+        return self._answer(
+            other_read_call(name, key, output, start, end, numbered=numbered, batch=batch or self._batch)
+        )
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
-        self._recorder.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
-        self._tell_follower(name, lambda follower, view: follower.wrote(view, key, name, here=self._is_local))
+        self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
+        self._tell_follower(name, lambda follower, view: follower.wrote(view, key, name, local=bool(self._is_local)))
 
     # ------------------------------------------------------------ what others do
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[Follower]:
         """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
-        somebody else did to them. Nothing that is left out of a reply rests on it."""
+        somebody else did to them. What it yields has `wait(seconds)`. Nothing that is left out of a reply rests on it.
+        """
         from readcache.disk.changes import Follower
 
         outer = self._follower
@@ -206,8 +214,8 @@ class Session:
             return
         with contextlib.closing(Follower()) as follower:
             view = self.view
-            with self._ledger.lock:  # no call comes between
-                follower.begin(view, here=self._is_local)
+            with self.reader.log.lock:  # no call comes between
+                follower.begin(view, local=bool(self._is_local))
                 self._follower = follower
             try:
                 yield follower
@@ -215,8 +223,8 @@ class Session:
                 self._follower = None
 
     def changes(self) -> list[Change]:
-        """The files that somebody else changed since the agent saw them, by path; `readcache.changes.notice` makes one
-        line of them for the model. UsageError when nobody is watching."""
+        """The files that somebody else changed since the agent saw them, by path; `readcache.notice` makes one line of
+        them for the model. UsageError when nobody is watching."""
         if self._follower is None:
             raise UsageError("changes are known while watching: call it inside `with session.watch():`")
         return self._follower.changes()
@@ -226,78 +234,52 @@ class Session:
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
         counts as seen."""
-
-        def events(view: View) -> list[Event]:
-            shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
-            return [settle(event, text) for event in shown if event.text != text]
-
-        self._recorder.tell(call_id, events)
-
-    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
-        """Which files and lines the compactor should put back verbatim, given the calls that stay."""
-        return self._plan(keep, budget, on_disk=self._is_local)
-
-    def _plan(self, keep: Collection[str], budget: Budget, *, on_disk: bool) -> RestorePlan:
-        """`on_disk`: the session's files are on this machine."""
-        from readcache.disk.restorable import make_plan
-
-        with contextlib.suppress(StoreError), self._ledger.transaction():  # folds in what is new
-            pass
-        return make_plan(self._ledger, self.policy, self.agent_id, frozenset(keep), budget, on_disk=on_disk)
+        self.reader.settle(call_id, text)
 
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
         it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
-        is not in it yet counts as gone. Gives, by call id, what is to stand as the result of replies that stay and
-        whose markers name what is gone."""
-        from readcache.conversation.sync import Standing
+        is not in it yet counts as gone.
 
-        rewrites: dict[str, str] = {}
-        standing = self._standing = self._standing or Standing()
+        Gives, by call id, what is to stand as the result of replies that stay and whose markers name what is gone. Of a
+        call that the list does not name it is the reply alone, to be put in its place; `mend` does that.
+        """
+        return dict(self.reader.sync(messages).by_call)
 
-        def log() -> list[Event]:
+    def mend(self, messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
+        from readcache.messages.editing import with_results
+
+        return with_results(messages, self.reader.sync(messages).by_text)
+
+    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
+        """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
+        be read there is nothing to go by: an empty plan, and the failure is counted."""
+        from readcache.disk.restorable import make_plan
+
+        view, log = self.view, self.reader.log
+        with log.lock:  # nobody folds meanwhile
             try:
-                return [record.event for record in self._ledger.records()]
-            except StoreError:  # counted where something is to be stored
-                return []
-
-        def events(view: View) -> list[Event]:
-            nonlocal rewrites
-            try:
-                rewrites, what = standing.reconcile(view, messages, session_tag=self.tag, log=log)
-            except Exception as error:  # a list that nobody understands proves nothing visible
-                self._standing = None
-                self._ledger.fail("", Reason.INTERNAL_ERROR, error)
-                return [Compacted(frozenset())]
-            return what
-
-        self._recorder.tell("", events)
-        return rewrites
+                events = events_for(log.records(), self.agent_id)
+                return make_plan(view, events, self.policy, frozenset(keep), budget, local=bool(self._is_local))
+            except StoreError as error:
+                log.fail("", Reason.STORE_FAILED, error)
+            except Exception as error:  # a harness must be able to compact, whatever we cannot do
+                log.fail("", Reason.INTERNAL_ERROR, error)
+            return RestorePlan()
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
-        restored_id = f"restored-{_new_id(4)}"
-        tokens = self.policy.tokens(restored.render()) if restored is not None else 0
-        done = Compaction()
-
-        def events(view: View) -> list[Event]:
-            nonlocal done
-            done, what = compact(
-                view, frozenset(keep), restored, restored_id=restored_id, session_tag=self.tag, tokens=tokens
-            )
-            return what
-
-        self._recorder.tell(restored_id, events)
-        return done
+        return self.reader.compacted(frozenset(keep), restored, restored_id=f"restored-{_new_id(4)}")
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation; after an unknown call, everything."""
-        self._recorder.tell(call_id, lambda _: [Rewound(call_id)])
+        self.reader.tell(call_id, lambda _: [Rewound(call_id)])
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
-        """A sub-agent's context on the same store; `inherit` when it starts with a copy of the parent's messages."""
+        """The session of a sub-agent, on the same store. `inherit`: it starts with a copy of the parent's messages."""
         try:
-            store: str | os.PathLike[str] | Store | None = self._ledger.store
+            store: str | os.PathLike[str] | Store | None = self.reader.log.store
         except StoreError:  # counted already; the child tries again by itself
             store = self._store
         child = Session(
@@ -306,52 +288,58 @@ class Session:
             agent_id=agent_id,
             store=store,
             policy=self.policy,
+            local=self._is_local,
             clock=self._clock,
         )
         if inherit:
-            events = inherited(self.view)
-            child._recorder.tell("", lambda _: events)
+            child.reader.inherit(self.view)
         return child
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
         """For tool calls that the model made at once: none of them may point at another one's result."""
-        with self._ledger.lock:
+        with self.reader.log.lock:
             outer, self._batch = self._batch, self._batch or _new_id(4)
         try:
             yield
         finally:
-            with self._ledger.lock:
+            with self.reader.log.lock:
                 self._batch = outer
 
-    def wrap(self, bash: Callable[..., Any]) -> Callable[..., Any]:
-        """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`."""
-        return wrap(self, bash)
+    def wrap(
+        self,
+        bash: Callable[..., Any],
+        *,
+        call_id: Callable[[], str | None] | None = None,
+        on_reply: Callable[[Reply], object] | None = None,
+    ) -> Callable[..., Any]:
+        """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`.
+
+        `call_id()` gives the harness's id for the call under way; `on_reply` is told each reply."""
+        return wrap(bash, self.observe, self._own_call, call_id=call_id, on_reply=on_reply)
 
     def history_log(self) -> HistoryLog:
         """Where a compactor keeps the events of this conversation's messages: in the session's store."""
         from readcache.log.history_log import HistoryLog
 
-        ledger = self._ledger
-        return HistoryLog(lambda: ledger.store, self.session_id, self.agent_id, self._clock, ledger.fail)
+        log = self.reader.log
+        return HistoryLog(lambda: log.store, self.session_id, self.agent_id, self._clock, log.fail)
 
     # ------------------------------------------------------------ what there is to see
 
     @property
     def view(self) -> View:
         """What is visible now. Read it, do not change it."""
-        with contextlib.suppress(StoreError), self._ledger.transaction():
-            pass
-        return self._ledger.view
+        return self.reader.view
 
     def events(self) -> list[Record]:
-        """The log of this session, every context's. Raises StoreError."""
-        return self._ledger.records()
+        """The log of this session, every reader's. Raises StoreError."""
+        return self.reader.log.records()
 
     def stats(self) -> dict[str, int]:
-        """Counters of this context: calls, characters, tokens saved (net), and one counter for each reason."""
-        counts = Counter(self.view.counts)
-        counts.update(self._ledger.failures)
+        """Counters of this reader: calls, characters, tokens saved (net), and one counter for each reason."""
+        counts = Counter(self.view.calls.counts)
+        counts.update(self.reader.log.failures)
         return dict(sorted(counts.items()))
 
     def markers_in(self, text: str) -> list[str]:
@@ -361,7 +349,7 @@ class Session:
     def close(self) -> None:
         """Releases the store, unless it was handed in. Closing twice is allowed."""
         if self._store is None or isinstance(self._store, (str, os.PathLike)):
-            self._ledger.close()
+            self.reader.log.close()
 
     def __enter__(self) -> Session:
         return self
@@ -371,13 +359,15 @@ class Session:
 
     # ------------------------------------------------------------ inside
 
-    def _answer(
-        self, call: Call, exit_code: int, show: Callable[[Reply], None] | None = None, *, here: bool = False
-    ) -> Reply:
-        """`here`: the file that was read is one of this machine."""
-        reply = self._recorder.answer(call, exit_code, show)
-        self._tell_follower(call.call_id, lambda follower, view: follower.saw(view, call, here=here))
+    def _answer(self, call: Call, *, local: bool = False) -> Reply:
+        """`local`: the file that was read is one of this machine."""
+        reply = self.reader.answer(call)
+        self._tell_follower(call.call_id, lambda follower, view: follower.saw(view, call, local=local))
         return reply
+
+    def _ran_here(self) -> None:
+        if self._is_local is None:
+            self._is_local = True
 
     def _own_call(self) -> contextlib.AbstractContextManager[None]:
         """While a command of the agent runs."""
@@ -386,11 +376,12 @@ class Session:
     def _tell_follower(self, call_id: str, tell: Callable[[Follower, View], None]) -> None:
         if self._follower is None:
             return
+        log = self.reader.log
         try:
-            with self._ledger.lock:  # nobody folds meanwhile
-                tell(self._follower, self._ledger.view)
+            with log.lock:  # nobody folds meanwhile
+                tell(self._follower, log.view)
         except Exception as error:  # a bug of ours must not cost the agent its output
-            self._ledger.fail(call_id, Reason.INTERNAL_ERROR, error)
+            log.fail(call_id, Reason.INTERNAL_ERROR, error)
 
     def _open_store(self) -> Store:
         store = self._store

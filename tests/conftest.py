@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
+from readcache import Session
+
 
 def _hears(_number: int, _frame: object) -> None:
     """Does nothing, as what was ignored; but what is only ignored, programs that are started ignore too."""
@@ -13,3 +17,9 @@ def _hears(_number: int, _frame: object) -> None:
 for _each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_each) is signal.SIG_IGN:
         signal.signal(_each, _hears)
+
+
+@pytest.fixture
+def session() -> Session:
+    """A session that is told what a tool printed: no file of `/w` is there."""
+    return Session("/w")

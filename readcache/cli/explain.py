@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 
 from readcache.cli.reasons import WHY
 from readcache.cli.settings import Settings
 from readcache.cli.show import call_of, clock, open_recorded, say, short
-from readcache.model.claims import WHOLE_TREE, key_of, path_of
+from readcache.model.claims import key_of, path_of
 from readcache.model.events import Delivered, Failed, Origin, Record, Wrote
+from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path
 from readcache.model.spans import Spans, normalise
-from readcache.model.view import KeyView, View
+from readcache.model.view import View
+from readcache.model.writes import concerns
 from readcache.reply import Outcome
-from readcache.shell.read import read_command
 
 NOTHING = "    nothing"
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
@@ -84,15 +84,15 @@ def _visible_lines(known: KeyView, rendering: str) -> list[str]:
     variant = f" ({rendering.partition(chr(0))[2]})" if rendering else ""
     last = 1 << 60
     for start, end, reference in known.numbered.overlaps(1, last):
-        event = reference.delivery.event
+        event = reference.event
         out.append(f"    lines {start}-{end}{variant} in {event.call_id}: {short(event.label)}")
     for reference in known.loose:
-        event = reference.delivery.event
+        event = reference.event
         count = reference.piece.count
         out.append(f"    {count} lines, numbers unknown{variant}, in {event.call_id}: {short(event.label)}")
     if known.stale and known.invalid is not None:
         cause = "the agent's write" if known.invalid.written else "a change"
-        calls = ", ".join(dict.fromkeys(reference.delivery.event.call_id for reference in known.stale))
+        calls = ", ".join(dict.fromkeys(reference.event.call_id for reference in known.stale))
         out.append(f"    as it was before {cause}{variant}: {calls}")
     return out
 
@@ -100,27 +100,15 @@ def _visible_lines(known: KeyView, rendering: str) -> list[str]:
 def _explain_last_read(records: Sequence[Record], path: str) -> None:
     for record in reversed(records):
         event = record.event
-        if not isinstance(event, Delivered) or event.origin is not Origin.RESULT:
+        if not isinstance(event, Delivered) or event.account is None:
             continue
-        if _shows(event, path) or _asked_for(event, path):
-            verdict = "all of it was shown" if event.outcome is Outcome.FULL else f"cut ({event.outcome.value})"
+        outcome, reason = event.account.outcome, event.account.reason
+        if _shows(event, path) or any(path_of(key) == path for key in event.account.asked):
+            verdict = "all of it was shown" if outcome is Outcome.FULL else f"cut ({outcome.value})"
             say(f"  last read: {event.call_id}, {short(event.label)}")
-            say(f"    {verdict}; {event.reason.value}: {WHY[event.reason]}")
+            say(f"    {verdict}; {reason.value}: {WHY[reason]}")
             return
     say("  last read: none that was recorded")
-
-
-def _asked_for(event: Delivered, path: str) -> bool:
-    """Did the request name the file, though nothing of it was credited? See `Session` for what a request holds."""
-    try:
-        request = json.loads(event.request)
-    except ValueError:
-        return False
-    if not isinstance(request, list) or not request or not isinstance(request[0], str):
-        return False
-    if len(request) == 2:
-        return any(path_of(key) == path for key in read_command(request[0], str(request[1])).keys)
-    return request[0] == path
 
 
 def _explain_writes(records: Sequence[Record], path: str) -> None:
@@ -128,15 +116,11 @@ def _explain_writes(records: Sequence[Record], path: str) -> None:
     none = True
     for record in records:
         event = record.event
-        if isinstance(event, Wrote) and any(_covers(key, path) for key in event.keys):
+        if isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys):
             say(f"    {clock(record.at)}  {record.agent_id}  {call_of(event)}  {short(event.label)}")
             none = False
     if none:
         say(NOTHING)
-
-
-def _covers(written: str, path: str) -> bool:
-    return written in (WHOLE_TREE, path) or path.startswith(written.rstrip("/") + "/")
 
 
 def _explain_failures(records: Sequence[Record]) -> None:

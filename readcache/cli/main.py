@@ -75,7 +75,7 @@ def _dispatch(argv: list[str]) -> int:
 
         return compacted(settings, options.keep, options.restored)
     if options.command == "restore":
-        from readcache.cli.restore import restore
+        from readcache.cli.compaction import restore
         from readcache.policy import Budget
 
         budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)

@@ -2,7 +2,7 @@
 
 What happens to a command is decided by what it is believed to read and write:
 
-- It reads files: its output is held, judged, and the reply is printed (`_answer`).
+- It reads files: its output is held, judged, and the reply is printed (`held`).
 - It only writes files: it runs with our own streams, nothing is held, and the write is logged when it has ended.
 - Anything else: this process becomes bash. Streaming, signals and speed are those of bash, and nothing is logged. So
   `IDENTICAL_OUTPUT` for a command that reads nothing, `any_output`, and counting such a command in a marker's "3 calls
@@ -15,20 +15,17 @@ POSIX only.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from readcache.cli import child
+from readcache.cli import child, held
 from readcache.cli.settings import INSIDE, Settings, clip_sizes
 from readcache.errors import ReadcacheError, UsageError
 from readcache.shell.prefilter import may_matter
 
 if TYPE_CHECKING:
-    from readcache.policy import Policy
-    from readcache.reply import Reply
-    from readcache.session import Session
+    from readcache.model.call import Call
 
 
 def run(command: str, settings: Settings, call_id: str | None = None) -> int:
@@ -67,7 +64,9 @@ def _choose(command: str, settings: Settings) -> Callable[[str, dict[str, str], 
     except OSError:  # the working directory is gone, stdout is closed
         return None
     except Exception as error:
-        _note(settings, error)
+        from readcache.cli import failures
+
+        failures.note_failure(settings.session, error)
         return None
 
 
@@ -77,89 +76,44 @@ def _somebody_reads() -> bool:
 
 def _run_and_note_writes(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
     cwd = os.getcwd()
-    with child.Forwarding() as running:
-        running.pid = child.start(child.bash(command, env), env)
-        status = running.wait()
-    _with_session(settings, cwd, lambda s: s._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id))
+    with child.Forwarding() as signals:
+        signals.pid = child.start(child.bash(command, env), env)
+        status = signals.wait()
+    _note_writes(command, status, cwd, settings, call_id)
     return status
 
 
 def _run_and_judge(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
     cwd = os.getcwd()
-    pipe, end = os.pipe()
-    with child.Forwarding() as running:
-        try:
-            words, stderr = child.bash(command, env), end if child.one_place() else 2
-            running.pid = child.start(words, env, stdout=end, stderr=stderr)
-        finally:
-            os.close(end)
-        with contextlib.suppress(Exception):  # while bash is at work; what fails here fails again when it is counted
-            import readcache.session  # noqa: F401
-        output, status = child.collect(pipe, running)
+    output, status = held.run_held(child.bash(command, env), env)
     if output is None:
-        _with_session(settings, cwd, lambda s: s._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id))
-    else:
-        _answer(command, output, status, settings, cwd, call_id)
+        _note_writes(command, status, cwd, settings, call_id)
+        return status
+    try:
+        if not held.answer_held(_call(command, output, status, cwd, call_id), output, settings):
+            child.show(output)
+    except child.OutputLost:
+        _note_writes(command, status, cwd, settings, call_id)
+        raise
     return status
 
 
-def _answer(command: str, output: bytes, status: int, settings: Settings, cwd: str, call_id: str | None) -> None:
-    """Prints what the agent should see: the very bytes unless something is left out."""
-    shown = False
-
-    def show(reply: Reply) -> None:
-        nonlocal shown
-        shown = True
-        full = reply.outcome.value == "full"
-        child.show(output if full else reply.text.encode("utf-8", "replace"))
-
-    def judge(session: Session) -> None:
-        from readcache.reply import Reason
-
-        text = output.decode("utf-8", "replace")
-        trouble = Reason.KILLED if status < 0 else None
-        try:
-            session._answer_command(command, text, status, cwd, call_id, trouble, show)
-        except child.OutputLost:
-            session._observe_writes(command, exit_code=status, cwd=cwd, call_id=call_id)
-            raise
-
-    _with_session(settings, cwd, judge)
-    if not shown:
-        child.show(output)
+def _note_writes(command: str, status: int, cwd: str, settings: Settings, call_id: str | None) -> None:
+    held.with_reader(settings, lambda reader: reader.note_writes(_call(command, b"", status, cwd, call_id)))
 
 
-def _with_session(settings: Settings, cwd: str, use: Callable[[Session], None]) -> None:
-    """Calls `use` with the session; whatever fails is noted, never raised."""
-    try:
-        from readcache.session import Session
+def _call(command: str, output: bytes, status: int, cwd: str, call_id: str | None) -> Call:
+    from readcache.model.call import command_call
+    from readcache.model.events import MADE_UP_ID
+    from readcache.reply import Reason
+    from readcache.shell.read import read_command
 
-        with Session(
-            cwd,
-            session_id=settings.session,
-            agent_id=settings.agent,
-            store=settings.store_spec(),
-            policy=_policy(settings),
-            one_shot=True,
-        ) as session:
-            try:
-                use(session)
-            finally:
-                for failed in session._ledger.unlogged():
-                    _note(settings, f"{failed.cause}: {failed.detail}")
-    except Exception as error:
-        _note(settings, error)
-
-
-def _policy(settings: Settings) -> Policy:
-    from readcache.policy import Head, HeadTail, Mode, Policy
-
-    sizes = clip_sizes(settings.clip)
-    clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
-    return Policy(clip=clip, mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON)
-
-
-def _note(settings: Settings, what: Exception | str) -> None:
-    from readcache.cli import failures
-
-    failures.note_failure(settings.session, what)
+    return command_call(
+        call_id or MADE_UP_ID + os.urandom(6).hex(),
+        command,
+        cwd,
+        output.decode("utf-8", "replace"),
+        read_command(command, cwd, status),
+        exit_code=status,
+        trouble=Reason.KILLED if status < 0 else None,
+    )

@@ -142,11 +142,14 @@ def _told(event: Event) -> tuple[str, str, str]:
 
 
 def _kind(event: Delivered) -> str:
-    if event.origin is Origin.RESULT:
-        return f"{event.outcome.value}/{event.reason.value}"
-    return "authored" if event.origin is Origin.COMMAND else "restored"
+    if event.account is not None:
+        return f"{event.account.outcome.value}/{event.account.reason.value}"
+    return {Origin.COMMAND: "authored", Origin.RESTORED: "restored"}.get(event.origin, "inherited")
 
 
 def _size(event: Delivered) -> str:
     shown = f"{len(event.text):,} chars"
-    return shown if event.outcome is Outcome.FULL else f"{shown}, {event.output_chars - len(event.text):,} saved"
+    account = event.account
+    if account is None or account.outcome is Outcome.FULL:
+        return shown
+    return f"{shown}, {account.output_chars - len(event.text):,} saved"

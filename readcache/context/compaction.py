@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from readcache.context.clip import clip_messages
 from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
 from readcache.context.prune_rules import PruneRules, prune_messages
+from readcache.context.session_link import kept_calls, mend_list, mend_replies, replies_with_markers
 from readcache.context.split import Split, join_turns, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.context.telling import kept_calls, mend_replies, replies_with_markers, tell
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.transcript import serialize_transcript
 from readcache.policy import Budget
@@ -94,7 +94,7 @@ def compaction_steps(messages: Sequence[Message], options: CompactorOptions, lev
         kept = _clip(split.kept, session, level)
         if all(a is b for a, b in zip(kept, split.kept, strict=True)):
             return CompactionResult(messages, How.NOTHING)
-        return CompactionResult(tell(session, [*messages[: split.cut], *kept]), How.CLIPPED)
+        return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
     files = known_files(session)
     trouble = "the model was not asked: it failed too often"
     text = None
@@ -168,4 +168,4 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -
     shown = replies_with_markers(view)
     done = session.compacted(keep=keep, restored=plan)
     kept = _clip(mend_replies(split.kept, done.rewrites, shown), session, level)
-    return tell(session, join_turns(split, [text, plan.render()], kept))
+    return mend_list(session, join_turns(split, [text, plan.render()], kept))

@@ -32,8 +32,8 @@ from readcache.context.history import History
 from readcache.context.message_log import MessageLog
 from readcache.context.prune_rules import PruneRules, prune_messages
 from readcache.context.pruner import ALL_STRATEGIES, check_strategies
+from readcache.context.session_link import mend_list, session_rules
 from readcache.context.split import split_turns
-from readcache.context.telling import session_rules, tell
 from readcache.errors import UsageError
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
 from readcache.messages.structure import repair
@@ -129,7 +129,7 @@ class Compactor:
         """The messages as the last call of a compactor on this session, in whichever process, left them; [] when there
         was none. What a crash tore apart is repaired, the session is told, and the messages are the caller's own."""
         kept = normalise(repair(raw_messages(self._log.load())))
-        messages = tell(self._options.session, kept)
+        messages = mend_list(self._options.session, kept)
         self._log.condense(messages)
         return [plain(message.raw) for message in messages]
 
@@ -179,7 +179,7 @@ class Compactor:
         shorter = self._prune(messages)
         share = self._options.tokens(shorter) / max(1, self._options.tokens(messages))
         if counted * share <= self._options.trigger_tokens * ENOUGH:
-            return CompactionResult(tell(self._options.session, shorter), How.PRUNED)
+            return CompactionResult(mend_list(self._options.session, shorter), How.PRUNED)
         return (yield from self._at(self._roomy_level(messages, counted), messages))
 
     def _roomy_level(self, messages: Sequence[Message], counted: int) -> int:

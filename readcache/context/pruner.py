@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from readcache.context.clip import MOST_CHARS
 from readcache.context.prune_rules import STRATEGIES, PruneRules, prune_messages
-from readcache.context.telling import session_rules, tell
+from readcache.context.session_link import mend_list, session_rules
 from readcache.errors import UsageError
 from readcache.messages.messages import Raw, normalise, raw_messages
 from readcache.policy import Mode
@@ -57,7 +57,7 @@ def prune(
     if session.policy.mode is not Mode.ON:
         return messages
     while (out := prune_messages(normal, strategies, session_rules(session, rules))) is not normal:
-        normal = tell(session, out)  # after which it may know more of the list, and fewer markers name its results
+        normal = mend_list(session, out)  # after which it may know more of the list, and fewer markers name its results
         messages = raw_messages(normal)
     return messages
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from readcache.model.events import Delivered, Event, Origin, Pointer
-from readcache.model.view import Delivery, View
+from readcache.model.events import Delivered, Event, Moment, Origin, Pointer
+from readcache.model.key_view import Delivery
+from readcache.model.view import View
 
 
-def inherited(view: View) -> list[Event]:
+def inherited_events(view: View) -> list[Event]:
     """Events that make the same view in an empty log.
 
     They count for nothing in the child's statistics: it asked for none of them. What was written or changed since it
@@ -30,20 +31,19 @@ def inherited(view: View) -> list[Event]:
     events = [
         replace(
             d.event,
-            request="",
+            account=None,
             pointers=tuple(_without_cut_sources(view, p, d.call) for p in d.event.pointers),
             changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
         )
         for d in view.deliveries
     ]
-    if unseen or view.tokens > (events[-1].tokens_so_far if events else 0):  # what is old stays as old as it is
-        name, call = f"inherited-{view.calls + 1}", view.calls + 1
-        events.append(
-            Delivered(name, "", "", Origin.RESTORED, changed=tuple(unseen), call=call, tokens_so_far=view.tokens)
-        )
+    if unseen or view.calls.tokens > (events[-1].when.tokens if events else 0):  # what is old stays as old as it is
+        call = view.calls.number + 1
+        when = Moment(call, view.calls.tokens)
+        events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
     return list(events)
 
 
 def _without_cut_sources(view: View, pointer: Pointer, call: int) -> Pointer:
     """A source that lost lines after the marker was made is none any more: "", which no compaction keeps."""
-    return replace(pointer, sources=tuple("" if view.cut.get(s, 0) >= call else s for s in pointer.sources))
+    return replace(pointer, sources=tuple("" if view.lost_at.get(s, 0) >= call else s for s in pointer.sources))

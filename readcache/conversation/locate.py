@@ -26,10 +26,10 @@ def locate(event: Delivered, content: str) -> Stretch | None:
     return _locate_text(event.text, content)
 
 
-def locate_unmended(event: Delivered, content: str, session_tag: str) -> Stretch | None:
+def locate_unmended(event: Delivered, content: str, tag: str) -> Stretch | None:
     """Where a delivery stands but for its markers, in whose places are others of this session: those from before they
     were mended."""
-    theirs = set(find_markers(content, session_tag)) if event.pointers else ()
+    theirs = set(find_markers(content, tag)) if event.pointers else ()
     if not theirs:
         return None
     ours = {pointer.line for pointer in event.pointers}

@@ -16,13 +16,11 @@ def dangling(view: View, event: Delivered, staying: Container[str]) -> list[Poin
     return [
         pointer
         for pointer in event.pointers
-        if not all(source in staying and view.cut.get(source, 0) < event.call for source in pointer.sources)
+        if not all(source in staying and view.lost_at.get(source, 0) < event.when.call for source in pointer.sources)
     ]
 
 
-def mend(
-    view: View, event: Delivered, lost: Sequence[Pointer], restored: Delivered | None, session_tag: str
-) -> Settled:
+def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delivered | None, tag: str) -> Settled:
     """The reply with the markers `lost` pointed at the restored section, where that holds the very lines, or retired.
     `view` is as it was while the sources were there."""
     lines = event.text.split("\n")
@@ -32,13 +30,13 @@ def mend(
             continue
         if restored is not None and _stands_in(view, pointer, restored):
             source = marker.Source(restored.label, restored=True)
-            text = marker.write_marker(session_tag, _what(pointer), [source])
+            text = marker.write_marker(tag, _what(pointer), [source])
             pointers.append(replace(pointer, sources=(restored.call_id,), marker=text))
         else:
-            text = marker.write_gone(session_tag, _what(pointer))
+            text = marker.write_gone(tag, _what(pointer))
             pointers.append(replace(pointer, sources=(), marker=text))
         lines[pointer.line] = text
-    return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers))
+    return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers), lost=False)
 
 
 class Returned:
@@ -51,11 +49,11 @@ class Returned:
         self._foreign: set[str] = set()  # lines like markers that no reply ever had
 
     def known(
-        self, found: Sequence[str], session_tag: str, log: Callable[[], Iterable[Event]]
+        self, found: Sequence[str], tag: str, log: Callable[[], Iterable[Event]]
     ) -> dict[str, dict[str, Delivered | Settled]]:
         """Those of the markers that promise something, each with the replies that it is in, by call id."""
         if any(line not in self._made and line not in self._foreign for line in found):
-            self._read(log(), session_tag)
+            self._read(log(), tag)
             self._foreign.update(line for line in found if line not in self._made)
         return {line: self._made[line] for line in found if line in self._made}
 
@@ -67,7 +65,7 @@ class Returned:
         """The reply with all of its markers retired."""
         return "\n".join(self._pointers.get(line, line) for line in event.text.split("\n"))
 
-    def _read(self, log: Iterable[Event], session_tag: str) -> None:
+    def _read(self, log: Iterable[Event], tag: str) -> None:
         for event in log:
             if not isinstance(event, (Delivered, Settled)):
                 continue
@@ -76,7 +74,7 @@ class Returned:
                     made = self._made.setdefault(pointer.marker, {})
                     made.pop(event.call_id, None)  # the newest is last
                     made[event.call_id] = event
-                    self._pointers[pointer.marker] = marker.write_gone(session_tag, _what(pointer))
+                    self._pointers[pointer.marker] = marker.write_gone(tag, _what(pointer))
 
 
 def _what(pointer: Pointer) -> str:
@@ -107,7 +105,7 @@ def _meant_lines(view: View, pointer: Pointer) -> Sequence[str] | None:
     out: list[str] = []
     for start, end, reference in view.key(pointer.path).numbered.overlaps(pointer.start, pointer.end):
         first = reference.piece.first
-        if reference.delivery.event.call_id not in pointer.sources or start != pointer.start + len(out):
+        if reference.event.call_id not in pointer.sources or start != pointer.start + len(out):
             return None
         out += view.bodies(reference)[start - first : end - first + 1]
     return out if len(out) == pointer.end - pointer.start + 1 else None

@@ -27,14 +27,12 @@ def settle(event: Delivered, text: str) -> Settled:
     pieces = _move_pieces(event.pieces, moved)
     places = find_markers_left(event.pointers, after, moved)
     pointers = tuple(replace(p, line=at) for p, at in zip(event.pointers, places, strict=True))
-    return Settled(event.call_id, text, pieces, pointers, event.origin)
+    return Settled(event.call_id, text, pieces, pointers, event.origin, _loses(event, before, moved))
 
 
-def lost_lines(event: Delivered, text: str) -> bool:
-    """Is any line of the event gone from the text that is shown instead? Markers apart, and the line that stands for
-    what `clip` took away: the harness has words of its own there. A file may have such a line, too."""
-    before, after = split_lines(event.text), split_lines(text)
-    moved = align(before, after)
+def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:
+    """Is a line gone? Markers do not count, nor the line that stands for what `clip` took away, where the harness has
+    words of its own. But a file may have such a line, too."""
     markers = {pointer.line for pointer in event.pointers}
     lost = [k for k in range(len(before)) if k not in moved and k not in markers]
     return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.pieces) for k in lost)

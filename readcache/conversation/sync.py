@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from readcache.conversation.locate import Stretch, body, cut_out, locate, locate_unmended, longest_run
 from readcache.conversation.mend import Returned, dangling, mend
-from readcache.conversation.settle import lost_lines, settle
+from readcache.conversation.settle import settle
 from readcache.conversation.texts import Conversation, Text
 from readcache.messages.messages import Kind
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
+from readcache.model.key_view import Delivery
 from readcache.model.text import split_lines
-from readcache.model.view import Delivery, View
+from readcache.model.view import View
 
 # Characters in one piece by which a text that was cut is known again in a list without ids. Every harness that was
 # looked at leaves a thousand or more; two of the shortest markers have 120.
@@ -37,6 +38,16 @@ class _Place:
     unmended: bool = False  # the list still has markers that were replaced
 
 
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync found. `by_call`: call id -> the whole of what is to stand as that result. `by_text`: text as it
+    stands in the list -> what is to stand there. `events`: after them the view agrees with the list."""
+
+    by_call: Mapping[str, str] = field(default_factory=dict)
+    by_text: Mapping[str, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+
 class Standing:
     """Where the texts of a view stand in a message list, kept from one sync to the next."""
 
@@ -46,21 +57,19 @@ class Standing:
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
         self._returned = Returned()
-        self.retold: dict[str, str] = {}  # texts as they stand in the list -> what is to stand there now
 
     def reconcile(
         self,
         view: View,
         messages: Sequence[Mapping[str, Any]],
         *,
-        session_tag: str,
+        tag: str,
         log: Callable[[], Iterable[Event]] = tuple,
-    ) -> tuple[dict[str, str], list[Event]]:
+    ) -> Synced:
         """The texts to put into the list, and the events after which the view agrees with it.
 
-        The texts are for replies that stay and whose markers name what is gone: by call id, the whole of what is to
-        stand as that result, with the harness's own words around the reply as they are. Where the list does not name
-        the call it is the reply alone, to be put in its place.
+        The texts are for replies that stay and whose markers name what is gone, with the harness's own words around the
+        reply as they are. Where the list does not name the call, its text is the reply alone.
 
         Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
         where markers stand in the list that are in no visible reply.
@@ -70,9 +79,9 @@ class Standing:
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
-        settled = self._find(visible, session_tag)
+        settled = self._find(visible, tag)
         touched = {delivery.event.call_id for delivery in visible if delivery not in self._places}
-        touched |= {delivery.event.call_id for delivery, to in settled.items() if lost_lines(delivery.event, to.text)}
+        touched |= {delivery.event.call_id for delivery, to in settled.items() if to.lost}
         untouched = {delivery.event.call_id for delivery in visible} - touched
         rewrites: dict[str, str] = {}
         changes: defaultdict[Text, dict[Stretch, str]] = defaultdict(dict)
@@ -85,15 +94,17 @@ class Standing:
             text = event.text if place.unmended else None
             lost = dangling(view, event, untouched)
             if lost:
-                settled[delivery] = mended = mend(view, event, lost, None, session_tag)
+                before = settled.get(delivery)
+                mended = mend(view, event, lost, None, tag)
+                settled[delivery] = replace(mended, lost=before is not None and before.lost)
                 text = mended.text if mended.text != event.text else text
             if text is not None and place.text is not None:
                 named = place.text.call_id == event.call_id
                 changes[place.text][place.stretch] = body(text)
                 rewrites[event.call_id] = place.text.rewritten({place.stretch: body(text)}) if named else text
-        self.retold = {text.raw: text.rewritten(changed) for text, changed in changes.items()}
-        self._retire_returned(view, settled, session_tag, log, rewrites)
-        return rewrites, self._events(visible, settled)
+        by_text = {text.raw: text.rewritten(changed) for text, changed in changes.items()}
+        self._retire_returned(view, settled, tag, log, rewrites, by_text)
+        return Synced(rewrites, by_text, tuple(self._events(visible, settled)))
 
     def _names_calls(self, visible: Sequence[Delivery], log: Callable[[], Iterable[Event]]) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
@@ -111,17 +122,18 @@ class Standing:
         self,
         view: View,
         settled: Mapping[Delivery, Settled],
-        session_tag: str,
+        tag: str,
         log: Callable[[], Iterable[Event]],
         rewrites: dict[str, str],
+        by_text: dict[str, str],
     ) -> None:
         """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
         their markers point at may leave without notice, so that the markers have to go at once."""
-        for text in self._conversation.marked(session_tag):
-            if not text.markers(session_tag) or text.own or (text.call_id is None and self._has_ids):
+        for text in self._conversation.marked(tag):
+            if not text.markers(tag) or text.own or (text.call_id is None and self._has_ids):
                 continue
             lines: dict[str, str] = {}
-            for line, made in self._returned.known(text.markers(session_tag), session_tag, log).items():
+            for line, made in self._returned.known(text.markers(tag), tag, log).items():
                 of_text = [made[text.call_id]] if text.call_id in made else list(made.values())
                 is_own = text.call_id is None or text.call_id in made
                 if is_own and any(self._promises(view, settled, event.call_id, line) for event in of_text):
@@ -132,8 +144,8 @@ class Standing:
                 for event in of_text if text.call_id is None else ():
                     rewrites.setdefault(event.call_id, self._returned.retired(event))
             if lines:
-                self.retold[text.raw] = text.with_lines(lines, self.retold.get(text.raw, text.raw))
-                if text.call_id is not None and not self._would_lose(view, text.call_id, self.retold[text.raw]):
+                by_text[text.raw] = text.with_lines(lines, by_text.get(text.raw, text.raw))
+                if text.call_id is not None and not self._would_lose(view, text.call_id, by_text[text.raw]):
                     raw = rewrites.get(text.call_id, text.raw)
                     rewrites[text.call_id] = text.with_lines(lines, raw)
 
@@ -149,9 +161,9 @@ class Standing:
         texts = self._conversation.named(Kind.RESULT, call_id)
         if all(text.raw == texts[0].raw for text in texts):
             return False
-        return any(lost_lines(d.event, raw) for d in view.of_call(call_id) if d.event.origin is Origin.RESULT)
+        return any(settle(d.event, raw).lost for d in view.of_call(call_id) if d.event.origin is Origin.RESULT)
 
-    def _find(self, visible: Sequence[Delivery], session_tag: str) -> dict[Delivery, Settled]:
+    def _find(self, visible: Sequence[Delivery], tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
         has one and was cut is settled."""
         settled: dict[Delivery, Settled] = {}
@@ -167,17 +179,17 @@ class Standing:
                 self._places[delivery] = _Place()
             elif not texts:
                 missing.append(delivery)
-            elif place := _standing_in(event, texts[::-1], session_tag):
+            elif place := _standing_in(event, texts[::-1], tag):
                 self._take(delivery, place)
             else:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
                 settled[delivery] = self._take_part(delivery, best)
         if missing:
-            self._find_by_lines(missing, {delivery.event.call_id for delivery in visible}, settled, session_tag)
+            self._find_by_lines(missing, {delivery.event.call_id for delivery in visible}, settled, tag)
         return settled
 
     def _find_by_lines(
-        self, missing: Sequence[Delivery], calls: set[str], settled: dict[Delivery, Settled], session_tag: str
+        self, missing: Sequence[Delivery], calls: set[str], settled: dict[Delivery, Settled], tag: str
     ) -> None:
         """Looks for deliveries in the texts that no call of the view names.
 
@@ -201,7 +213,7 @@ class Standing:
                 for delivery in _perhaps_in(text, wanted):
                     if text in opening and delivery.event.origin is not Origin.RESTORED:
                         continue  # the task or a summary, which may quote it
-                    place = _whole(delivery.event, text) if exactly else _unmended(delivery.event, text, session_tag)
+                    place = _whole(delivery.event, text) if exactly else _unmended(delivery.event, text, tag)
                     if place is not None:
                         self._take(delivery, place)
                     elif not exactly and _is_left(delivery.event, text.free):
@@ -260,8 +272,8 @@ def _is_content(view: View, call_id: str | None, marker: str) -> bool:
     )
 
 
-def _standing_in(event: Delivered, texts: Sequence[Text], session_tag: str) -> _Place | None:
-    places = chain((_whole(event, text) for text in texts), (_unmended(event, text, session_tag) for text in texts))
+def _standing_in(event: Delivered, texts: Sequence[Text], tag: str) -> _Place | None:
+    places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
     return next((place for place in places if place is not None), None)
 
 
@@ -274,8 +286,8 @@ def _whole(event: Delivered, text: Text) -> _Place | None:
     return None if stretch is None else _Place(text, stretch)
 
 
-def _unmended(event: Delivered, text: Text, session_tag: str) -> _Place | None:
-    stretch = locate_unmended(event, text.free, session_tag)
+def _unmended(event: Delivered, text: Text, tag: str) -> _Place | None:
+    stretch = locate_unmended(event, text.free, tag)
     return None if stretch is None else _Place(text, stretch, unmended=True)
 
 

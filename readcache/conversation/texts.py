@@ -72,10 +72,10 @@ class Text:
             return _with_lines(raw, lines)
         return "\n".join(lines.get(line, line) for line in raw.split("\n"))
 
-    def markers(self, session_tag: str) -> list[str]:
+    def markers(self, tag: str) -> list[str]:
         """The markers of this session in what is free."""
         if self._markers is None:
-            self._markers = find_markers(self.free, session_tag)
+            self._markers = find_markers(self.free, tag)
         return self._markers
 
 
@@ -154,13 +154,13 @@ class Conversation:
         for entry in reversed(self._entries):
             yield from reversed(entry.texts)
 
-    def marked(self, session_tag: str) -> list[Text]:
+    def marked(self, tag: str) -> list[Text]:
         """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
         if self._marked is None:
             self._marked = []
             for entry in reversed(self._entries):
                 if entry.marked is None:
-                    entry.marked = tuple(t for t in reversed(entry.texts) if f" {session_tag}: " in t.content)
+                    entry.marked = tuple(t for t in reversed(entry.texts) if f" {tag}: " in t.content)
                 self._marked += entry.marked
         return self._marked
 

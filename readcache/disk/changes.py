@@ -22,7 +22,7 @@ from readcache.disk import fingerprint
 from readcache.disk.fingerprint import Fingerprint
 from readcache.disk.lines import MOST_BYTES
 from readcache.disk.watch import Watch
-from readcache.judging.judge import Call
+from readcache.model.call import Call
 from readcache.model.claims import Anything, FileLines, Reading, glob_stem, path_of
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
@@ -68,19 +68,19 @@ class Follower:
 
     # ------------------------------------------------------------ what the agent does
 
-    def begin(self, view: View, *, here: bool) -> None:
+    def begin(self, view: View, *, local: bool) -> None:
         """Follows the files that the agent has seen already (but for one that was only said to be the same as another).
         One of which it can see other lines than there are on disk counts as changed by others: whoever did it, it
-        happened before anybody looked. `here`: as for `saw`."""
+        happened before anybody looked. `local`: as for `saw`."""
         with self._lock:
             for key in view.known_keys():
                 path, current = path_of(key), view.key(key).current
                 if current and _is_file_path(path):
                     call_id = current[-1].delivery.event.call_id
-                    self._know(path, call_id, shown=_visible(view, path), visible=_visible(view, path), here=here)
+                    self._know(path, call_id, shown=_visible(view, path), visible=_visible(view, path), local=local)
 
-    def saw(self, view: View, call: Call, *, here: bool) -> None:
-        """The agent was answered; `view` holds the answer. `here`: the call ran on this machine for certain. Otherwise
+    def saw(self, view: View, call: Call, *, local: bool) -> None:
+        """The agent was answered; `view` holds the answer. `local`: the call ran on this machine for certain. Otherwise
         a file is followed only when the lines that were shown stand on this disk: it may be another machine's."""
         if call.trouble not in (None, Reason.UNREADABLE):
             return
@@ -97,18 +97,18 @@ class Follower:
                     continue
                 if path in self._seen or (_is_file_path(path) and (as_another or view.key(key).current)):
                     shown = _visible(view, path, call.call_id) if only_read else ()
-                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), whole=whole, here=here)
-                elif whole is not None and here and path == key:
+                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), whole=whole, local=local)
+                elif whole is not None and local and path == key:
                     self._know_whole(path, call.call_id, whole)
 
-    def wrote(self, view: View, path: str, call_id: str, *, here: bool) -> None:
+    def wrote(self, view: View, path: str, call_id: str, *, local: bool) -> None:
         """The agent's own tool wrote the file; `view` holds its text where that is known."""
         with self._lock:
             names = [other for other in self._seen if other != path and _is_same_file(other, path)]
             if path in self._seen or view.key(path).current:
                 names.append(path)
             for name in names:
-                self._know(name, call_id, shown=_visible(view, path, call_id), visible=None, here=here)
+                self._know(name, call_id, shown=_visible(view, path, call_id), visible=None, local=local)
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
@@ -160,7 +160,7 @@ class Follower:
         shown: Iterable[Lines],
         visible: Iterable[Lines] | None,
         whole: Printed | None = None,
-        here: bool,
+        local: bool,
     ) -> None:
         """The agent knows the file as it is, if the lines that it was `shown` stand there; and if others changed it
         meanwhile, if all that is `visible` of it stands there, or it was just answered with the `whole` of it.
@@ -168,7 +168,7 @@ class Follower:
         known = self._seen.get(path)
         taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
         if taken is None:
-            self._know_nothing(path, call_id, known, was_shown=any(True for _ in shown), here=here)
+            self._know_nothing(path, call_id, known, was_shown=any(True for _ in shown), local=local)
             return
         version, head = taken
         is_cut = len(head) < version.stat.size
@@ -181,7 +181,7 @@ class Follower:
             self._follow(path, _Seen(version, call_id))
         elif known is not None:
             known.change = known.change or Change(path, call_id=known.call_id)
-        elif here:
+        elif local:
             self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
 
     def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
@@ -194,10 +194,10 @@ class Follower:
         """Has somebody else made another version of it?"""
         return not self._own_calls and (known.version is None or known.version.digest != version.digest)
 
-    def _know_nothing(self, path: str, call_id: str, known: _Seen | None, *, was_shown: bool, here: bool) -> None:
+    def _know_nothing(self, path: str, call_id: str, known: _Seen | None, *, was_shown: bool, local: bool) -> None:
         """There is no file, or none that holds still."""
         exists = os.path.isfile(path)
-        if (was_shown or exists) and (here or known is not None):
+        if (was_shown or exists) and (local or known is not None):
             self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
         elif known is not None:
             self._forget(path)
@@ -303,7 +303,7 @@ def _visible(view: View, path: str, call_id: str | None = None) -> Iterator[Line
     """The lines of the file as it is (as far as is known) that the reader can see, or only what one call showed."""
     for start, end, reference in view.key(path).numbered.overlaps(1, _LAST):
         piece = reference.piece
-        if len(piece.keys) == 1 and call_id in (None, reference.delivery.event.call_id):
+        if len(piece.keys) == 1 and call_id in (None, reference.event.call_id):
             yield start, view.bodies(reference)[start - piece.first : end - piece.first + 1]
 
 

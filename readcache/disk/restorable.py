@@ -10,13 +10,11 @@ import subprocess
 from collections.abc import Collection, Iterable, Sequence
 
 from readcache.disk.lines import LineReader
-from readcache.errors import StoreError
-from readcache.log.log import Ledger
+from readcache.model.events import Event
 from readcache.model.text import split_lines
+from readcache.model.view import View
 from readcache.policy import Budget, Policy
-from readcache.reply import Reason
 from readcache.restore.choose import plan_restore
-from readcache.restore.evidence import log_of
 from readcache.restore.plan import RestorePlan
 from readcache.restore.refuse import why_not_name, why_not_text
 
@@ -25,34 +23,33 @@ GIT_SECONDS = 5
 
 
 def make_plan(
-    ledger: Ledger, policy: Policy, agent_id: str, keep: Collection[str], budget: Budget, *, on_disk: bool
+    view: View,
+    events: Iterable[Event],
+    policy: Policy,
+    keep: Collection[str],
+    budget: Budget,
+    *,
+    local: bool,
 ) -> RestorePlan:
-    """What to put back into this context; `on_disk`: its files are on this machine. Where the log cannot be read, or we
-    fail, there is nothing to go by: an empty plan, and the failure is counted."""
-    with ledger.lock:
-        try:
-            return plan_restore(
-                ledger.view,
-                keep,
-                budget,
-                log_of(ledger.records(), agent_id),
-                count_tokens=policy.tokens,
-                refuses=lambda paths: why_not_restored(paths, policy.protected, on_disk=on_disk),
-                current=current_lines if on_disk else None,
-            )
-        except StoreError as error:
-            ledger.fail("", Reason.STORE_FAILED, error)
-        except Exception as error:  # a harness must be able to compact, whatever we cannot do
-            ledger.fail("", Reason.INTERNAL_ERROR, error)
-        return RestorePlan()
+    """What to put back. `events`: the whole log of this reader, and what others wrote. `local`: the files that it knows
+    are on this machine."""
+    return plan_restore(
+        view,
+        keep,
+        budget,
+        events,
+        count_tokens=policy.tokens,
+        refuses=lambda paths: why_not_restored(paths, policy.protected, local=local),
+        current=current_lines if local else None,
+    )
 
 
-def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, on_disk: bool) -> dict[str, str]:
-    """Why which of `paths` must not be put back into a conversation, by their names and, where the disk they are on
-    is this one, by git's ignore rules."""
+def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, local: bool) -> dict[str, str]:
+    """Why which of `paths` must not be put back into a conversation, by their names and, where they are on this
+    machine, by git's ignore rules."""
     asked = list(paths)
     out = {path: why for path in asked if (why := why_not_name(path, protected)) is not None}
-    if on_disk:
+    if local:
         out.update((path, "ignored by git") for path in _ignored(path for path in asked if path not in out))
     return out
 

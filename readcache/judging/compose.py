@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
-from readcache.judging.judge import Call, Judgement, Omission
+from readcache.judging.judge import Judgement
+from readcache.judging.omissions import Omission
+from readcache.model.call import Call
 from readcache.model.claims import path_of
-from readcache.model.events import Delivered, Origin, Piece, Pointer
+from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
+from readcache.model.key_view import Delivery
 from readcache.model.spans import normalise
-from readcache.model.view import Delivery, View
-from readcache.policy import Mode, Policy
-from readcache.reply import Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.model.stored_text import share_digest
+from readcache.model.view import View
+from readcache.policy import Mode, Policy, Rules
+from readcache.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
 GAIN = 2
@@ -30,19 +34,11 @@ class _Cut:
     numbered: bool = False
 
 
-def compose(
-    view: View,
-    call: Call,
-    judgement: Judgement,
-    policy: Policy,
-    *,
-    session_tag: str,
-    exit_code: int,
-) -> tuple[Reply, Delivered]:
+def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
     """The reply and its event."""
-    number = view.number_of(call.call_id)
-    cuts = _cuts(view, judgement, session_tag, number)
-    worth = [cut for cut in cuts if _chars(judgement.lines, cut) >= GAIN * len(cut.text)]
+    policy = rules.policy
+    cuts = _cuts(view, judgement, rules.tag)
+    worth = [cut for cut in cuts if _chars(call, judgement.lines, cut) >= GAIN * len(cut.text)]
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
     if cuts and (not worth or (not policy.partial and not whole)):
         judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN)
@@ -52,49 +48,41 @@ def compose(
     would_save = _saved(call.output, judgement.lines, worth, policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
-    return _reply(view, call, judgement, worth, policy, exit_code, would_save)
+    return _reply(view, call, judgement, worth, policy, would_save)
+
+
+def pass_through(call: Call, reason: Reason) -> Reply:
+    """All of the output, untouched."""
+    shown = (Shown(call.output),)
+    return Reply(call.output, call.exit_code, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
 
 
 def _reply(
-    view: View,
-    call: Call,
-    judgement: Judgement,
-    cuts: list[_Cut],
-    policy: Policy,
-    exit_code: int,
-    would_save: int,
+    view: View, call: Call, judgement: Judgement, cuts: list[_Cut], policy: Policy, would_save: int
 ) -> tuple[Reply, Delivered]:
     segments, pointers, text = _assemble(call.output, judgement.lines, cuts)
+    outcome, reason = judgement.outcome, judgement.reason
+    asked = () if judgement.pieces else tuple(sorted(call.reading.keys))
     event = Delivered(
         call_id=call.call_id,
         text=text,
-        label=call.command,
-        request=call.request,
+        label=call.label,
         pieces=_shown_pieces(judgement.pieces, cuts),
         pointers=pointers,
-        outcome=judgement.outcome,
-        reason=judgement.reason,
         changed=judgement.changed,
-        output_chars=len(call.output),
-        tokens_saved=would_save,
-        call=view.number_of(call.call_id),
-        tokens_so_far=view.tokens + policy.count_tokens(text),
-        batch=call.batch,
+        credited=reason not in UNCREDITED,
+        when=Moment(judgement.number, view.calls.tokens + policy.count_tokens(text), call.batch),
+        account=Account(call.request, outcome, reason, len(call.output), would_save, asked),
     )
-    reply = Reply(
-        text=text,
-        exit_code=exit_code,
-        outcome=judgement.outcome,
-        reason=judgement.reason,
-        segments=segments,
-        call_id=call.call_id,
-        tokens_saved=would_save if cuts else 0,
-        full_text=call.output,
-    )
-    return reply, event
+    if not cuts:
+        share_digest(event, call.digest)
+    saved = would_save if cuts else 0
+    return Reply(text, call.exit_code, outcome, reason, segments, call.call_id, saved, call.output), event
 
 
-def _chars(lines: Sequence[str], cut: _Cut) -> int:
+def _chars(call: Call, lines: Sequence[str], cut: _Cut) -> int:
+    if cut.high - cut.low == len(lines):
+        return len(call.output) + (not call.output.endswith("\n"))
     return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
 
 
@@ -166,17 +154,18 @@ def _slice(piece: Piece, low: int, high: int, at: int) -> Piece:
 # ---------------------------------------------------------------- markers
 
 
-def _cuts(view: View, judgement: Judgement, tag: str, number: int) -> list[_Cut]:
+def _cuts(view: View, judgement: Judgement, tag: str) -> list[_Cut]:
     if judgement.whole is not None:
-        return [_identical(view, judgement, judgement.whole, tag, number)]
-    return [_cut(judgement, omission, tag, number) for omission in judgement.omissions]
+        return [_identical(view, judgement, judgement.whole, tag)]
+    return [_cut(judgement, omission, tag) for omission in judgement.omissions]
 
 
-def _identical(view: View, judgement: Judgement, whole: Delivery, tag: str, number: int) -> _Cut:
+def _identical(view: View, judgement: Judgement, whole: Delivery, tag: str) -> _Cut:
+    number, last_write = judgement.number, view.calls.last_write
     count = len(judgement.lines)
     note = ""
-    if view.last_write is not None and view.last_write.call >= whole.call:
-        ago = _ago(number, view.last_write.call)
+    if last_write is not None and last_write.call >= whole.call:
+        ago = _ago(number, last_write.call)
         note = f", before your edit {ago} call{'s' if ago > 1 else ''} ago"
     what = f"this output, {count} line{'s' if count > 1 else ''}"
     source = marker.Source(whole.event.label, _ago(number, whole.call))
@@ -188,7 +177,7 @@ def _ago(number: int, call: int) -> int:
     return max(1, number - call)
 
 
-def _cut(judgement: Judgement, omission: Omission, tag: str, number: int) -> _Cut:
+def _cut(judgement: Judgement, omission: Omission, tag: str) -> _Cut:
     runs = omission.runs
     piece = runs[0].piece
     one_file = all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0
@@ -199,14 +188,14 @@ def _cut(judgement: Judgement, omission: Omission, tag: str, number: int) -> _Cu
         omitted = Omitted(None, omission.low + 1, omission.high, _ids(runs))
     whole = (omission.low, omission.high) == (0, len(judgement.lines))
     what, paths = _what(runs, omitted)
-    sources = _name_sources(runs, number)
+    sources = _name_sources(runs, judgement.number)
     text = marker.write_marker(tag, what, sources, paths=paths, whole_read=whole and bool(piece.keys))
     numbered = any(run.piece.sep is not None for run in runs)
     return _Cut(omission.low, omission.high, text, omitted, numbered)
 
 
 def _ids(runs: tuple[Run, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(run.reference.delivery.event.call_id for run in runs))
+    return tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
 
 
 def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
@@ -234,7 +223,7 @@ def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
 def _name_sources(runs: tuple[Run, ...], number: int) -> list[marker.Source]:
     by_text: dict[tuple[str, Origin], list[Run]] = {}
     for run in runs:
-        event = run.reference.delivery.event
+        event = run.reference.event
         by_text.setdefault((event.call_id, event.origin), []).append(run)
     out: list[marker.Source] = []
     for (_, origin), theirs in by_text.items():

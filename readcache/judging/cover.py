@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
+from readcache.model.key_view import Delivery, KeyView, Reference
 from readcache.model.text import bodies, is_blank
-from readcache.model.view import KeyView, Reference, View
+from readcache.model.view import View
 
 # A run found by its text alone needs this many lines that say something (see text.is_blank); fewer match by chance.
 SOLID_LINES = 2
@@ -46,13 +47,13 @@ class Coverage:
     unnumbered: bool = False  # lines are visible, but without the numbers that this output shows
 
 
-Usable = Callable[[Reference], bool]
+Allow = Callable[[Delivery], bool]
 
 
-def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], usable: Usable, *, delta: bool) -> Coverage:
+def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], allow: Allow, *, delta: bool) -> Coverage:
     """Runs for all pieces of an output, in order and disjoint.
 
-    `usable` says whether a reference may serve as a source at all. Without `delta` a key that was written or that
+    `allow(delivery)`: may a marker point at it? Without `delta` a key that was written or that
     disagrees with its visible lines has no runs.
     """
     found = Coverage()
@@ -61,31 +62,31 @@ def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], usable: Usa
         runs: list[Run] = []
         for key in piece.keys:
             known = view.key(key)
-            _note_staleness(known, key, usable, found)
+            _note_staleness(known, key, allow, found)
             if piece.first:
-                exact, disagree = _by_number(view, known, piece, texts, usable)
+                exact, disagree = _by_number(view, known, piece, texts, allow)
                 if disagree:
                     found.changed.add(key)
                 if not disagree or delta:
                     runs += exact
-                found.unnumbered |= not disagree and not exact and _lacks_numbers(known, piece, usable)
+                found.unnumbered |= not disagree and not exact and _lacks_numbers(known, piece, allow)
         if delta or not found.changed.intersection(piece.keys):
-            runs += _by_text(view, piece, texts, usable, taken=runs, delta=delta)
+            runs += _by_text(view, piece, texts, allow, taken=runs, delta=delta)
         found.runs += sorted(runs, key=lambda run: run.low)
     if not delta:
         found.runs = [run for run in found.runs if not found.changed.intersection(run.piece.keys)]
     return found
 
 
-def _note_staleness(known: KeyView, key: str, usable: Usable, found: Coverage) -> None:
+def _note_staleness(known: KeyView, key: str, allow: Allow, found: Coverage) -> None:
     newest = itertools.islice(reversed(known.stale), MOST_REFERENCES)
-    if known.invalid is not None and any(map(usable, newest)):
+    if known.invalid is not None and any(allow(reference.delivery) for reference in newest):
         (found.written if known.invalid.written else found.outdated).add(key)
 
 
-def _lacks_numbers(known: KeyView, piece: Piece, usable: Usable) -> bool:
+def _lacks_numbers(known: KeyView, piece: Piece, allow: Allow) -> bool:
     overlaps = known.numbered.overlaps(piece.first, piece.first + piece.count - 1)
-    return any(usable(reference) and not can_stand_for(reference, piece) for _, _, reference in overlaps)
+    return any(allow(reference.delivery) and not can_stand_for(reference, piece) for _, _, reference in overlaps)
 
 
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
@@ -97,13 +98,13 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
     return ours is None or (theirs is not None and (not ours.endswith(" ") or theirs.endswith(" ")))
 
 
-def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], usable: Usable) -> tuple[list[Run], bool]:
+def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> tuple[list[Run], bool]:
     """Runs of the very same line numbers; and whether any visible line differs from the output's."""
     runs: list[Run] = []
     disagree = False
     last = piece.first + piece.count - 1
     for start, end, reference in known.numbered.overlaps(piece.first, last):
-        if not usable(reference):
+        if not allow(reference.delivery):
             continue
         theirs = view.bodies(reference)
         stands = can_stand_for(reference, piece) and (piece.sep is None or reference.piece.shift == piece.shift)
@@ -114,11 +115,11 @@ def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], usabl
                 runs.append(Run(piece.at + a, piece.at + b, reference, a + shift, piece))
             elif not same and not _is_cut(texts, theirs, a, b, shift):
                 disagree = True
-    return _in_one_place(view, known, piece, texts, usable, runs), disagree
+    return _in_one_place(view, known, piece, texts, allow, runs), disagree
 
 
 def _in_one_place(
-    view: View, known: KeyView, piece: Piece, texts: list[str], usable: Usable, runs: list[Run]
+    view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow, runs: list[Run]
 ) -> list[Run]:
     """Neighbouring runs of several deliveries become one where a single delivery holds all their lines: the reader
     has one place to look at, and the marker one to name."""
@@ -129,7 +130,7 @@ def _in_one_place(
             for reference in itertools.islice(known.references(), MOST_REFERENCES):
                 at = piece.first + low - piece.at - reference.piece.first
                 inside = reference.piece.first and at >= 0 and at + high - low <= reference.piece.count
-                if not inside or known.is_stale(reference.delivery) or not usable(reference):
+                if not inside or known.is_stale(reference.delivery) or not allow(reference.delivery):
                     continue
                 if not can_stand_for(reference, piece) or (piece.sep and reference.piece.shift != piece.shift):
                     continue
@@ -182,7 +183,7 @@ def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int)
 # ---------------------------------------------------------------- by text
 
 
-def _by_text(view: View, piece: Piece, texts: list[str], usable: Usable, *, taken: list[Run], delta: bool) -> list[Run]:
+def _by_text(view: View, piece: Piece, texts: list[str], allow: Allow, *, taken: list[Run], delta: bool) -> list[Run]:
     """Runs for lines that `taken` leaves open, found by what they say.
 
     Where both sides know their numbers, equal text at another number is a shifted file: only `delta` may use that.
@@ -192,7 +193,7 @@ def _by_text(view: View, piece: Piece, texts: list[str], usable: Usable, *, take
         open_lines[run.low - piece.at : run.high - piece.at] = [False] * (run.high - run.low)
     if not any(open_lines):
         return []
-    references = [r for r in _candidates(view, piece, delta) if usable(r) and can_stand_for(r, piece)]
+    references = [r for r in _candidates(view, piece, delta) if allow(r.delivery) and can_stand_for(r, piece)]
     if not references:
         return []
     found = find_runs(texts, open_lines, [(r, view.bodies(r)) for r in references[:MOST_REFERENCES]])

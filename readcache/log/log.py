@@ -1,7 +1,7 @@
-"""A context's log and view, kept in step with a store that other processes write too.
+"""One reader's log and view, kept in step with a store that other processes write too.
 
-    with ledger.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
-        ledger.append([event, ...])         # stored and folded
+    with log.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
+        log.append([event, ...])         # stored and folded
 
 After any failure of the store the view is folded anew from the log before it is used again, so that it never holds what
 the log does not. Events that take something out of view must not get lost on the way: `append_later` keeps them until
@@ -14,12 +14,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from readcache.log.store import Store
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
 from readcache.model.line_index import LineIndex, build_index
+from readcache.model.records import event_for
 from readcache.model.view import View
 from readcache.reply import Reason
 
@@ -28,46 +28,46 @@ class Transaction:
     """A transaction of the store with everything newer folded in. Every call of a session is one, so that it is
     written out: a generator-made context costs three times as much."""
 
-    __slots__ = ("_ledger", "_store", "_taken")
+    __slots__ = ("_log", "_store", "_taken")
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, log: Log) -> None:
+        self._log = log
 
     def __enter__(self) -> View:
-        ledger = self._ledger
-        ledger.lock.acquire()
+        log = self._log
+        log.lock.acquire()
         try:
-            self._store = ledger.store.transaction()
+            self._store = log.store.transaction()
             self._store.__enter__()
             try:
-                self._taken = ledger._catch_up()
+                self._taken = log._catch_up()
             except BaseException:
                 self._store.__exit__(*sys.exc_info())
                 raise
         except BaseException:
-            ledger._distrusted = True
-            ledger.lock.release()
+            log._distrusted = True
+            log.lock.release()
             raise
-        return ledger.view
+        return log.view
 
     def __exit__(self, *error: Any) -> None:
-        ledger = self._ledger
+        log = self._log
         try:
             self._store.__exit__(*error)
         except BaseException:
-            ledger._distrusted = True
+            log._distrusted = True
             raise
         else:
             if error[0] is not None:
-                ledger._distrusted = True
+                log._distrusted = True
             elif self._taken:
-                ledger._forget_later(self._taken)
+                log._forget_later(self._taken)
         finally:
-            ledger.lock.release()
+            log.lock.release()
 
 
-class Ledger:
-    """The log of one context in one store. `open_store` is tried again while it fails."""
+class Log:
+    """The log of one reader in one store. `open_store` is tried again while it fails."""
 
     def __init__(
         self, open_store: Callable[[], Store], session_id: str, agent_id: str, clock: Callable[[], float]
@@ -163,13 +163,10 @@ class Ledger:
         return len(self._later)
 
     def _take(self, record: Record) -> None:
-        event = record.event
-        if record.agent_id != self._agent_id:
-            if not isinstance(event, Wrote):
-                return
-            event = replace(event, call_id="")
-        self._fold(event)
-        self._seq = record.seq
+        event = event_for(record, self._agent_id)
+        if event is not None:
+            self._fold(event)
+            self._seq = record.seq
 
     def _fold(self, event: Event) -> None:
         self.view.apply(event)

@@ -16,8 +16,10 @@ from readcache.messages.messages import (
     ITEM_RESULTS,
     RESULT_ROLES,
     TEXTS,
+    Kind,
     Raw,
     as_mapping,
+    normalise_one,
     parse_arguments,
 )
 
@@ -36,6 +38,20 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
         return block
 
     return _with_blocks(message, change)
+
+
+def with_results(messages: list[Raw], by_text: Mapping[str, str]) -> list[Raw]:
+    """The list with other texts in the places of results, or of what is plainly said, that are keys of `by_text`: the
+    very same list where there are none."""
+    if not by_text:
+        return messages
+    out = list(messages)
+    for at, message in enumerate(messages):
+        for part in normalise_one(message).parts:
+            if part.kind is Kind.RESULT and part.text in by_text:
+                out[at] = with_result_text(out[at], part.call_id, by_text[part.text])
+        out[at] = with_texts(out[at], lambda text: by_text.get(text, text))
+    return out
 
 
 def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object]) -> Raw:

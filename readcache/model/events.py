@@ -1,16 +1,19 @@
 """The events of a session's log. Past tense, frozen, nothing computed: time and ids are given by the session.
 
-The log is the truth. `view.View` is a fold over it; nothing in it is ever edited. Line indexes (`at`, `line`) are
-0-based positions in the event's own text; line numbers of files are 1-based.
+    Delivered("call_1", "one", "cat f", pieces=(Piece(("/w/f",), at=0, count=1, first=1),))
+
+says that the line "one", which is line 1 of the file /w/f, was put before the reader. The log is the truth: `view.View`
+is a fold over it, and nothing in it is ever edited. Line indexes (`at`, `line`) are 0-based positions in the event's own
+text; line numbers of files are 1-based.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from readcache.model.history_events import HistoryEvent
+from readcache.model.stored_text import stores_text
 from readcache.reply import Outcome, Reason
 
 
@@ -55,32 +58,28 @@ class Origin(enum.Enum):
     RESTORED = "restored"  # a section that the compactor put back
 
 
-T = TypeVar("T")
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A place in one reader's conversation."""
+
+    call: int = 0  # number of the call, from 1
+    tokens: int = 0  # tokens delivered up to and including this
+    batch: str = ""  # calls made at once share it
 
 
-class _Compact:
-    """Holds a text as UTF-8 where it is not ASCII: with one emoji in it, a `str` takes four bytes for each character,
-    and a session remembers every text."""
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How a request was answered. For counters, for the reader who insists, for `explain`."""
 
-    def __init__(self, slot: Any) -> None:
-        self._slot = slot
-
-    def __get__(self, event: object, owner: type) -> Any:
-        if event is None:
-            return self
-        held = self._slot.__get__(event, owner)
-        return held if isinstance(held, str) else held.decode("utf-8", "surrogatepass")
-
-    def __set__(self, event: object, text: str) -> None:
-        self._slot.__set__(event, text if text.isascii() else text.encode("utf-8", "surrogatepass"))
+    request: str  # equal for equal requests
+    outcome: Outcome
+    reason: Reason
+    output_chars: int  # characters of the real output
+    tokens_saved: int  # net; what would have been saved, when advising
+    asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
 
 
-def _compact_text(cls: type[T]) -> type[T]:
-    setattr(cls, "text", _Compact(vars(cls)["text"]))  # noqa: B010  to a type checker `text` stays a str
-    return cls
-
-
-@_compact_text
+@stores_text
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """`text` was put before the reader under the id `call_id`."""
@@ -89,17 +88,12 @@ class Delivered:
     text: str
     label: str  # the command or tool that printed it, as the agent gave it: markers shorten it
     origin: Origin = Origin.RESULT
-    request: str = ""  # equal for equal requests; "" for what was not asked for
     pieces: tuple[Piece, ...] = ()
     pointers: tuple[Pointer, ...] = ()
-    outcome: Outcome = Outcome.FULL
-    reason: Reason = Reason.NOT_SEEN
     changed: tuple[str, ...] = ()  # keys that this output showed to have changed: older deliveries are invalid
-    output_chars: int = 0  # characters of the real output
-    tokens_saved: int = 0  # net; what would have been saved, when advising
-    call: int = 0  # the how-manieth call of this context it was, from 1
-    tokens_so_far: int = 0  # tokens delivered in this context up to and including this
-    batch: str = ""  # calls made at once share it
+    credited: bool = True  # False: no later marker may point at it (see `reply.UNCREDITED`)
+    when: Moment = Moment()
+    account: Account | None = None  # None: nobody asked for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +103,20 @@ class Wrote:
     call_id: str
     keys: tuple[str, ...]
     label: str = ""
-    call: int = 0
+    call: int = 0  # number of the call, from 1
 
 
-@_compact_text
+@stores_text
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What the harness finally showed of a call's result, or of another text of it: `text`, and which of its lines are
-    file lines."""
+    """The harness finally showed `text` of a call's result, or of another text of it."""
 
     call_id: str
     text: str
     pieces: tuple[Piece, ...] = ()
     pointers: tuple[Pointer, ...] = ()
     origin: Origin = Origin.RESULT
+    lost: bool = True  # a line that markers may point at is gone; False: markers alone changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +154,7 @@ Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed | Hi
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event in the log: its place, whose context it belongs to, and when (seconds since the epoch)."""
+    """An event in the log: its place, whose it is, and when (seconds since the epoch)."""
 
     seq: int
     agent_id: str

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from readcache.model.events import Piece
+from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
-from readcache.model.view import Delivery, Reference, View
-from readcache.reply import UNCREDITED
+from readcache.model.view import View
 
 # Places proposed for one stretch of output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
@@ -27,7 +27,7 @@ class LineIndex:
 
     def add(self, delivery: Delivery) -> None:
         """The lines of one more delivery; the lines that are markers stay out."""
-        if delivery.event.reason in UNCREDITED:
+        if not delivery.event.credited:
             return
         lines = split_lines(delivery.event.text)
         markers = {pointer.line for pointer in delivery.event.pointers}

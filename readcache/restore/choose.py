@@ -85,7 +85,7 @@ def plan_restore(
 def _file(evidence: FileEvidence, view: View, kept: Collection[str], budget: Budget) -> _File:
     staying: set[tuple[int, str]] = set()
     for reference in view.key(evidence.key).references():
-        if reference.piece.first and reference.delivery.event.call_id in kept:
+        if reference.piece.first and reference.event.call_id in kept:
             staying.update(enumerate(view.bodies(reference), reference.piece.first))
     wanted = normalise(span for call_id in kept for span in _marked(view, call_id, evidence.key))
     stretches, worth, room = [], 0.0, budget.max_tokens_per_file * CHARS_PER_TOKEN

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from readcache.model.claims import path_of
-from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Wrote
+from readcache.model.events import Compacted, Event, Forgot, Origin, Wrote
+from readcache.model.key_view import Delivery, KeyView, Reference
 from readcache.model.spans import Span
-from readcache.model.view import Delivery, KeyView, Reference, View
+from readcache.model.view import View
 
 # Calls. What a file's name in an output says about the next reads fades: over the recorded sessions, windows of 15 to
 # 40 calls foresaw one to four points less. A line that was pointed at tells somewhat longer.
@@ -40,15 +41,6 @@ class FileEvidence:
     removed: bool  # the last that was heard of it is a command that deletes it or moves it away
 
 
-def log_of(records: Iterable[Record], agent_id: str) -> Iterator[Event]:
-    """What happened in one context, and what the session's other contexts wrote."""
-    for record in records:
-        if record.agent_id == agent_id:
-            yield record.event
-        elif isinstance(record.event, Wrote):
-            yield replace(record.event, call_id="")
-
-
 def gather(log: Iterable[Event]) -> list[FileEvidence]:
     """The evidence for every key of which lines were shown, sorted by key."""
     past, writes = View(), Counter[str]()
@@ -60,7 +52,7 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
     deliveries = [delivery for delivery in past.deliveries if delivery.event.origin is not Origin.RESTORED]
     showings = _showings(deliveries)
     keys = past.known_keys()
-    namings = _namings(keys, [d for d in deliveries if past.calls - d.call < POINTED_WITHIN], past.calls)
+    namings = _namings(keys, [d for d in deliveries if past.calls.number - d.call < POINTED_WITHIN], past.calls.number)
     out = []
     for key in keys:
         known = past.key(key)
@@ -68,10 +60,10 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
         out.append(
             FileEvidence(
                 key,
-                past.calls,
+                past.calls.number,
                 current=tuple(r for r in known.current if r.piece.first),
                 outdated=tuple(r for r in known.stale if r.piece.first),
-                shown=tuple((past.calls + 1 - call, span) for call, span in showings.get(key, ())),
+                shown=tuple((past.calls.number + 1 - call, span) for call, span in showings.get(key, ())),
                 writes=writes[key],
                 named=named,
                 pointed=tuple(pointed),

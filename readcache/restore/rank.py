@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from readcache.model.key_view import Reference
 from readcache.model.spans import SpanMap, Spans
-from readcache.model.view import Reference
 from readcache.restore.evidence import NAMED_WITHIN, FileEvidence
 
 # Lines. Files are weighed in stretches of this length, so that the part that a search points at can be taken alone;

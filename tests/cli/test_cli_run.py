@@ -164,7 +164,7 @@ def test_what_the_harness_cuts_away_does_not_count_as_seen(capfdbinary: Capture,
     assert out.partition(b"\n")[2] == b"".join(lines[seen:200])
 
 
-def test_a_clip_that_means_nothing_leaves_nothing_to_be_relied_on(run: Run, work: Path) -> None:
+def test_with_an_invalid_clip_nothing_is_left_out(run: Run, work: Path) -> None:
     env = {**os.environ, "READCACHE_CLIP": "much"}
     assert [run("run", "-c", "cat f", env=env).stdout for _ in range(2)] == [(work / "f").read_bytes()] * 2
 
@@ -202,7 +202,7 @@ def test_with_an_unwritable_state_directory_output_and_status_are_the_commands(
         assert (reply.returncode, reply.stdout, reply.stderr) == (9, (work / "f").read_bytes(), b"")
 
 
-def test_in_a_directory_that_is_gone_bash_has_its_say(work: Path) -> None:
+def test_in_a_deleted_directory_the_command_still_runs(work: Path) -> None:
     (work / "gone").mkdir()
     script = f"cd gone && rmdir ../gone && {sys.executable} -P -m readcache run -c 'cat {work}/f'"
     if sys.version_info < (3, 11):
@@ -232,7 +232,7 @@ def test_in_a_directory_that_is_gone_bash_has_its_say(work: Path) -> None:
         "ulimit -c; umask; trap; echo $0 $# $SHLVL",
     ],
 )
-def test_a_first_run_is_bash(run: Run, command: str) -> None:
+def test_a_first_run_prints_and_returns_what_bash_does(run: Run, command: str) -> None:
     out, err = subprocess.PIPE, subprocess.STDOUT
     plain = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
     ours = run("run", "-c", command, stderr=err)
@@ -254,7 +254,7 @@ def test_closed_streams_stay_closed(work: Path, command: str, closed: str) -> No
     assert failures.noted() == []
 
 
-def test_switched_off_not_even_the_environment_tells(run: Run) -> None:
+def test_switched_off_the_commands_environment_is_unchanged(run: Run) -> None:
     assert b"READCACHE_INSIDE" in run("run", "-c", "env").stdout
     assert b"READCACHE_INSIDE" not in run("run", "-c", "env", env={**os.environ, "READCACHE": "off"}).stdout
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.helpers.machine import machine_with
 from tests.mutants.mutants import MUTANTS, Mutant, applied
-from tests.test_state_machine import machine_with
 
 SEEDS = (1, 2, 3)
 SETTINGS = settings(

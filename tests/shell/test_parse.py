@@ -34,7 +34,7 @@ from readcache.shell.syntax import (
     Word,
     literal,
 )
-from tests import strategies
+from tests.helpers import strategies
 from tests.shell.corpus import COMMANDS
 
 BASH = shutil.which("bash") or "bash"

@@ -1,4 +1,4 @@
-"""A shim finds the real tool, and never itself or another shim (F82)."""
+"""A shim finds the real tool, and never itself or another shim."""
 
 from __future__ import annotations
 
@@ -94,14 +94,16 @@ def test_links_to_a_shim_are_that_shim(sandbox: Sandbox, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("call", ['exec {} "$@"', '{} "$@"'])
-def test_a_foreign_shim_that_calls_ours_by_its_full_name_ends_at_the_systems_tool(
+def test_a_foreign_shim_that_calls_ours_by_its_full_path_ends_at_the_systems_tool(
     sandbox: Sandbox, tmp_path: Path, call: str
 ) -> None:
     foreign = script(tmp_path / "foreign" / "cat", f"#!/bin/sh\n{call.format(sandbox.shims / 'cat')}\n")
     assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
 
 
-def test_a_foreign_shim_that_puts_our_directory_back_ends_there_too(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_foreign_shim_that_puts_our_directory_back_on_path_ends_at_the_systems_tool(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     text = f'#!/bin/sh\nPATH={sandbox.shims}:{tmp_path}/foreign:$PATH\nexec cat "$@"\n'
     foreign = script(tmp_path / "foreign" / "cat", text)
     assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
@@ -113,14 +115,14 @@ def test_a_changed_home_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["", ".:/bin", "/bin:", "relative:/bin"])
-def test_odd_paths(sandbox: Sandbox, path: str) -> None:
+def test_any_value_of_path_finds_the_tool_that_sh_finds(sandbox: Sandbox, path: str) -> None:
     done = cat(sandbox, path, str(sandbox.shims / "cat"), "f")
     env = {"PATH": path or PATH}
     plain = subprocess.run(["/bin/sh", "-c", "exec cat f"], env=env, cwd=sandbox.place, capture_output=True)
     assert (done.stdout.encode(), done.returncode) == (plain.stdout, plain.returncode)
 
 
-def test_without_a_path_at_all(sandbox: Sandbox) -> None:
+def test_without_a_path_the_real_tool_runs(sandbox: Sandbox) -> None:
     words = ["env", "-i", str(sandbox.shims / "cat"), "f"]
     assert subprocess.run(words, cwd=sandbox.place, capture_output=True, text=True).stdout == LINES
 
@@ -136,7 +138,7 @@ def test_without_a_real_tool_one_line_says_so_and_the_status_is_127(sandbox: San
         assert done.stderr.count("\n") == 1
 
 
-def test_who_knew_the_way_to_a_shim_and_has_another_path_gets_the_systems_tool(sandbox: Sandbox) -> None:
+def test_a_shim_called_by_its_full_path_with_no_tool_on_path_runs_the_systems_tool(sandbox: Sandbox) -> None:
     for path in (f"{sandbox.shims}:/nowhere", "/nowhere", str(sandbox.shims)):
         assert cat(sandbox, path, str(sandbox.shims / "cat"), "f").stdout == LINES
 
@@ -148,7 +150,7 @@ def test_what_is_no_program_is_passed_over(sandbox: Sandbox, tmp_path: Path) -> 
     assert cat(sandbox, f"{sandbox.shims}:{tmp_path}/a:{tmp_path}/b:{PATH}").stdout == LINES
 
 
-def test_a_path_too_long_to_be_looked_at_is_looked_at_nevertheless(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_very_long_path_is_searched_to_its_end(sandbox: Sandbox, tmp_path: Path) -> None:
     script(tmp_path / "last" / "cat", '#!/bin/sh\necho "$PATH" | md5sum\n')
     for start in ("/nowhere" * 600, ":".join(["/nowhere"] * 5000)):
         path = f"{start}:{tmp_path}/last:{PATH}"
@@ -175,14 +177,14 @@ def test_the_first_real_tool_on_path_is_taken_with_its_arguments_and_its_environ
     assert (ours ^ printed(tmp_path / "first" / "cat", path)) - names == {"READCACHE_DEPTH=+"}
 
 
-def test_messages_have_the_plain_name(sandbox: Sandbox) -> None:
+def test_error_messages_name_the_tool_without_its_directory(sandbox: Sandbox) -> None:
     words, env = ["cat", "nosuch"], {"PATH": f"{sandbox.shims}:{PATH}"}
     done = subprocess.run(words, executable=sandbox.shims / "cat", env=env, capture_output=True, text=True)
     assert done.stderr == "cat: nosuch: No such file or directory\n"
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_the_prototype_is_plain_sh(sandbox: Sandbox, shell: str, tmp_path: Path) -> None:
+def test_the_shim_runs_under_any_posix_shell(sandbox: Sandbox, shell: str, tmp_path: Path) -> None:
     real = shutil.which(shell)
     if real is None:
         pytest.skip(f"no {shell} here")
@@ -221,7 +223,7 @@ def test_a_package_that_cannot_be_imported_leaves_the_real_tool(sandbox: Sandbox
         assert (done.stdout.decode(), done.stderr) == (LINES, b"")
 
 
-def test_the_prototype_stays_short() -> None:
+def test_the_shim_script_stays_short() -> None:
     text = (Path(__file__).resolve().parents[2] / "shims" / "tool.sh").read_text()
     assert len(text.splitlines()) <= 60
     assert max(map(len, text.splitlines())) <= 120

@@ -39,9 +39,7 @@ def both(sandbox: Sandbox, command: str, stdout: str = "merged", **more: str) ->
 
 @pytest.mark.parametrize("answer", ["cat f", "exec cat f", "exec env cat f"])
 @pytest.mark.parametrize("call", ["./answer", "exec ./answer"])
-def test_a_program_in_the_shells_place_is_not_the_shell_whatever_it_becomes(
-    sandbox: Sandbox, answer: str, call: str
-) -> None:
+def test_a_program_that_the_shell_became_by_exec_is_not_cut(sandbox: Sandbox, answer: str, call: str) -> None:
     """With the shims on PATH as well, a script that ends by `exec cat f` is a `cat` with the shell's own pid."""
     script(sandbox.place / "answer", f"#!/bin/sh\n{answer}\n")
     env = sandbox.readcache(PATH=f"{sandbox.shims}:{sandbox.env()['PATH']}")
@@ -71,15 +69,17 @@ def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harn
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", ["0", "off", "nonsense", ""])
-def test_a_mode_that_does_nothing_does_not_go_in_circles(sandbox: Sandbox, way: str, mode: str) -> None:
-    """F82: bash, readcache, bash, readcache, …"""
+def test_switched_off_bash_and_readcache_do_not_start_each_other_for_ever(
+    sandbox: Sandbox, way: str, mode: str
+) -> None:
+    """Bash, readcache, bash, readcache, …"""
     words = ["timeout", "20", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
     done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.place)
     assert (done.out.decode(), done.err) == (LINES * 2 + "0\n", b"")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_a_session_there_is_no_circle_either(sandbox: Sandbox, way: str) -> None:
+def test_without_a_session_bash_and_readcache_do_not_start_each_other_for_ever(sandbox: Sandbox, way: str) -> None:
     words = ["timeout", "20", "bash", "-c", "cat f"]
     env = by(sandbox, way, READCACHE_SESSION="")
     assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
@@ -87,7 +87,7 @@ def test_without_a_session_there_is_no_circle_either(sandbox: Sandbox, way: str)
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["script", "answer", "nobody reads"])
-def test_below_a_shell_that_is_not_served_nothing_is(sandbox: Sandbox, way: str, kind: str) -> None:
+def test_an_inner_bash_of_an_unserved_shell_is_not_cut(sandbox: Sandbox, way: str, kind: str) -> None:
     """A bash in it sees BASH_ENV as well."""
     inner = "bash -c 'cat f; :' >out; bash -c 'cat f'; x=$(bash -c 'cat f; :'); echo \"$x\" >word"
     (sandbox.place / "run").write_text(inner)
@@ -118,7 +118,7 @@ def test_stdin_by_any_name_is_stdin(sandbox: Sandbox, command: str) -> None:
     assert ours.out == plain.out
 
 
-def test_what_the_kernel_says_of_the_reader_itself_is_of_a_child_of_the_shell(sandbox: Sandbox) -> None:
+def test_a_read_of_proc_self_names_the_shell_as_its_parent(sandbox: Sandbox) -> None:
     out = start(["bash", "-c", "cat /proc/self/stat; echo $$"], sandbox.by_bash_env(), "pipe", sandbox.place).out
     stat, pid = out.decode().splitlines()
     assert stat.split()[3] == pid
@@ -153,7 +153,7 @@ def _wait_for_the_tool(pid: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_signal_at_any_moment_ends_it_without_a_word(sandbox: Sandbox, number: int, way: str) -> None:
+def test_a_signal_at_any_moment_ends_the_tool_with_an_empty_stderr(sandbox: Sandbox, number: int, way: str) -> None:
     for delay in (0.01, 0.03, 0.05, 0.07, 0.1, 0.4):
         sandbox.reset()
         (sandbox.place / "big").write_text(LINES * 1000)  # more than the pipe holds, so that it is still at it
@@ -245,7 +245,7 @@ def test_many_shells_at_once_in_one_session(sandbox: Sandbox) -> None:
     assert all(out == plain or (CUT in out and out.count(b"\n") == 1) for out, _ in outs)
 
 
-def test_a_shell_that_is_called_sh_and_is_bash_tells_no_tale_of_the_shim(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_set_x_in_a_bash_called_sh_prints_nothing_of_the_shim(sandbox: Sandbox, tmp_path: Path) -> None:
     """`export SHELLOPTS; set -x` goes into every bash below."""
     (tmp_path / "sh").symlink_to(shutil.which("bash") or "/bin/bash")
     text = (sandbox.shims / "cat").read_text().partition("\n")[2]
@@ -262,7 +262,7 @@ def test_a_shell_that_is_called_sh_and_is_bash_tells_no_tale_of_the_shim(sandbox
 
 
 @pytest.mark.parametrize("shell", ["zsh", "ksh", "mksh", "busybox sh", "dash", "bash --posix"])
-def test_other_shells_take_no_harm(sandbox: Sandbox, shell: str) -> None:
+def test_in_other_shells_only_a_read_by_the_agent_is_cut(sandbox: Sandbox, shell: str) -> None:
     """They find the shims on PATH, as `sh` does."""
     words = shell.split()
     if shutil.which(words[0]) is None:

@@ -106,7 +106,7 @@ def test_every_submit_command_has_its_example() -> None:
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
-def test_an_answer_that_a_program_prints_in_the_shells_place_is_never_touched(sandbox: Sandbox, shell: str) -> None:
+def test_an_answer_printed_by_a_program_that_the_shell_became_is_never_touched(sandbox: Sandbox, shell: str) -> None:
     """`sh -c ./answer` becomes the program: it has the shell's pid and stdout, and finds the shims on PATH."""
     (sandbox.place / "answer").write_text("#!/bin/sh\ncat f\n")
     (sandbox.place / "answer").chmod(0o755)
@@ -118,7 +118,7 @@ def test_an_answer_that_a_program_prints_in_the_shells_place_is_never_touched(sa
 # ------------------------------------------------------------ settings
 
 
-def test_unless_somebody_says_on_it_only_advises(sandbox: Sandbox) -> None:
+def test_without_readcache_on_the_shims_only_advise(sandbox: Sandbox) -> None:
     for way in ("agent-shell.sh", "agent-command.sh"):
         env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
         del env["READCACHE"]
@@ -136,7 +136,7 @@ def test_switched_off_every_byte_comes_and_nothing_is_recorded(sandbox: Sandbox,
     assert sandbox.store.read_bytes() == before
 
 
-def test_of_a_harness_that_cuts_outputs_only_the_whole_command_way_takes_care(sandbox: Sandbox) -> None:
+def test_under_a_clip_only_the_whole_command_way_leaves_lines_out(sandbox: Sandbox) -> None:
     """`cat a; cat b` may come as the head of one and the tail of the other: a single tool cannot know."""
     assert bash(sandbox, "cat f", READCACHE_CLIP="5000,5000") == LINES
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"), READCACHE_CLIP="100,100")
@@ -153,13 +153,12 @@ def test_after_a_compaction_everything_is_shown(sandbox: Sandbox) -> None:
 
 
 def test_another_agent_of_the_session_has_seen_nothing(sandbox: Sandbox) -> None:
-    """F83: sub-agents' shells reach the shims as well, each with its own context."""
+    """Sub-agents' shells reach the shims as well, each with its own context."""
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper") == LINES
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(CUT)
 
 
 def test_reads_of_one_file_by_any_name_are_one(sandbox: Sandbox) -> None:
-    """F84."""
     bash(sandbox, "cat sub/g")
     assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
 
@@ -181,7 +180,7 @@ def test_a_shell_inside_readcache_run_is_not_the_agents(sandbox: Sandbox) -> Non
     assert (sandbox.place / "out").read_text() == LINES
 
 
-def test_a_harness_that_loses_its_patience_ends_the_tool(sandbox: Sandbox) -> None:
+def test_a_timeout_of_the_harness_ends_the_tool(sandbox: Sandbox) -> None:
     command = "sed '1e sleep 30' f; true"
     words = ["timeout", "0.5", "bash", "-c", command]
     ours, plain = sandbox.run(words, sandbox.by_bash_env()), sandbox.run(words, sandbox.env())

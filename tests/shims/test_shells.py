@@ -181,7 +181,7 @@ def test_the_whole_command_way_leaves_the_shells_name_in_its_messages(sandbox: S
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
-def test_in_tmux(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_repeated_read_in_tmux_is_cut(sandbox: Sandbox, tmp_path: Path) -> None:
     sandbox.reset()
     tmux = ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null"]
     env = sandbox.readcache()

@@ -1,9 +1,8 @@
-"""The failures of other projects' shims and shell hooks (F67 to F84), one by one."""
+"""The failures of other projects' shims and shell hooks, one by one (tests/failures.md)."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 
@@ -28,77 +27,77 @@ def whole(sandbox: Sandbox, command: str) -> str:
     return start(["bash", "-c", command], env, "merged", sandbox.place).out.decode()
 
 
-def test_f67_reads_by_sed_are_reads(sandbox: Sandbox) -> None:
+def test_a_read_by_sed_is_recorded_as_a_read(sandbox: Sandbox) -> None:
     bash(sandbox, "sed -n '1,40p' sub/g")
     assert bash(sandbox, "sed -n '5,35p' sub/g").startswith(CUT)
 
 
-def test_f68_f69_only_the_lines_that_were_printed_are_credited(sandbox: Sandbox) -> None:
+def test_only_the_lines_that_were_printed_are_credited(sandbox: Sandbox) -> None:
     bash(sandbox, "head -n 20 sub/g")
     bash(sandbox, "tail -n +38 sub/g")
     out = bash(sandbox, "cat sub/g")
     assert "".join(OTHER.splitlines(keepends=True)[20:37]) in out
 
 
-def test_f70_a_write_that_no_parser_sees_costs_no_byte(sandbox: Sandbox) -> None:
+def test_a_write_that_no_parser_sees_costs_no_byte(sandbox: Sandbox) -> None:
     bash(sandbox, "cat sub/g")
     bash(sandbox, "python3 -c 'import pathlib; p = pathlib.Path(\"sub/g\"); p.write_text(p.read_text().upper())'")
     assert bash(sandbox, "cat sub/g") == OTHER.upper()
 
 
-def test_f71_f72_a_read_with_redirections_beside_it_stays_a_read(sandbox: Sandbox) -> None:
+def test_a_read_with_redirections_beside_it_stays_a_read(sandbox: Sandbox) -> None:
     for command in ("cat f 2>&1", "cat f 2>/dev/null || echo '>'", "cat <<<x >/dev/null; cat f"):
         assert CUT in bash(sandbox, command)
         assert bash(sandbox, command).endswith(LINES)
 
 
 @pytest.mark.parametrize("options", ["-A", "-v", "-e", "-s", "-b", "-E"])
-def test_f73_options_that_change_the_bytes_mean_what_they_mean(sandbox: Sandbox, options: str) -> None:
+def test_options_that_change_the_bytes_print_what_the_real_tool_prints(sandbox: Sandbox, options: str) -> None:
     (sandbox.place / "odd").write_bytes(b"\ttab\x01\n\n\n" * 60)
     bash(sandbox, "cat odd")
     real = start(["cat", options, "odd"], sandbox.env(), "pipe", sandbox.place).out.decode()
     assert bash(sandbox, f"cat {options} odd") == real
 
 
-def test_f74_several_files_are_several_files(sandbox: Sandbox) -> None:
+def test_cat_of_several_files_shows_each(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat sub/g sub/g") == OTHER * 2
     assert bash(sandbox, "cat sub/g nosuch; echo $?") == f"{OTHER}cat: nosuch: No such file or directory\n1\n"
 
 
-def test_f75_neither_a_bare_path_nor_a_failing_command_matters(sandbox: Sandbox) -> None:
+def test_a_read_is_cut_under_a_bare_path_and_in_a_failing_command(sandbox: Sandbox) -> None:
     assert CUT in bash(sandbox, "cat f; exit 3", PATH="/usr/bin:/bin")
 
 
-def test_f76_no_read_is_ever_refused(sandbox: Sandbox) -> None:
+def test_no_read_is_ever_refused(sandbox: Sandbox) -> None:
     outs = [bash(sandbox, "cat f") for _ in range(6)]
     assert outs[1::2] == [LINES] * 3
 
 
-def test_f77_what_goes_into_a_file_is_the_file(sandbox: Sandbox) -> None:
+def test_a_read_redirected_into_a_file_has_every_byte(sandbox: Sandbox) -> None:
     bash(sandbox, "cat f >out; cat f | tee out2 >/dev/null; exec >out3; cat f")
     assert {(sandbox.place / name).read_text() for name in ("out", "out2", "out3")} == {LINES}
 
 
-def test_f78_off_is_off_in_every_layer(sandbox: Sandbox) -> None:
+def test_off_is_off_in_every_layer(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat f", READCACHE="off") == LINES
     assert bash(sandbox, "READCACHE=off cat f") == LINES
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"), READCACHE="off")
     assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.place).out.decode() == LINES
 
 
-def test_f79_a_filter_gets_the_real_bytes(sandbox: Sandbox) -> None:
+def test_a_filter_gets_the_real_bytes(sandbox: Sandbox) -> None:
     for way in (bash, whole):
         assert way(sandbox, "cat f | grep -c shown") == "60\n"
         assert way(sandbox, "nl -ba f | sed -n '7p'") == f"     7\t{LINES.splitlines()[6]}\n"
 
 
-def test_f80_head_gets_its_line(sandbox: Sandbox) -> None:
+def test_a_read_piped_into_head_gives_heads_line(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat f | head -n 1; echo ${PIPESTATUS[1]}") == LINES.splitlines()[0] + "\n0\n"
     big = "for x in 1 2 3 4 5 6 7 8; do cat f f f f f f f f f f; done | head -n 1"
     assert bash(sandbox, big) == LINES.splitlines()[0] + "\n"
 
 
-def test_f81_failures_keep_their_text_and_status(sandbox: Sandbox) -> None:
+def test_failures_keep_their_text_and_status(sandbox: Sandbox) -> None:
     for command in ("cat nosuch", "sed -n 'nonsense' f", "head -n x f", "cat sub", "sed -n '5q7' f"):
         ours, plain = (
             start(["bash", "-c", f"{command}; exit $?"], env, "merged", sandbox.place)
@@ -107,7 +106,7 @@ def test_f81_failures_keep_their_text_and_status(sandbox: Sandbox) -> None:
         assert (ours.out, ours.status) == (plain.out, plain.status)
 
 
-def test_f82_is_what_test_finding_is_about(sandbox: Sandbox) -> None:
+def test_a_shim_does_not_depend_on_home(sandbox: Sandbox) -> None:
     """A shim that found itself through a changed HOME: ours does not know HOME."""
     for name in ("cat", "agent-shell.sh", "agent-command.sh"):
         text = (sandbox.shims / name).read_text()
@@ -115,7 +114,7 @@ def test_f82_is_what_test_finding_is_about(sandbox: Sandbox) -> None:
         assert "~" not in text
 
 
-def test_f83_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> None:
+def test_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper") == LINES
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(CUT)
     env = {**sandbox.readcache(), "PYTHONPATH": str(ROOT)}
@@ -123,12 +122,8 @@ def test_f83_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> No
     assert json.loads(subprocess.run(words, env=env, capture_output=True, check=True).stdout)["calls"] == 2
 
 
-def test_f84_one_file_has_one_name_and_two_files_have_two(sandbox: Sandbox) -> None:
+def test_one_file_has_one_name_and_two_files_have_two(sandbox: Sandbox) -> None:
     bash(sandbox, "cat sub/g")
     assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
     (sandbox.place / "sub" / "G").write_text(LINES.upper())
     assert bash(sandbox, "cat sub/G") == LINES.upper()
-
-
-def test_every_failure_of_the_list_has_its_test() -> None:
-    assert {int(number) for number in re.findall(r"_f(\d+)", " ".join(globals()))} == set(range(67, 85))

@@ -9,16 +9,14 @@ import pytest
 
 from readcache import Omitted, Outcome, Policy, Reason, Reply, Session, Shown
 from readcache.testing import FakeClock, assert_omitted, assert_shown, reconstruct
-
-LINES = [f"line number {n} says something that no other line says\n" for n in range(1, 41)]
-TEXT = "".join(LINES)
+from tests.helpers.files import TEXT, text, with_numbers
 
 
 @pytest.fixture
 def session() -> Session:
     """`f` was shown up to line 20."""
     session = Session("/w")
-    session.observe("head -n 20 f", "".join(LINES[:20]), call_id="c1")
+    session.observe("head -n 20 f", text(1, 20), call_id="c1")
     return session
 
 
@@ -63,20 +61,20 @@ def test_a_wrong_expectation_is_answered_with_what_the_reply_did(
 
 def test_lines_left_out_in_several_stretches_count_together() -> None:
     session = Session("/w")
-    session.observe("sed -n '1,15p' f", "".join(LINES[:15]), call_id="c1")
-    session.observe("sed -n '16,40p' f", "".join(LINES[15:]), call_id="c2")
+    session.observe("sed -n '1,15p' f", text(1, 15), call_id="c1")
+    session.observe("sed -n '16,60p' f", text(16, 60), call_id="c2")
     reply = session.observe("cat f", TEXT)
-    assert_omitted(reply, "f", lines=(1, 40), source=("c1", "c2"))
+    assert_omitted(reply, "f", lines=(1, 60), source=("c1", "c2"))
     with pytest.raises(AssertionError):
-        assert_omitted(reply, "f", lines=(1, 40), source="c1")
+        assert_omitted(reply, "f", lines=(1, 60), source="c1")
 
 
 def test_an_identical_output_is_of_no_file() -> None:
     session = Session("/w")
     session.observe("make", TEXT, call_id="c1")
     reply = session.observe("make", TEXT)
-    assert_omitted(reply, source="c1", lines=(1, 40), reason=Reason.IDENTICAL)
-    with pytest.raises(AssertionError, match=r"expected lines of f to be left out, but .* lines 1-40 of the output"):
+    assert_omitted(reply, source="c1", lines=(1, 60), reason=Reason.IDENTICAL)
+    with pytest.raises(AssertionError, match=r"expected lines of f to be left out, but .* lines 1-60 of the output"):
         assert_omitted(reply, "f")
 
 
@@ -96,21 +94,21 @@ def test_a_reply_in_full_left_out_nothing(partial: Reply) -> None:
 
 
 def test_a_reply_and_its_sources_give_the_real_output(partial: Reply) -> None:
-    assert reconstruct(partial, {"c1": "".join(LINES[:20])}) == TEXT
+    assert reconstruct(partial, {"c1": text(1, 20)}) == TEXT
 
 
 def test_a_last_line_without_a_newline_is_a_line_too(session: Session) -> None:
-    text = TEXT.removesuffix("\n")
-    assert reconstruct(session.observe("cat f", text), {"c1": "".join(LINES[:20])}) == text
+    output = TEXT.removesuffix("\n")
+    assert reconstruct(session.observe("cat f", output), {"c1": text(1, 20)}) == output
 
 
 @pytest.mark.parametrize("numbered", ["cat -n f", "grep -n '' f"])
 def test_a_source_with_line_numbers_will_do(numbered: str) -> None:
     session, sep = Session("/w"), "\t" if "cat" in numbered else ":"
-    source = "".join(f"{n}{sep}{line}" for n, line in enumerate(LINES, 1))
+    source = with_numbers(form="{}" + sep)
     session.observe(numbered, source, call_id="c1")
     reply = session.observe("cat f", TEXT)
-    assert_omitted(reply, "f", lines=(1, 40), source="c1")
+    assert_omitted(reply, "f", lines=(1, 60), source="c1")
     assert reconstruct(reply, {"c1": source}) == TEXT
 
 
@@ -118,23 +116,23 @@ def test_what_the_agent_wrote_in_its_own_command_is_a_source() -> None:
     session, command = Session("/w"), f"cat > f <<'EOF'\n{TEXT}EOF\n"
     session.observe(command, "", call_id="c1")
     reply = session.observe("cat f", TEXT)
-    assert_omitted(reply, "f", lines=(1, 40), source="c1")
+    assert_omitted(reply, "f", lines=(1, 60), source="c1")
     assert reconstruct(reply, {"c1": command}) == TEXT
 
 
-def test_a_line_that_the_reader_has_lost_is_named(partial: Reply) -> None:
-    cut = "".join([*LINES[:6], "[…]\n", *LINES[8:20]])
+def test_reconstruct_names_a_line_that_no_source_holds(partial: Reply) -> None:
+    cut = text(1, 6) + "[…]\n" + text(9, 20)
     with pytest.raises(AssertionError, match=r"line 7 of /w/f was left out, but does not stand at c1: 'line number 7 "):
         reconstruct(partial, {"c1": cut})
     with pytest.raises(AssertionError, match="the reply points at c1, of which the context holds nothing"):
         reconstruct(partial, {"c0": TEXT})
 
 
-def test_segments_that_do_not_give_the_output_are_noticed(partial: Reply) -> None:
+def test_reconstruct_refuses_segments_that_do_not_give_the_output(partial: Reply) -> None:
     context = {"c1": TEXT}
     omitted, shown = partial.segments
     for segments, says in (
-        ((omitted,), "20 lines of the output are in no segment, from 'line number 21 "),
+        ((omitted,), "40 lines of the output are in no segment, from 'line number 21 "),
         ((omitted, Shown("something else\n")), "shows .'something else'. where the output says .'line number 21 "),
         ((shown, omitted), "shows .'line number 21 .* where the output says .'line number 1 "),
     ):

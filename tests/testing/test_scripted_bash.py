@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from readcache import Session
 from readcache.testing import BashCall, ScriptedBash
-
-TEXT = "".join(f"line number {n} says something that no other line says\n" for n in range(1, 41))
+from tests.helpers.files import TEXT
 
 
 def test_the_script_is_answered_exactly_by_pattern_or_by_a_function() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from readcache.errors import StoreError
 from readcache.model.claims import WHOLE_TREE, path_of
 from readcache.model.events import Delivered, Event, Rewound, Settled
-from readcache.model.text import digest
+from readcache.model.stored_text import digest_of
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
@@ -59,7 +59,7 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
         yield REWOUND, ""
     if not isinstance(event, Delivered | Settled):
         return
-    yield TEXT, digest(event.text)
+    yield TEXT, digest_of(event)
     keys = {key for piece in event.pieces for key in piece.keys}
     keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
     for path in set(map(path_of, keys)):

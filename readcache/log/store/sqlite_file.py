@@ -11,30 +11,9 @@ import weakref
 from typing import Protocol
 
 from readcache.errors import StoreError
+from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 5.0
-APPLICATION_ID = 0x72646361  # tells this program's files from others' SQLite files
-
-# Number n brings a file from schema version n to n + 1. Never edit one that was released: add the next.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        f"PRAGMA application_id = {APPLICATION_ID}",
-        "CREATE TABLE blobs (name TEXT PRIMARY KEY, text TEXT NOT NULL)",
-        """CREATE TABLE events (
-            seq INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL,
-            kind TEXT NOT NULL, call_id TEXT NOT NULL, body TEXT NOT NULL, blob TEXT REFERENCES blobs (name))""",
-        "CREATE INDEX events_of_session ON events (session)",
-        "CREATE INDEX events_of_context ON events (session, agent)",
-        "CREATE INDEX events_of_call ON events (session, call_id)",
-        "CREATE INDEX events_not_shown ON events (session) WHERE kind NOT IN ('delivered', 'settled')",
-        """CREATE TABLE contexts (
-            session TEXT NOT NULL, agent TEXT NOT NULL, events INTEGER NOT NULL, at REAL NOT NULL,
-            newest_call TEXT, floor INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session, agent)) WITHOUT ROWID""",
-        """CREATE TABLE found_by (
-            session TEXT NOT NULL, agent TEXT NOT NULL, what TEXT NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL,
-            call_id TEXT NOT NULL, PRIMARY KEY (session, agent, what, name, seq)) WITHOUT ROWID""",
-    ),
-)
 
 _WHAT_TO_DO = (
     ("locked", "another process has kept it locked; try again, or end that process"),
@@ -114,8 +93,11 @@ def _migrate(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         for version in range(_pragma(db, "user_version"), len(MIGRATIONS)):  # anew: another may have been first
-            for statement in MIGRATIONS[version]:
-                db.execute(statement)
+            for step in MIGRATIONS[version]:
+                if isinstance(step, str):
+                    db.execute(step)
+                else:
+                    step(db)
             db.execute(f"PRAGMA user_version = {version + 1}")
         db.execute("COMMIT")
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 from readcache.errors import StoreError
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, decode, encode, names, wanted
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound
-from readcache.model.text import digest
+from readcache.model.stored_text import digest_of
 
 Bound = str | bytes
 Row = tuple[Any, ...]
@@ -25,11 +25,14 @@ SELECT = (
 )
 _OF_CONTEXT = (
     f"{SELECT} WHERE session = :session AND agent = :agent AND seq > :after UNION ALL "
-    f"{SELECT} WHERE session = :session AND agent <> :agent AND seq > :after AND kind = 'wrote' AND {_NOT_SHOWN} "
+    f"{SELECT} WHERE session = :session AND agent <> :agent AND seq > :after AND kind = 'wrote' "
     "ORDER BY seq"
 )
 _OF_SESSION = f"{SELECT} WHERE session = :session AND seq > :after ORDER BY seq"
-_GENERAL = f"{SELECT} WHERE session = ? AND seq >= ? AND {_NOT_SHOWN} AND (agent = ? OR kind = 'wrote')"
+_GENERAL = (
+    f"{SELECT} WHERE session = :session AND agent = :agent AND seq >= :floor AND {_NOT_SHOWN} UNION ALL "
+    f"{SELECT} WHERE session = :session AND agent <> :agent AND seq >= :floor AND kind = 'wrote'"
+)
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
 
 
@@ -65,7 +68,7 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
     kind, body, text = encode(event)
     blob = None
     if text is not None:
-        blob = f"{digest(text)}-{len(text):x}"
+        blob = f"{digest_of(event)}-{len(text):x}"
         db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (blob, bind(text)))
     plain = bind(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
     row = (session, agent, at, kind, bind(_call_of(event)), plain, blob)
@@ -153,7 +156,7 @@ def select_about(
     calls |= _calls(db, context, {(SOURCE, unbind(call)) for call in calls})
     if newest_call is not None:
         calls.add(newest_call)
-    rows: list[Row] = db.execute(_GENERAL, (context[0], floor, context[1])).fetchall()
+    rows: list[Row] = db.execute(_GENERAL, {"session": context[0], "agent": context[1], "floor": floor}).fetchall()
     for call in calls:
         rows += db.execute(_OF_CALL, (context[0], call, context[1], floor))
     return sorted(rows, key=lambda row: row[0])

@@ -1,0 +1,78 @@
+"""One call of a process that ends with it: a program's output is held, judged by the log, and what is left is printed.
+
+`readcache run` and the shims do this. They import no `Session`: a start of Python is most of what such a call costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from readcache.cli import child
+from readcache.cli.settings import Settings, clip_sizes
+
+if TYPE_CHECKING:
+    from readcache.log.reader import Reader
+    from readcache.model.call import Call
+    from readcache.reply import Reply
+
+
+def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
+    """Runs a program: (what it printed, its exit status, negative for a signal).
+
+    None instead of the output when it was passed on as it came, see `child.collect`. stderr is held together with
+    stdout where both go to the same place. OSError when the program cannot be started.
+    """
+    pipe, end = os.pipe()
+    with child.Forwarding() as signals:
+        try:
+            signals.pid = child.start(words, env, stdout=end, stderr=end if child.one_place() else 2)
+        finally:
+            os.close(end)
+        with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
+            import readcache.log.reader
+            import readcache.log.store.sqlite  # noqa: F401
+        return child.collect(pipe, signals)
+
+
+def answer_held(call: Call, output: bytes, settings: Settings) -> bool:
+    """Prints what the agent should see of `output`, the very bytes unless something is left out, and logs it. False:
+    nothing was printed, because something failed. Raises `child.OutputLost`."""
+    shown = False
+
+    def show(reply: Reply) -> None:
+        nonlocal shown
+        shown = True
+        child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
+
+    with_reader(settings, lambda reader: reader.answer(call, show))
+    return shown
+
+
+def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
+    """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
+    from readcache.cli import failures
+
+    try:
+        from readcache.judging import marker
+        from readcache.log.log import Log
+        from readcache.log.reader import Reader
+        from readcache.log.store import open_store
+        from readcache.policy import Head, HeadTail, Mode, Policy, Rules
+
+        sizes = clip_sizes(settings.clip)
+        clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
+        policy = Policy(clip=clip, mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON)
+        log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
+        reader = Reader(log, Rules(policy, marker.tag(settings.session)), one_call=True)
+        try:
+            use(reader)
+        finally:
+            log.close()
+            for failed in reader.unlogged():
+                failures.note_failure(settings.session, f"{failed.cause}: {failed.detail}")
+    except Exception as error:
+        failures.note_failure(settings.session, error)

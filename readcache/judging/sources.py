@@ -1,0 +1,27 @@
+"""Which deliveries may serve as sources for one call, whatever their bytes are."""
+
+from __future__ import annotations
+
+from readcache.model.call import Call
+from readcache.model.key_view import Delivery
+from readcache.model.view import View
+from readcache.policy import Policy
+
+
+class Sources:
+    """The sources of one call. `same_batch`: a delivery of the call's own batch was refused."""
+
+    def __init__(self, view: View, call: Call, policy: Policy) -> None:
+        self._call = call
+        self._oldest = -1 if policy.horizon_tokens is None else view.calls.tokens - policy.horizon_tokens
+        self.same_batch = False
+
+    def allow(self, delivery: Delivery) -> bool:
+        """May a marker point at this delivery?"""
+        event = delivery.event
+        if event.call_id == self._call.call_id or event.when.tokens < self._oldest:
+            return False
+        if event.when.batch and event.when.batch == self._call.batch:
+            self.same_batch = True
+            return False
+        return True

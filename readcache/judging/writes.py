@@ -1,0 +1,77 @@
+"""What a call wrote, as events in the order in which it happened.
+
+A command's own writes stand in the log before the delivery of its output, or, where it read the file first
+(`cat f; sed -i … f`), after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from readcache.model.call import Call
+from readcache.model.claims import Authored, FileLines, Reading
+from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
+from readcache.model.text import count_lines
+from readcache.model.view import View
+from readcache.model.writes import concerns
+from readcache.policy import Policy
+
+
+def split_writes(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The keys written before the command's own reads of them, and those written after."""
+    before: list[str] = []
+    after: list[str] = []
+    for write in reading.writes:
+        reads_earlier = any(_reads(claim, write.key) for claim in reading.claims[: write.before])
+        reads_later = any(_reads(claim, write.key) for claim in reading.claims[write.before :])
+        (after if reads_earlier and not reads_later else before).append(write.key)
+    return tuple(dict.fromkeys(before)), tuple(dict.fromkeys(after))
+
+
+def _reads(claim: object, written: str) -> bool:
+    return isinstance(claim, FileLines) and any(concerns(written, key) for key in claim.keys)
+
+
+def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
+    """The events to be in the view when the call's output is judged: what it wrote first, and the text it wrote."""
+    if not call.reading.writes:
+        return []
+    number = view.calls.number_of(call.call_id)
+    before, _ = split_writes(call.reading)
+    events: list[Event] = [Wrote(call.call_id, before, call.label, number)] if before else []
+    written = [write.key for write in call.reading.writes]
+    authored = [part for part in call.reading.authored if written.count(part.key) == 1]
+    if authored:
+        events.append(authored_event(view, policy, call.call_id, call.label, authored))
+    return events
+
+
+def events_after(call: Call, number: int) -> list[Event]:
+    """The events to follow the delivery of call `number`: what it wrote after it had read it."""
+    after = split_writes(call.reading)[1] if call.reading.writes else ()
+    return [Wrote(call.call_id, after, call.label, number)] if after else []
+
+
+def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
+    """An edit or write tool wrote the file; `content` is the whole of it where the agent gave it in that call."""
+    label = f"write {key}"
+    wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
+    if not content:
+        return [wrote]
+    return [wrote, authored_event(view, policy, call_id, label, [Authored(key, content, 1)])]
+
+
+def authored_event(view: View, policy: Policy, call_id: str, label: str, authored: Sequence[Authored]) -> Delivered:
+    """The text that the agent wrote in its own call, as something it can see."""
+    texts: list[str] = []
+    pieces: list[Piece] = []
+    at = 0
+    for part in authored:
+        text = part.text if part.text.endswith("\n") else part.text + "\n"
+        count = count_lines(text)
+        pieces.append(Piece((part.key,), at, count, part.first, eof=part.first == 1))
+        texts.append(text)
+        at += count
+    text = "".join(texts)
+    when = Moment(view.calls.number_of(call_id), view.calls.tokens + policy.tokens(text))
+    return Delivered(call_id, text, label, Origin.COMMAND, tuple(pieces), when=when)

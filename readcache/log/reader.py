@@ -1,0 +1,174 @@
+"""What goes in and out between a tool's output and one reader, whatever fails: the small interface that sessions,
+shims, servers and adapters share.
+
+    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, marker.tag(session_id)))
+    reply = reader.answer(call)                    # judged and logged
+    reader.tell("call_7", lambda view: [Rewound("call_7")])
+
+Nothing here runs a command, reads a file or raises: on any failure of ours the real output goes through, and the
+failure is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from readcache.conversation.settle import clip, settle
+from readcache.errors import StoreError
+from readcache.judging.compose import compose, pass_through
+from readcache.judging.judge import decide
+from readcache.judging.writes import events_after, events_before
+from readcache.log.log import Log
+from readcache.model.call import Call
+from readcache.model.events import Compacted, Event, Failed, Origin, Wrote
+from readcache.model.view import View
+from readcache.policy import Mode, Rules
+from readcache.reply import Reason, Reply
+
+if TYPE_CHECKING:
+    from readcache.conversation.sync import Standing, Synced
+    from readcache.restore.plan import Compaction, RestorePlan
+
+
+class Reader:
+    """One reader: its log, and the rules by which its calls are answered. `one_call`: this process judges a single
+    call, and the view holds only what matters to that."""
+
+    def __init__(self, log: Log, rules: Rules, *, one_call: bool = False) -> None:
+        self.log = log
+        self.rules = rules
+        self._one_call = one_call
+        self._standing: Standing | None = None  # what the last `sync` found
+
+    def answer(self, call: Call, show: Callable[[Reply], None] | None = None) -> Reply:
+        """Judges and logs one call; on any failure of ours, the real output.
+
+        `show` puts the reply before the reader. It is called before the log is sealed, so that nothing counts as seen
+        that was not, whatever happens meanwhile. It is not called after a failure of ours.
+        """
+        if self.rules.policy.mode is Mode.OFF:
+            return pass_through(call, Reason.MODE_OFF)
+        try:
+            return self._judge(call, show)
+        except StoreError as error:
+            reason = Reason.STORE_FAILED
+            self.log.fail(call.call_id, reason, error)
+        except Exception as error:  # a bug of ours must not cost the agent its output
+            reason = Reason.INTERNAL_ERROR
+            self.log.fail(call.call_id, reason, error)
+        keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
+        if keys:
+            number = self.log.view.calls.number_of(call.call_id)
+            self.log.append_later([Wrote(call.call_id, keys, call.label, number)])
+        return pass_through(call, reason)
+
+    def _judge(self, call: Call, show: Callable[[Reply], None] | None) -> Reply:
+        log, policy = self.log, self.rules.policy
+        if self._one_call and not policy.any_output:
+            log.begin_about(call.reading.keys, [call.digest])
+        with log.transaction() as view:
+            log.append(events_before(view, call, policy))
+            judgement = decide(view, call, self.rules, log.line_index() if policy.any_output else None)
+            reply, delivered = compose(view, call, judgement, self.rules)
+            if policy.clip is not None:
+                delivered = clip(delivered, policy.clip.kept(delivered.text))
+            log.append([delivered, *events_after(call, judgement.number)])
+            if show is not None:
+                show(reply)
+        return reply
+
+    def note_writes(self, call: Call) -> None:
+        """Logs what a command wrote whose output went past us."""
+        if not call.reading.writes or self.rules.policy.mode is Mode.OFF:
+            return
+        if self._one_call:
+            with contextlib.suppress(StoreError):  # it fails again below, and is counted there
+                self.log.begin_about((), ())
+        unread = replace(call, reading=replace(call.reading, claims=()))  # nothing was shown that could come before
+        self.tell(call.call_id, lambda view: events_before(view, unread, self.rules.policy))
+
+    def tell(self, call_id: str, events: Callable[[View], list[Event]]) -> None:
+        """Logs what the harness told us; what the store will not take now is kept until it does."""
+        log = self.log
+        with log.lock:
+            made: list[Event] | None = None
+            try:
+                with log.transaction() as view:
+                    made = events(view)
+                    log.append(made)
+            except StoreError as error:
+                log.fail(call_id, Reason.STORE_FAILED, error)
+                log.append_later(events(log.view) if made is None else made)
+
+    def settle(self, call_id: str, text: str) -> None:
+        """See `Session.settle`."""
+
+        def events(view: View) -> list[Event]:
+            shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
+            return [settle(event, text) for event in shown if event.text != text]
+
+        self.tell(call_id, events)
+
+    def sync(self, messages: Sequence[Mapping[str, Any]]) -> Synced:
+        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`."""
+        from readcache.conversation.sync import Standing, Synced
+
+        synced = Synced()
+        standing = self._standing = self._standing or Standing()
+
+        def log() -> list[Event]:
+            try:
+                return [record.event for record in self.log.records()]
+            except StoreError:  # counted where something is to be stored
+                return []
+
+        def events(view: View) -> list[Event]:
+            nonlocal synced
+            try:
+                synced = standing.reconcile(view, messages, tag=self.rules.tag, log=log)
+            except Exception as error:  # a list that nobody understands proves nothing visible
+                self._standing = None
+                self.log.fail("", Reason.INTERNAL_ERROR, error)
+                return [Compacted(frozenset())]
+            return list(synced.events)
+
+        self.tell("", events)
+        return synced
+
+    def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
+        """See `Session.compacted`. `restored_id` names the restored section."""
+        from readcache.conversation.compaction import compaction_events
+
+        tokens = self.rules.policy.tokens(restored.render()) if restored is not None else 0
+        done = Compaction()
+
+        def events(view: View) -> list[Event]:
+            nonlocal done
+            done, what = compaction_events(
+                view, kept, restored, restored_id=restored_id, tag=self.rules.tag, tokens=tokens
+            )
+            return what
+
+        self.tell(restored_id, events)
+        return done
+
+    def inherit(self, view: View) -> None:
+        """Starts with a copy of what another reader sees."""
+        from readcache.conversation.inherit import inherited_events
+
+        events = inherited_events(view)
+        self.tell("", lambda _: events)
+
+    @property
+    def view(self) -> View:
+        """What is visible now, as far as the store can be read. Read it, do not change it."""
+        with contextlib.suppress(StoreError), self.log.transaction():
+            pass
+        return self.log.view
+
+    def unlogged(self) -> list[Failed]:
+        """Failures of ours that the store has not taken."""
+        return self.log.unlogged()

@@ -1,0 +1,87 @@
+"""One tool call and what it printed, as it is judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from readcache.model.claims import FileLines, Reading
+from readcache.model.text import digest, find_separator, split_lines
+from readcache.reply import Reason
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that ran. `reading` is what its command is believed to print and write."""
+
+    call_id: str
+    label: str  # the command, or "read PATH" for a read tool: markers shorten it
+    request: str  # equal for equal requests
+    output: str
+    reading: Reading
+    exit_code: int = 0
+    batch: str = ""  # calls made at once share it
+    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE: never judged, never credited
+    fresh: bool = False  # the reader asked for every byte
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the output, made at most once."""
+        return digest(self.output)
+
+
+def make_request(*parts: str | int | bool | None) -> str:
+    """A name for a request, equal for equal parts."""
+    return digest(json.dumps(parts))
+
+
+def command_call(
+    call_id: str,
+    command: str,
+    cwd: str,
+    output: str,
+    reading: Reading,
+    *,
+    exit_code: int = 0,
+    batch: str = "",
+    trouble: Reason | None = None,
+) -> Call:
+    """A bash command that ran in the directory `cwd`."""
+    return Call(call_id, command, make_request(command, cwd), output, reading, exit_code, batch, trouble)
+
+
+def read_call(
+    call_id: str,
+    key: str,
+    output: str,
+    start: int,
+    end: int | None,
+    *,
+    sep: str | None = None,
+    exit_code: int = 0,
+    batch: str = "",
+    trouble: Reason | None = None,
+    fresh: bool = False,
+) -> Call:
+    """A read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
+    request, reading = _read_claim(key, start, end, sep)
+    return Call(call_id, f"read {key}", request, output, reading, exit_code, batch, trouble, fresh)
+
+
+def other_read_call(
+    call_id: str, key: str, output: str, start: int, end: int | None, *, numbered: bool, batch: str = ""
+) -> Call:
+    """The same lines as another tool printed them; the form of its numbers is found out from the output."""
+    sep = find_separator(split_lines(output)) if numbered else None
+    call = read_call(call_id, key, output, start, end, sep=sep, batch=batch)
+    if numbered and sep is None:  # nothing that looks like numbered lines: an error text, a picture
+        return Call(call_id, call.label, call.request, output, Reading(claims=()), batch=batch)
+    return call
+
+
+@lru_cache(maxsize=256)
+def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
+    """The request and the claim, which are the same objects for each re-read."""
+    claim = FileLines((key,), ((max(1, start), end),), sep)
+    return make_request(key, start, end, sep is not None), Reading((claim,))

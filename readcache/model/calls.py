@@ -1,0 +1,86 @@
+"""The calls of one reader so far: their numbers, the counters, and who insists. Nothing visible rests on it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
+
+from readcache.model.events import Account, Delivered, Wrote
+from readcache.model.key_view import Invalidation
+from readcache.reply import Outcome, Reason
+
+# Requests and answers remembered to tell a reader who insists; it concerns the last few calls only.
+MOST_REPEATS = 64
+
+
+class Calls:
+    """A fold of the log beside the view's."""
+
+    def __init__(self) -> None:
+        self.number = 0  # calls so far, forgotten ones included
+        self.tokens = 0  # tokens delivered so far
+        self.counts: Counter[str] = Counter()  # what `Session.stats` shows
+        self.last_write: Invalidation | None = None
+        self._under_way = ""  # the id of the newest call
+        self._omitted: dict[
+            str, int
+        ] = {}  # request -> number of the call that answered it last, and left something out
+        self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
+        self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
+
+    def number_of(self, call_id: str) -> int:
+        """The number that an event of this call has: that of the call under way, or the next one."""
+        return self.number if self.number and call_id == self._under_way else self.number + 1
+
+    def since_omission(self, request: str, number: int) -> int | None:
+        """How many calls came between the last answer to `request`, if that left something out, and call `number`.
+
+        Other such answers, and repeats of their requests, do not count. None when the last answer was whole, or when
+        the agent wrote in between: who reads again after a write asks for news.
+        """
+        at = self._omitted.get(request)
+        if at is None or any(at < write < number for write in self._writes):
+            return None
+        return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
+
+    def deliver(self, event: Delivered) -> None:
+        """Take in a delivery."""
+        self.number, self._under_way = event.when.call, event.call_id
+        self.tokens = event.when.tokens
+        if event.account is not None:
+            self._count(event.account, len(event.text), event.when.call)
+
+    def write(self, event: Wrote) -> Invalidation:
+        """Take in a write; what it makes of older deliveries of its files."""
+        if event.call_id:  # else another reader of the session wrote
+            self.number, self._under_way = event.call, event.call_id
+        if self.number != self._writes[1]:
+            self._writes = (self._writes[1], self.number)
+        self.last_write = Invalidation(self.number, written=True, label=event.label)
+        return self.last_write
+
+    def keep(self, stays: Callable[[str], bool]) -> None:
+        """Calls for which `stays(call_id)` is false have left the conversation."""
+        if not stays(self._under_way):
+            self._under_way = ""
+
+    def rewind(self, number: int) -> None:
+        """Forgets what was left out after call `number`."""
+        self._omitted = {request: call for request, call in self._omitted.items() if call <= number}
+
+    def _count(self, account: Account, shown_chars: int, call: int) -> None:
+        left_out = account.outcome is not Outcome.FULL
+        self.counts["calls"] += 1
+        self.counts[account.reason.value] += 1
+        self.counts["output_chars"] += account.output_chars
+        self.counts["shown_chars"] += shown_chars
+        self.counts["tokens_saved" if left_out else "tokens_saved_if_on"] += account.tokens_saved
+        self._omitted.pop(account.request, None)
+        if left_out:
+            self._omitted[account.request] = call
+            if len(self._omitted) > MOST_REPEATS:
+                del self._omitted[next(iter(self._omitted))]
+        if left_out or account.reason is Reason.INSISTED:
+            self._repeats.append(call)
+            del self._repeats[:-MOST_REPEATS]

@@ -1,0 +1,92 @@
+"""What is known of one key (a file's lines, see `claims`): where they stand before the reader, and since when not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from readcache.model.events import Delivered, Piece
+from readcache.model.spans import SpanMap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """A visible text: the event that put it there. Compared by identity, as two events may be equal."""
+
+    event: Delivered
+
+    @property
+    def call(self) -> int:
+        """The number of its call, from 1."""
+        return self.event.when.call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A piece of a visible delivery."""
+
+    delivery: Delivery
+    piece: Piece
+
+    @property
+    def event(self) -> Delivered:
+        """The event that delivered it."""
+        return self.delivery.event
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidation:
+    """From call number `call` on older references of a key are stale. `written`: by the agent's own write."""
+
+    call: int
+    written: bool
+    label: str = ""
+
+
+class KeyView:
+    """The references of one key: a fold over what was shown of it and what made that stale."""
+
+    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "total")
+
+    def __init__(self) -> None:
+        self.numbered: SpanMap[Reference] = SpanMap()
+        self.loose: list[Reference] = []  # those whose line numbers are not known
+        self.current: list[Reference] = []  # numbered and loose, oldest first
+        self.stale: list[Reference] = []
+        self.invalid: Invalidation | None = None
+        self.total: int | None = None  # lines in the file, where its end was seen
+
+    def add(self, reference: Reference) -> None:
+        """Take in one more reference."""
+        self.current.append(reference)
+        piece = reference.piece
+        if not piece.first:
+            self.loose.append(reference)
+            return
+        last = piece.first + piece.count - 1
+        self.numbered.assign(piece.first, last, reference)
+        if piece.eof:
+            self.total = last
+
+    def invalidate(self, step: Invalidation) -> None:
+        """All that was shown so far is of the file as it was."""
+        self.stale += self.current
+        self.numbered, self.loose, self.current = SpanMap(), [], []
+        self.invalid, self.total = step, None
+
+    def changed(self, change: Callable[[list[Reference]], list[Reference]]) -> KeyView:
+        """A new view of the key, after `change` of its references, current and stale."""
+        new = KeyView()
+        new.stale, new.invalid = change(self.stale), self.invalid
+        for reference in change(self.current):
+            new.add(reference)
+        return new
+
+    def references(self) -> Iterator[Reference]:
+        """All of them, current and stale, newest first."""
+        return chain(reversed(self.current), reversed(self.stale))
+
+    def is_stale(self, delivery: Delivery) -> bool:
+        """Was the key written or seen changed since `delivery`?"""
+        return self.invalid is not None and self.invalid.call >= delivery.call

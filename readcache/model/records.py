@@ -1,0 +1,21 @@
+"""What a session's records say to one of its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from readcache.model.events import Event, Record, Wrote
+
+
+def event_for(record: Record, agent_id: str) -> Event | None:
+    """The record's event as the reader `agent_id` takes it. Of another reader's events that is a write alone, since
+    both have one disk; and it is no call of this reader's."""
+    if record.agent_id == agent_id:
+        return record.event
+    return replace(record.event, call_id="") if isinstance(record.event, Wrote) else None
+
+
+def events_for(records: Iterable[Record], agent_id: str) -> Iterator[Event]:
+    """What happened to one reader, and what the session's other readers wrote."""
+    return (event for record in records if (event := event_for(record, agent_id)) is not None)

@@ -1,0 +1,65 @@
+"""How an event holds its text: in the smaller of two forms, with the digest that names it.
+
+A session remembers every text. With one emoji in it, a `str` takes four bytes for each character; UTF-8 does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from readcache.model.text import digest
+
+T = TypeVar("T")
+
+
+class _Stored:
+    """A text, and its digest once somebody asked for it."""
+
+    __slots__ = ("_form", "digest")
+
+    def __init__(self, text: str) -> None:
+        self._form: str | bytes = text if text.isascii() else text.encode("utf-8", "surrogatepass")
+        self.digest = ""
+
+    @property
+    def text(self) -> str:
+        form = self._form
+        return form if isinstance(form, str) else form.decode("utf-8", "surrogatepass")
+
+
+class _TextField:
+    """The field `text` of an event class."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, event: object, owner: type) -> Any:
+        return self if event is None else self.slot.__get__(event, owner).text
+
+    def __set__(self, event: object, text: str) -> None:
+        self.slot.__set__(event, _Stored(text))
+
+
+def stores_text(cls: type[T]) -> type[T]:
+    """Class decorator: the dataclass holds its field `text` in this way. To a type checker it stays a `str`."""
+    setattr(cls, "text", _TextField(vars(cls)["text"]))  # noqa: B010
+    return cls
+
+
+def digest_of(event: object) -> str:
+    """The digest (`text.digest`) of an event's text, made at most once."""
+    stored = _stored(event)
+    if not stored.digest:
+        stored.digest = digest(stored.text)
+    return stored.digest
+
+
+def share_digest(event: object, known: str) -> None:
+    """Spares `digest_of(event)` its work: `known` is the digest of that very text."""
+    _stored(event).digest = known
+
+
+def _stored(event: object) -> _Stored:
+    field: _TextField = vars(type(event))["text"]
+    stored: _Stored = field.slot.__get__(event, type(event))
+    return stored

@@ -1,0 +1,24 @@
+"""Which files a write concerns: the one rule for invalidation, for the order of a call's events, and for `explain`.
+
+A write names a file, a directory (everything below it), a glob, or WHOLE_TREE (any file, perhaps).
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from readcache.model.claims import WHOLE_TREE, glob_stem, path_of
+
+
+def concerns(written: str, key: str) -> bool:
+    """Does a write to `written` concern the file of `key`? `*.py` and `/w/src` concern /w/src/a.py."""
+    path = path_of(key)
+    if written in (path, WHOLE_TREE) or path.startswith(written.rstrip("/") + "/"):
+        return True
+    return glob_stem(written) is not None and fnmatchcase(path, written)
+
+
+def common_prefix(written: str) -> str:
+    """What every key begins with that a write to a file, directory or glob concerns."""
+    stem = glob_stem(written)
+    return written.rstrip("/") if stem is None else stem

@@ -1,0 +1,19 @@
+"""Texts of files whose lines are all different, so that a test can tell by a line where it came from."""
+
+from __future__ import annotations
+
+LINES = [f"line number {n} says something that no other line says" for n in range(1, 201)]
+
+
+def text(first: int = 1, last: int = 60, of: str = "line", **changed: str) -> str:
+    """Lines `first` to `last` of a file; `of` makes it another file, `l7="…"` replaces line 7."""
+    lines = (changed.get(f"l{n}", LINES[n - 1].replace("line", of, 1)) for n in range(first, last + 1))
+    return "".join(line + "\n" for line in lines)
+
+
+def with_numbers(first: int = 1, last: int = 60, *, form: str = "{:6}\t") -> str:
+    """The same with line numbers, as `cat -n` prints them or as `form` says."""
+    return "".join(f"{form.format(n)}{LINES[n - 1]}\n" for n in range(first, last + 1))
+
+
+TEXT = text()

@@ -1,0 +1,280 @@
+"""The agent's side of a session, kept by the tests themselves: what each reader was really shown and still has.
+
+Nothing here asks the package what is visible. A `Reader` holds texts by call id, drops them when the conversation
+drops them, and holds every reply against the real output and those texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from readcache import Omitted, Policy, Reply, Session, Shown
+from readcache.restore.plan import Compaction, RestorePlan
+from tests.helpers.lists import WORDS_IN_FRONT
+
+_NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
+CUT_BY_HARNESS = "\n[cut by the harness]\n"
+
+
+@dataclass
+class Mark:
+    """A marker line that the reader sees, what it stands for, and where that stands."""
+
+    line: str
+    stands_for: list[str]
+    numbered: bool
+    sources: tuple[str, ...]
+
+
+@dataclass
+class Reader:
+    """What one agent can see."""
+
+    session: Session
+    policy: Policy
+    texts: dict[str, str] = field(default_factory=dict)  # call id -> what the harness shows for it, oldest first
+    commands: dict[str, str] = field(default_factory=dict)  # call id -> what the agent sent
+    marks: dict[str, list[Mark]] = field(default_factory=dict)
+    marker_lines: set[str] = field(default_factory=set)
+    outdated: dict[str, set[str]] = field(default_factory=dict)  # path -> ids from before a write that was reported
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
+    cut: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
+    results: set[str] = field(default_factory=set)  # ids of calls that had a result
+    anonymous: bool = False  # a list without ids was synced: of equal texts nobody can tell which is whose
+    tokens: int = 0
+    tokens_at: dict[str, int] = field(default_factory=dict)
+
+    def copy_for(self, session: Session) -> Reader:
+        """A sub-agent that starts with the same messages."""
+        return Reader(
+            session,
+            self.policy,
+            dict(self.texts),
+            dict(self.commands),
+            {k: list(v) for k, v in self.marks.items()},
+            set(self.marker_lines),
+            {k: set(v) for k, v in self.outdated.items()},
+            dict(self.paths),
+            set(self.cut),
+            set(self.results),
+            self.anonymous,
+            self.tokens,
+            dict(self.tokens_at),
+        )
+
+    # ------------------------------------------------------------ what happens to the conversation
+
+    def take(
+        self,
+        command: str,
+        reply: Reply,
+        output: str,
+        numbered: bool,
+        *,
+        paths: Sequence[str] = (),
+        shown: str | None = None,
+    ) -> None:
+        """The harness shows the reply, clipped as the policy says or as `shown` says."""
+        text = reply.text
+        if shown is None and self.policy.clip is not None:
+            shown = CUT_BY_HARNESS.join(self.policy.clip.kept(text))
+        if reply.call_id in self.results:
+            self.cut.add(reply.call_id)
+        self.forget([reply.call_id])
+        self.results.add(reply.call_id)
+        self.texts[reply.call_id] = text if shown is None else shown
+        self.commands[reply.call_id], self.paths[reply.call_id] = command, tuple(paths)
+        self.marks[reply.call_id] = marks_of(reply, output, numbered)
+        self.marker_lines.update(mark.line for mark in self.marks[reply.call_id])
+        self._count(reply.call_id, text)
+
+    def settle(self, call_id: str, shown: str) -> None:
+        """The harness shows something else after all."""
+        self.cut.add(call_id)
+        self.texts[call_id] = shown
+
+    def wrote_itself(self, call_id: str, text: str, path: str) -> None:
+        """A call whose own text alone is to be seen: the write tool."""
+        self.forget([call_id])
+        self.texts[call_id], self.commands[call_id], self.marks[call_id] = "", text, []
+        self.tokens_at[call_id], self.paths[call_id] = self.tokens, (path,)
+
+    def forget(self, call_ids: Iterable[str]) -> None:
+        for call_id in list(call_ids):
+            for table in (self.texts, self.commands, self.marks, self.paths, self.tokens_at):
+                table.pop(call_id, None)
+            for ids in self.outdated.values():
+                ids.discard(call_id)
+
+    def rewind(self, call_id: str) -> None:
+        ids = list(self.texts)
+        self.forget(ids[ids.index(call_id) + 1 :] if call_id in ids else ids)
+
+    def path_written(self, path: str, *, by: str = "") -> None:
+        self.outdated[path] = {call for call in self.texts if path in self.paths.get(call, ())} - {by}
+
+    def compacted(self, kept: Sequence[str], plan: RestorePlan | None, done: Compaction) -> None:
+        """Takes the new history over, and demands that none of its markers dangles."""
+        self.forget(set(self.texts) - set(kept))
+        if done.restored_id is not None:
+            assert plan is not None
+            self.texts[done.restored_id] = plan.render()
+            self.commands[done.restored_id], self.marks[done.restored_id] = "", []
+            self._count(done.restored_id, plan.render())
+        self._take_rewrites(done.rewrites, plan, done)
+
+    def synced(self, left: Mapping[str, tuple[str, str]], rewrites: Mapping[str, str]) -> None:
+        """The message list now holds these (command, text) by call id, oldest first, and nothing else."""
+        self.forget(set(self.texts) - set(left))
+        for call_id, (command, text) in left.items():
+            if (command, text) != (self.commands[call_id], self.texts[call_id]):
+                self.cut.add(call_id)
+            self.commands[call_id], self.texts[call_id] = command, text
+        self._take_rewrites(rewrites, None, Compaction())
+
+    def _take_rewrites(self, rewrites: Mapping[str, str], plan: RestorePlan | None, done: Compaction) -> None:
+        for call_id, text in rewrites.items():
+            if not self.anonymous or call_id in self.texts:
+                assert call_id in self.texts, "a reply that is gone was rewritten"
+                self._rewrite(call_id, text, plan, done)
+        for call_id in self.texts:
+            for mark in self._visible_marks(call_id):
+                wrong = self.not_standing(mark, whatever_the_horizon=True)
+                assert wrong is None, f"the marker in {call_id} dangles: {wrong}"
+
+    def _rewrite(self, call_id: str, text: str, plan: RestorePlan | None, done: Compaction) -> None:
+        text = text.removeprefix(WORDS_IN_FRONT)
+        if not self.texts[call_id].endswith("\n"):  # a harness may take that away unnoticed
+            text = text.removesuffix("\n")
+        old, new = self.texts[call_id].split("\n"), text.split("\n")
+        assert len(old) == len(new), "a reply was rewritten to another number of lines"
+        marks = {mark.line: mark for mark in self._visible_marks(call_id)}
+        known = self.marks[call_id]
+        self.texts[call_id], self.marks[call_id] = text, [mark for mark in known if mark.line not in marks]
+        for before, after in zip(old, new, strict=True):
+            mark = marks.get(before)
+            if mark is None:  # how the session thinks of the harness's own words does not matter
+                pieces_of = [mark for mark in known if before and mark.line.startswith(before)]
+                kept = before in (after, CUT_BY_HARNESS.strip())
+                assert kept or pieces_of, f"a line that is no marker was rewritten: {before!r}"
+                if not kept:
+                    self._retire(pieces_of[0], call_id, after, plan, done)
+            elif before == after and set(mark.sources) <= set(self.texts):
+                self.marks[call_id].append(mark)
+            elif set(mark.sources) <= set(self.texts) - self.cut and not self.anonymous:
+                raise AssertionError("a marker that was in order was rewritten")
+            else:
+                self._retire(mark, call_id, after, plan, done)
+
+    def _retire(self, mark: Mark, call_id: str, after: str, plan: RestorePlan | None, done: Compaction) -> None:
+        """`after` stands where the mark stood: it points at the restored section or says that the lines are gone."""
+        self.marker_lines.add(after)
+        if plan is None or not plan.items or plan.heading not in after:
+            assert after != mark.line, "a marker whose source is gone was left as it was"
+            return
+        assert done.restored_id is not None
+        moved = Mark(after, mark.stands_for, mark.numbered, (done.restored_id,))
+        wrong = self.not_standing(moved)
+        assert wrong is None, f"the rewritten marker in {call_id}: {wrong}"
+        self.marks[call_id].append(moved)
+
+    def _visible_marks(self, call_id: str) -> list[Mark]:
+        lines = set(self.texts[call_id].split("\n"))
+        return [mark for mark in self.marks[call_id] if mark.line in lines]
+
+    def _count(self, call_id: str, text: str) -> None:
+        self.tokens += self.policy.count_tokens(text)
+        self.tokens_at[call_id] = self.tokens
+
+    # ------------------------------------------------------------ what must hold of a reply
+
+    def check(self, reply: Reply, output: str, numbered: bool, *, paths: Sequence[str] = ()) -> None:
+        """Every byte of `output` is shown, or stands at a place that the reply names and the reader still has."""
+        assert reply.full_text == output
+        for mark in marks_of(reply, output, numbered):
+            wrong = self.not_standing(mark)
+            assert wrong is None, wrong
+            if not self.policy.delta and len(paths) == 1:
+                old = self.outdated.get(paths[0], set()).intersection(mark.sources)
+                assert not old, f"{paths[0]} was written since {old}"
+
+    def not_standing(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
+        """Why the mark is wrong; None when all of its lines stand at its sources."""
+        if not mark.sources:
+            return "an omission without a source"
+        for source in mark.sources:
+            if source not in self.texts and not self.anonymous:
+                return f"{source} is not in the conversation (any more)"
+            horizon = self.policy.horizon_tokens
+            at = self.tokens_at.get(source, self.tokens)
+            if horizon is not None and not whatever_the_horizon and self.tokens - at > horizon:
+                return f"{source} is beyond the horizon"
+        sources = [self._lines(source) for source in (self.texts if self.anonymous else mark.sources)]
+        at = 0
+        while at < len(mark.stands_for):
+            run = max((self._run(mark, at, lines) for lines in sources), default=0)
+            if not run:
+                return f"{mark.stands_for[at]!r} does not stand at {mark.sources}"
+            at += run
+        return None
+
+    def _lines(self, call_id: str) -> list[str | None]:
+        lines = (self.commands[call_id] + "\n" + self.texts[call_id]).split("\n")
+        return [None if line in self.marker_lines else line for line in lines]
+
+    def _run(self, mark: Mark, at: int, theirs: list[str | None]) -> int:
+        """The longest stretch from `at` on that stands in one piece."""
+        best = 0
+        for low in range(len(theirs)):
+            k = 0
+            while at + k < len(mark.stands_for) and low + k < len(theirs):
+                line = theirs[low + k]
+                if line is None or not self._equal(mark.stands_for[at + k], line, mark.numbered):
+                    break
+                k += 1
+            best = max(best, k)
+        return best
+
+    def _equal(self, ours: str, theirs: str, numbered: bool) -> bool:
+        if ours == theirs:
+            return True
+        if not numbered:
+            return any(body == ours for _, body in _split(theirs))
+        loose = self.policy.delta
+        return any(b == d and (loose or a == c) for a, b in _split(ours) for c, d in _split(theirs))
+
+
+def _split(line: str) -> list[tuple[int, str]]:
+    """(number, body) for each way to read the line as a numbered one."""
+    found = _NUMBERED.match(line)
+    if found is None:
+        return []
+    out = [(int(found.group(1)), line[found.end() :])]
+    if found.group(2) in (": ", "| "):
+        out.append((int(found.group(1)), line[found.end() - 1 :]))
+    return out
+
+
+def marks_of(reply: Reply, output: str, numbered: bool) -> list[Mark]:
+    """The reply's markers, each with the output lines that it stands for; asserts that the rest is shown as it is."""
+    marks: list[Mark] = []
+    rest, text = output, reply.text
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            assert rest.startswith(segment.text), "a shown segment is not what the output says next"
+            assert text.startswith(segment.text), "a shown segment is not in the reply's text"
+            rest, text = rest[len(segment.text) :], text[len(segment.text) :]
+        else:
+            assert isinstance(segment, Omitted)
+            assert segment.end >= segment.start >= 1
+            marker, _, text = text.partition("\n")
+            lines: list[str] = []
+            for _ in range(segment.end - segment.start + 1):
+                assert rest, "an omission runs past the end of the output"
+                line, _, rest = rest.partition("\n")
+                lines.append(line)
+            marks.append(Mark(marker, lines, numbered, segment.sources))
+    assert (rest, text) == ("", ""), "something is neither shown nor left out"
+    return marks

@@ -1,0 +1,341 @@
+"""The decision table: one small story for each `Reason`, told through the public session."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from readcache import Mode, Outcome, Policy, Reason, Reply, Session
+from readcache.errors import StoreError
+from readcache.log.store import Store
+from readcache.log.store.memory import MemoryStore
+from tests.helpers.files import text, with_numbers
+from tests.helpers.replies import sources
+
+
+class Sessions:
+    """Makes the sessions of a story and keeps them."""
+
+    def __init__(self) -> None:
+        self.made: list[Session] = []
+
+    def __call__(self, policy: Policy | None = None, root: str = "/w", store: Store | None = None) -> Session:
+        self.made.append(Session(root, policy=policy or Policy(), store=store))
+        return self.made[-1]
+
+
+@pytest.fixture
+def new() -> Sessions:
+    return Sessions()
+
+
+def twice(session: Session, command: str, output: str) -> Reply:
+    session.observe(command, output)
+    return session.observe(command, output)
+
+
+def covered(new: Sessions) -> Reply:
+    return twice(new(), "cat f", text())
+
+
+def overlap(new: Sessions) -> Reply:
+    session = new()
+    session.observe("head -n 25 f", text(1, 25))
+    return session.observe("cat f", text())
+
+
+def unchanged_lines(new: Sessions) -> Reply:
+    session = new(Policy(delta=True))
+    session.observe("cat f", text())
+    session.observe("sed -i 's/a/b/' f", "")
+    return session.observe("cat f", text(l20="this line is new"))
+
+
+def identical(new: Sessions) -> Reply:
+    return twice(new(), "make test", text())
+
+
+def repeated_lines(new: Sessions) -> Reply:
+    session = new(Policy(any_output=True))
+    session.observe("make test", text())
+    return session.observe("make test", "another run\n" + text())
+
+
+def not_seen(new: Sessions) -> Reply:
+    return new().observe("cat f", text())
+
+
+def changed(new: Sessions) -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    return session.observe("cat f", text(l20="somebody else was here"))
+
+
+def written(new: Sessions) -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    session.wrote("f")
+    return session.observe("cat f", text())
+
+
+def insisted(new: Sessions) -> Reply:
+    session = new()
+    twice(session, "cat f", text())
+    return session.observe("cat f", text())
+
+
+def too_short(new: Sessions) -> Reply:
+    return twice(new(), "cat f", text(1, 3))
+
+
+def no_gain(new: Sessions) -> Reply:
+    session = new()
+    session.observe("head -n 2 f", text(1, 2))
+    return session.observe("cat f", text())
+
+
+def same_batch(new: Sessions) -> Reply:
+    session = new()
+    with session.batch():
+        return twice(session, "cat f", text())
+
+
+def unnumbered(new: Sessions) -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    return session.observe("cat -n f", with_numbers())
+
+
+def no_partial(new: Sessions) -> Reply:
+    session = new(Policy(partial=False))
+    session.observe("head -n 25 f", text(1, 25))
+    return session.observe("cat f", text())
+
+
+def never(new: Sessions) -> Reply:
+    return twice(new(), "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt", text())
+
+
+def protected(new: Sessions) -> Reply:
+    return twice(new(Policy(protected=("*.key",))), "cat my.key", text())
+
+
+def mode_off(new: Sessions) -> Reply:
+    return twice(new(Policy(mode=Mode.OFF)), "cat f", text())
+
+
+def advised(new: Sessions) -> Reply:
+    return twice(new(Policy(mode=Mode.ADVISE)), "cat f", text())
+
+
+def binary(new: Sessions) -> Reply:
+    return twice(new(), "cat f", text() + "\0")
+
+
+def too_large(new: Sessions) -> Reply:
+    return twice(new(), "cat f", text() * 5_000)
+
+
+def timed_out(new: Sessions) -> Reply:
+    return new(root="/").run("echo started; sleep 5", timeout=0.3)
+
+
+def killed(new: Sessions) -> Reply:
+    return new(root="/").run("echo started; kill -9 $$")
+
+
+def not_run(new: Sessions) -> Reply:
+    return new(root="/").run("echo a\0b")
+
+
+def unreadable(new: Sessions) -> Reply:
+    return new(root="/").read("no such file")
+
+
+def fresh(new: Sessions) -> Reply:
+    session = new(root="/")
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write(text())
+        file.flush()
+        session.read(file.name)
+        return session.read(file.name, fresh=True, call_id="in doubt")
+
+
+def unstable(new: Sessions) -> Reply:
+    session = new(root="/")
+    with tempfile.NamedTemporaryFile("w+") as file, mock.patch("os.fstat", _restless(os.fstat)):
+        file.write(text())
+        file.flush()
+        session.read(file.name)
+        return session.read(file.name)
+
+
+def _restless(fstat: Callable[[int], os.stat_result]) -> Callable[[int], os.stat_result]:
+    """The state of a file that somebody writes to between any two looks."""
+    ticks = itertools.count(1)
+
+    def look(fd: int) -> os.stat_result:
+        found = fstat(fd)
+        times = {"st_mtime_ns": next(ticks), "st_ctime_ns": found.st_ctime_ns}
+        return os.stat_result(tuple(found), times)
+
+    return look
+
+
+class _Broken(MemoryStore):
+    """A store that fails as a full disk does."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        raise StoreError("the disk is full")
+        yield
+
+
+def store_failed(new: Sessions) -> Reply:
+    return twice(new(store=_Broken()), "cat f", text())
+
+
+def internal_error(new: Sessions) -> Reply:
+    def fails(_text: str) -> int:
+        raise RuntimeError("a tokenizer that does not work")
+
+    return twice(new(Policy(count_tokens=fails)), "cat f", text())
+
+
+Story = Callable[[Sessions], Reply]
+F = Outcome.FULL
+ROWS: list[tuple[Story, Outcome, Reason]] = [
+    (covered, Outcome.UNCHANGED, Reason.COVERED),
+    (overlap, Outcome.PARTIAL, Reason.OVERLAP),
+    (unchanged_lines, Outcome.PARTIAL, Reason.UNCHANGED_LINES),
+    (identical, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
+    (repeated_lines, Outcome.PARTIAL, Reason.REPEATED_LINES),
+    (not_seen, F, Reason.NOT_SEEN),
+    (changed, F, Reason.CHANGED),
+    (written, F, Reason.WRITTEN),
+    (insisted, F, Reason.INSISTED),
+    (fresh, F, Reason.FRESH),
+    (too_short, F, Reason.TOO_SHORT),
+    (no_gain, F, Reason.NO_GAIN),
+    (same_batch, F, Reason.SAME_BATCH),
+    (unnumbered, F, Reason.UNNUMBERED),
+    (no_partial, F, Reason.NO_PARTIAL),
+    (never, F, Reason.NEVER),
+    (protected, F, Reason.PROTECTED),
+    (mode_off, F, Reason.MODE_OFF),
+    (advised, F, Reason.ADVISED),
+    (binary, F, Reason.BINARY),
+    (too_large, F, Reason.TOO_LARGE),
+    (timed_out, F, Reason.TIMED_OUT),
+    (killed, F, Reason.KILLED),
+    (not_run, F, Reason.NOT_RUN),
+    (unreadable, F, Reason.UNREADABLE),
+    (unstable, F, Reason.UNSTABLE),
+    (store_failed, F, Reason.STORE_FAILED),
+    (internal_error, F, Reason.INTERNAL_ERROR),
+]
+
+
+@pytest.mark.parametrize(("story", "outcome", "reason"), ROWS, ids=lambda v: getattr(v, "value", None) or "")
+def test_each_reason_follows_from_its_story(new: Sessions, story: Story, outcome: Outcome, reason: Reason) -> None:
+    reply = story(new)
+    assert (reply.outcome, reply.reason) == (outcome, reason)
+    assert (reply.text == reply.full_text) == (outcome is Outcome.FULL)
+
+
+def test_every_reason_has_a_story() -> None:
+    assert [reason for *_, reason in ROWS] == list(Reason)
+
+
+@pytest.mark.parametrize("reason", [r for r in Reason if r is not Reason.MODE_OFF], ids=lambda r: r.value)
+def test_every_reason_is_counted(new: Sessions, reason: Reason) -> None:
+    story = next(story for story, _, of in ROWS if of is reason)
+    story(new)
+    assert new.made[-1].stats()[reason.value] >= 1
+
+
+def test_a_session_that_is_off_records_nothing(new: Sessions) -> None:
+    mode_off(new)
+    assert new.made[-1].stats() == {}
+    assert new.made[-1].events() == []
+
+
+# ------------------------------------------------------------ which rule goes before which
+
+
+def test_numbers_that_were_not_shown_are_shown(session: Session) -> None:
+    session.observe("cat f", text())
+    assert session.observe("cat -n f", with_numbers()).outcome is F
+    assert session.observe("sed -n '5,30p' f", text(5, 30)).reason is Reason.COVERED
+
+
+def test_numbered_lines_stand_for_raw_ones(session: Session) -> None:
+    session.observe("nl -ba f", with_numbers())
+    assert session.observe("cat f", text()).reason is Reason.COVERED
+
+
+def test_a_submit_command_is_not_touched_even_when_its_output_was_seen_by_another_command(session: Session) -> None:
+    session.observe("cat patch.txt", text())
+    assert session.observe("submit", text()).reason is Reason.NEVER
+
+
+def test_after_a_write_an_unchanged_output_of_another_command_is_still_identical_and_says_so(session: Session) -> None:
+    session.observe("make test", text())
+    session.observe("sed -i 's/a/b/' f", "")
+    reply = session.observe("make test", text())
+    assert reply.reason is Reason.IDENTICAL
+    assert "before your edit" in reply.text
+
+
+def test_what_the_agent_wrote_in_a_heredoc_need_not_be_shown_to_it(session: Session) -> None:
+    session.observe(f"cat > f <<'EOF'\n{text()}EOF", "", call_id="w")
+    reply = session.observe("cat f", text())
+    assert reply.reason is Reason.COVERED
+    assert sources(reply) == {"w"}
+
+
+def test_of_several_files_those_that_could_be_read_count(session: Session) -> None:
+    session.observe("cat missing f", "cat: missing: No such file or directory\n" + text(), exit_code=1, call_id="both")
+    reply = session.observe("cat f", text())
+    assert sources(reply) == {"both"}
+
+
+def test_a_protected_glob_with_directories_holds_at_any_depth(tmp_path: Path) -> None:
+    session = Session(tmp_path, policy=Policy(protected=("**/secrets/*",)))
+    assert twice(session, "cat secrets/a", text()).reason is Reason.PROTECTED
+    assert twice(session, "cat x/secrets/a", text()).reason is Reason.PROTECTED
+    assert twice(session, "cat x/public/a", text(2)).reason is Reason.COVERED
+
+
+def test_another_repeat_shortly_after_an_omission_insists_too(session: Session) -> None:
+    twice(session, "cat f", text())
+    session.observe("pwd", "/w\n")
+    assert session.observe("cat f", text()).reason is Reason.INSISTED
+    assert session.observe("cat f", text()).outcome is Outcome.UNCHANGED
+
+
+def test_a_reader_can_insist_on_a_command_that_also_writes(session: Session) -> None:
+    command = "date >> log; cat f"
+    twice(session, command, text())
+    assert session.observe(command, text()).text == text()
+
+
+def test_a_reader_can_insist_although_another_context_wrote_meanwhile(session: Session) -> None:
+    twice(session, "cat f", text())
+    session.fork("helper").wrote("g")
+    assert session.observe("cat f", text()).text == text()
+
+
+def test_a_reader_can_insist_right_after_the_conversation_went_back_to_the_omission(session: Session) -> None:
+    session.observe("cat f", text())
+    session.observe("cat f", text(), call_id="marker")
+    session.observe("pwd", "/w\n")
+    session.rewind("marker")
+    assert session.observe("cat f", text()).text == text()

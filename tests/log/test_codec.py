@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+
+import pytest
+from hypothesis import given
+
+from readcache.errors import StoreError
+from readcache.log.store.codec import KINDS, decode, encode, names, wanted
+from readcache.model.claims import WHOLE_TREE
+from readcache.model.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
+from readcache.model.text import digest
+from tests.helpers import strategies
+
+
+@given(strategies.events())
+def test_every_event_survives_being_written_as_json(event: Event) -> None:
+    kind, body, text = encode(event)
+    through_json = json.loads(json.dumps(body, ensure_ascii=False))
+    assert decode(kind, through_json, text) == event
+
+
+def test_every_kind_of_event_has_a_name() -> None:
+    assert set(KINDS.values()) == set(typing.get_args(Event))
+
+
+def test_the_text_is_kept_out_of_the_body() -> None:
+    kind, body, text = encode(Delivered("c1", "long text\n", "cat a"))
+    assert (kind, body, text) == ("delivered", {"call_id": "c1", "label": "cat a"}, "long text\n")
+
+
+def test_an_event_without_text_has_none() -> None:
+    assert encode(Rewound("c1")) == ("rewound", {"call_id": "c1"}, None)
+
+
+def test_an_empty_text_is_a_text() -> None:
+    assert encode(Settled("c1", ""))[2] == ""
+    assert decode("settled", {"call_id": "c1"}, "") == Settled("c1", "")
+
+
+def test_a_body_is_the_same_whatever_the_order_of_a_set() -> None:
+    assert encode(Compacted(frozenset({"b", "a"})))[1] == {"kept": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text", "says"),
+    [
+        ("teleported", {}, None, "unknown event 'teleported'"),
+        ("rewound", {"call_id": "c", "by": "whom"}, None, "unknown field 'by' of a Rewound"),
+        ("settled", {"call_id": "c", "pieces": [{"keys": [], "at": 0, "count": 1, "x": 1}]}, "", "'x' of a Piece"),
+        ("delivered", {"call_id": "c", "label": "", "reason": "because"}, "t", "'because' is not a valid Reason"),
+        ("delivered", {"call_id": "c", "label": "", "output_chars": "7"}, "t", "int expected, str found"),
+        ("compacted", {"kept": "abc"}, None, "list expected, str found"),
+    ],
+)
+def test_what_only_a_newer_version_writes_is_refused_with_advice(
+    kind: str, body: object, text: str | None, says: str
+) -> None:
+    with pytest.raises(StoreError, match="newer readcache: upgrade") as caught:
+        decode(kind, body, text)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [("rewound", {}, None), ("rewound", ["c"], None), ("rewound", {"call_id": "c"}, "text"), ("settled", {}, None)],
+)
+def test_what_no_version_writes_is_called_damaged(kind: str, body: object, text: str | None) -> None:
+    with pytest.raises(StoreError, match="damaged"):
+        decode(kind, body, text)
+
+
+def found(event: Event, keys: tuple[str, ...] = (), digests: tuple[str, ...] = ()) -> bool:
+    return not wanted(keys, digests).isdisjoint(names(event))
+
+
+def shows(*keys: str) -> Delivered:
+    return Delivered("c", "x\n", "cat", pieces=(Piece(keys, 0, 1),))
+
+
+def test_a_delivery_is_found_by_the_path_of_any_rendering_of_it() -> None:
+    assert found(shows("/r/a"), ("/r/a\0A",))
+    assert found(shows("/r/a\0A"), ("/r/a",))
+    assert found(shows("/r/b", "/r/a"), ("/r/a",))
+    assert not found(shows("/r/a"), ("/r/ab",))
+
+
+def test_a_delivery_is_found_by_its_text() -> None:
+    assert found(shows("/r/a"), digests=(digest("x\n"),))
+    assert not found(shows("/r/a"), digests=(digest("y\n"),))
+
+
+def test_a_delivery_is_found_by_the_path_it_points_into() -> None:
+    assert found(Delivered("c", "marker", "cat", pointers=(Pointer(0, "/r/a", 1, 9, ("b",)),)), ("/r/a",))
+
+
+@pytest.mark.parametrize("changed", ["/r/d/a", "/r/d", "/r", "/", WHOLE_TREE])
+def test_a_delivery_is_found_by_what_it_showed_to_have_changed_and_what_is_below(changed: str) -> None:
+    event = dataclasses.replace(shows("/r/other"), changed=(changed,))
+    assert found(event, ("/r/d/a",))
+    assert found(event, ("/q",)) == (changed in ("/", WHOLE_TREE))
+
+
+def test_only_what_shows_something_or_moves_the_conversation_has_names() -> None:
+    assert list(names(Wrote("c", ("/r/a",)))) == []
+    assert list(names(Compacted(frozenset()))) == []
+    assert found(Rewound("c"))
+
+
+def test_renderings_of_one_path_are_one_name() -> None:
+    event = dataclasses.replace(shows("/r/a", "/r/a\0A"), changed=("/r/b", "/r/b\0A"))
+    found_by = list(names(event))
+    assert len(found_by) == len(set(found_by)) == 3

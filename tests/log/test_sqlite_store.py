@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from readcache.errors import StoreError, UsageError
+from readcache.log.store import open_store
+from readcache.log.store.memory import MemoryStore
+from readcache.log.store.sqlite import SqliteStore
+from readcache.log.store.sqlite_file import MIGRATIONS
+from readcache.model.events import Compacted, Delivered, Piece, Rewound
+from tests.helpers import strategies
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(path)
+    yield opened
+    opened.close()
+
+
+def shows(call_id: str, path: str = "/r/a", text: str = "x\n") -> Delivered:
+    return Delivered(call_id, text, f"cat {path}", pieces=(Piece((path,), 0, 1, 1),))
+
+
+def call_ids(store: SqliteStore) -> list[str]:
+    return [record.event.call_id for record in store.records("s")]  # type: ignore[union-attr]
+
+
+def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+
+
+# ------------------------------------------------------------ the file
+
+
+def test_the_file_and_its_directory_are_for_their_owner_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        SqliteStore(tmp_path / "state" / "store.db").append("s", "a", [shows("c")], 1.0)
+    finally:
+        os.umask(old)
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in [tmp_path / "state", *(tmp_path / "state").iterdir()]}
+    assert modes.pop("state") == 0o700
+    assert set(modes.values()) == {0o600}
+    assert "store.db" in modes
+
+
+def test_what_was_written_is_there_for_the_next_process(path: Path) -> None:
+    first = SqliteStore(path)
+    seq = first.append("s", "a", [shows("c1")], 1.0)
+    first.close()
+    again = SqliteStore(path)
+    assert call_ids(again) == ["c1"]
+    assert again.append("s", "a", [shows("c2")], 2.0) > seq
+    again.close()
+
+
+def test_equal_texts_are_stored_once(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows(f"c{n}", text="long text\n" * 500) for n in range(100)], 1.0)
+    store.close()
+    assert path.stat().st_size < 150_000
+
+
+@given(text=strategies.texts(), name=strategies.texts())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_look_up_by_any_name_works(store: SqliteStore, text: str, name: str) -> None:
+    store.append(name, name, [shows(name, name, text), shows("other", "/elsewhere"), shows("newest", "/")], 1.0)
+    found = [record.event for record in store.records_about(name, name, [name], [])]
+    assert shows(name, name, text) in found
+
+
+# ------------------------------------------------------------ what is wrong is said
+
+
+def refused(path: Path | str, *words: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    assert all(word in str(caught.value) for word in (str(path), *words)), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path, "is not a file")
+
+
+def test_a_place_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused(tmp_path / "file" / "store.db", "cannot open")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_place_that_cannot_be_written_is_refused() -> None:
+    refused("/proc/self/store.db", "cannot open", "name another file")
+
+
+def test_a_dangling_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone" / "store.db")
+    refused(tmp_path / "link", "No such file")
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_text("dear diary, " * 1000)
+    refused(path, "not a database", "move it away")
+    assert path.read_text() == "dear diary, " * 1000
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE diary (day)")
+    before = path.read_bytes()
+    refused(path, "another program")
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) -> None:
+    store.close()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    refused(path, "schema version 2", "upgrade")
+
+
+def test_a_damaged_file_is_called_damaged_and_never_raises_anything_else(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows(f"c{n}", text=f"{n}\n" * 900) for n in range(50)], 1.0)
+    store.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        for at in range(4096 * 2, size, 4096):
+            file.seek(at)
+            file.write(b"\xff" * 4000)
+    again = SqliteStore(path)
+    with pytest.raises(StoreError, match="malformed"):
+        again.records("s", "a")
+    with pytest.raises(StoreError):
+        again.append("s", "a", [shows("c")], 1.0)
+    again.close()
+
+
+def test_an_event_of_a_newer_version_is_a_store_error(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows("c")], 1.0)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE events SET kind = 'teleported'")
+    with pytest.raises(StoreError, match="teleported"):
+        store.records("s", "a")
+
+
+def test_a_body_that_is_no_json_is_a_store_error(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows("c")], 1.0)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE events SET body = '{'")
+    with pytest.raises(StoreError, match="damaged"):
+        store.records("s", "a")
+
+
+def test_a_text_that_is_gone_is_a_store_error(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows("c")], 1.0)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM blobs")
+    with pytest.raises(StoreError, match="text is missing"):
+        store.records("s", "a")
+
+
+def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> None:
+    program = """
+        import resource, sys
+        from readcache.errors import StoreError
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
+        store = SqliteStore(sys.argv[1])
+        store.append("s", "a", [Delivered("kept", "text", "cat")], 1.0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+        for n in range(3):
+            try:
+                with store.transaction():
+                    store.append("s", "a", [Delivered("lost", "x" * 3_000_000, "cat")], 1.0)
+                    store.append("s", "a", [Delivered("lost too", "", "cat")], 1.0)
+            except StoreError as error:
+                print(error)
+        print([record.event.call_id for record in store.records("s", "a")])
+    """
+    process = start(program, path)
+    out, err = process.communicate(timeout=30)
+    assert err == ""
+    *errors, kept = out.splitlines()
+    assert len(errors) == 3
+    assert all(f"cannot write to the store {path}" in line for line in errors)
+    assert kept == "['kept']"
+
+
+def test_a_store_that_stays_locked_is_a_store_error(
+    path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.05)
+    other = SqliteStore(path)
+    with store.transaction(), pytest.raises(StoreError, match="another process has kept it locked"):
+        other.append("s", "a", [shows("c")], 1.0)
+    other.append("s", "a", [shows("c")], 1.0)
+    other.close()
+
+
+# ------------------------------------------------------------ processes
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path) -> None:
+    program = """
+        import sys
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
+        store = SqliteStore(sys.argv[1])
+        for n in range(1_000_000):
+            store.append("s", "a", [Delivered(f"{n}", f"{n}\\n" * 999, "cat"), Delivered(f"{n} too", "", "cat")], 1.0)
+            print(n, flush=True)
+    """
+    for kill_after in (1, 20, 100):
+        process = start(program, path.with_name(f"{kill_after}.db"))
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= kill_after:
+                break
+        process.send_signal(signal.SIGKILL)
+        said = process.communicate()[0].split()
+        left = SqliteStore(path.with_name(f"{kill_after}.db"))
+        found = call_ids(left)
+        assert found == [name for n in range(len(found) // 2) for name in (f"{n}", f"{n} too")]
+        assert len(found) // 2 > max(map(int, [str(kill_after), *said]))  # the last number may be cut short
+        left.append("s", "a", [shows("after")], 1.0)
+        assert call_ids(left)[-1] == "after"
+        left.close()
+
+
+def test_many_processes_judge_one_after_the_other(path: Path) -> None:
+    program = """
+        import sys
+        from readcache.model.events import Delivered
+        from readcache.log.store.sqlite import SqliteStore
+        sys.stdin.read()  # all at once
+        store = SqliteStore(sys.argv[1])
+        seen = last = 0
+        for _ in range(50):
+            with store.transaction():
+                for record in store.records("s", "a", after=last):
+                    assert record.seq > last
+                    seen, last = seen + 1, record.seq
+                store.append("s", "a", [Delivered(str(seen), f"{seen}", "cat")], 1.0)
+    """
+    reader, writer = os.pipe()
+    command = [sys.executable, "-c", textwrap.dedent(program), str(path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    crowd = [subprocess.Popen(command, stdin=reader, stderr=subprocess.PIPE, text=True, env=env) for _ in range(8)]
+    os.close(reader)
+    os.close(writer)
+    assert [process.communicate(timeout=60)[1] for process in crowd] == [""] * 8
+    store = SqliteStore(path)
+    records = store.records("s", "a")
+    assert call_ids(store) == [str(n) for n in range(400)]
+    assert [record.seq for record in records] == list(range(1, 401))
+    store.close()
+
+
+def in_child(work: object) -> int:
+    """Runs `work` in a forked child; 0 when it went well."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            work()  # type: ignore[operator]
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_forked_child_writes_through_a_connection_of_its_own(store: SqliteStore) -> None:
+    store.append("s", "a", [shows("before")], 1.0)
+    assert in_child(lambda: store.append("s", "a", [shows("child")], 1.0)) == 0
+    store.append("s", "a", [shows("parent")], 1.0)
+    assert call_ids(store) == ["before", "child", "parent"]
+
+
+def test_nothing_that_a_child_writes_is_lost_when_its_parent_closes(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows("before")], 1.0)
+    closed, tell = os.pipe()
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            store.append("s", "a", [shows("child 1")], 1.0)
+            os.write(tell, b"1")
+            os.close(tell)
+            while not path.with_name("closed").exists():
+                pass
+            store.append("s", "a", [shows("child 2")], 1.0)
+        finally:
+            os._exit(0)
+    os.read(closed, 1)
+    store.append("s", "a", [shows("parent")], 1.0)
+    store.close()
+    path.with_name("closed").touch()
+    os.waitpid(pid, 0)
+    os.close(closed)
+    os.close(tell)
+    again = SqliteStore(path)
+    assert call_ids(again) == ["before", "child 1", "parent", "child 2"]
+    again.close()
+
+
+def test_a_child_forked_while_its_parent_writes_is_told_so_and_harms_nothing(store: SqliteStore) -> None:
+    def use() -> None:
+        with pytest.raises(StoreError, match="forked"):
+            store.append("s", "a", [shows("child")], 1.0)
+
+    with store.transaction():
+        store.append("s", "a", [shows("c1")], 1.0)
+        assert in_child(use) == 0
+        store.append("s", "a", [shows("c2")], 1.0)
+    assert call_ids(store) == ["c1", "c2"]
+
+
+def test_a_fork_waits_for_the_other_threads_to_finish_writing(store: SqliteStore) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            store.append("s", "a", [shows("thread")], 1.0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert [in_child(lambda: store.append("s", "a", [shows("child")], 1.0)) for _ in range(5)] == [0] * 5
+    finally:
+        stop.set()
+        thread.join()
+    assert call_ids(store).count("child") == 5
+
+
+# ------------------------------------------------------------ projections
+
+
+def projections(path: Path) -> list[list[tuple[object, ...]]]:
+    with closing(sqlite3.connect(path)) as db, db:
+        return [sorted(db.execute(f"SELECT * FROM {table}"), key=repr) for table in ("contexts", "found_by")]
+
+
+@given(log=st.lists(strategies.events(), max_size=8))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+def test_the_projections_can_be_made_again_from_the_events(
+    path: Path, store: SqliteStore, log: list[Delivered]
+) -> None:
+    store.append("s", "a", log, 1.0)
+    store.append("s", "b", [shows("c1"), shows("c2"), Compacted(frozenset({"c2"})), Rewound("c2")], 1.0)
+    before = projections(path)
+    store.rebuild()
+    assert projections(path) == before
+
+
+def test_rebuilding_repairs_lost_projections(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [shows("c1"), shows("c2", "/r/b")], 1.0)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM found_by")
+        db.execute("DELETE FROM contexts")
+    store.rebuild()
+    assert [r.event for r in store.records_about("s", "a", ["/r/a"], [])] == [shows("c1"), shows("c2", "/r/b")]
+    assert store.sessions() == [("s", "a", 2, 1.0)]
+
+
+def found(store: SqliteStore) -> list[str]:
+    records = store.records_about("s", "a", ["/r/a"], [])
+    return [record.event.call_id for record in records if isinstance(record.event, Delivered)]
+
+
+def test_a_look_up_leaves_out_what_a_compaction_took_away(store: SqliteStore) -> None:
+    store.append("s", "a", [shows(f"c{n}") for n in range(100)], 1.0)
+    store.append("s", "a", [Compacted(frozenset({"c7"})), shows("new")], 2.0)
+    assert found(store) == ["c7", "new"]
+    store.append("s", "a", [Compacted(frozenset()), shows("newer")], 3.0)
+    assert found(store) == ["newer"]
+    store.append("s", "b", [Compacted(frozenset())], 4.0)
+    assert found(store) == ["newer"]
+
+
+def test_a_look_up_leaves_out_what_a_rewind_took_away(store: SqliteStore) -> None:
+    store.append("s", "a", [shows(f"c{n}") for n in range(100)], 1.0)
+    store.append("s", "a", [Rewound("c7"), shows("new")], 2.0)
+    assert found(store) == [*(f"c{n}" for n in range(8)), "new"]
+    store.append("s", "a", [Rewound("never heard of"), shows("newer")], 3.0)
+    assert found(store) == ["c7", "newer"]  # c7 was rewound to: the fold needs its place
+
+
+# ------------------------------------------------------------ naming a store
+
+
+def test_no_name_is_a_store_in_memory() -> None:
+    assert isinstance(open_store(None), MemoryStore)
+
+
+@pytest.mark.parametrize("prefix", ["", "sqlite:///"])
+def test_a_path_or_its_url_names_a_file(path: Path, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_store(f"{prefix}{path}")
+    opened.append("s", "a", [shows("c")], 1.0)
+    opened.close()
+    monkeypatch.chdir(path.parent)
+    same = open_store(f"{prefix}{path.name}")
+    assert list(same.sessions()) == [("s", "a", 1, 1.0)]
+    same.close()
+    open_store(path).close()
+
+
+def test_a_home_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    open_store("~/x/store.db").close()
+    assert (tmp_path / "x" / "store.db").exists()
+
+
+@pytest.mark.parametrize("spec", ["mysql://host/db", "sqlite://host", "file:///x.db", "", "sqlite:///", "a\0b"])
+def test_a_store_that_is_not_known_is_a_usage_error_that_names_the_known_ones(spec: str) -> None:
+    with pytest.raises(UsageError, match="sqlite:///PATH"):
+        open_store(spec)
+
+
+def test_importing_the_stores_does_not_import_sqlite3() -> None:
+    process = start("import readcache.log.store, readcache.log.store.memory, sys; print('sqlite3' in sys.modules)")
+    assert process.communicate()[0] == "False\n"

@@ -1,0 +1,368 @@
+"""What every store does. To run it on another store, subclass `StoreConformance` and give it a `store_factory`."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from readcache.errors import StoreError
+from readcache.log.store import Store
+from readcache.log.store.memory import MemoryStore
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.claims import WHOLE_TREE
+from readcache.model.events import (
+    Compacted,
+    Delivered,
+    Event,
+    Failed,
+    Forgot,
+    Origin,
+    Piece,
+    Pointer,
+    Record,
+    Rewound,
+    Settled,
+    Wrote,
+)
+from readcache.model.text import digest
+from readcache.model.view import Reference, View
+from tests.helpers import strategies
+
+StoreFactory = Callable[[], Store]
+ON_ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FRESH = (f"session {n}" for n in itertools.count())  # examples share a store, never a session
+
+
+def shows(call_id: str, path: str = "/r/a", text: str = "x\n") -> Delivered:
+    return Delivered(call_id, text, f"cat {path}", pieces=(Piece((path,), 0, 1, 1),))
+
+
+def calls(records: Any) -> list[str]:
+    return [record.event.call_id for record in records]
+
+
+class StoreConformance:
+    @pytest.fixture
+    def store_factory(self) -> StoreFactory:
+        """Opens a store with nothing in it."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, store_factory: StoreFactory) -> Iterator[Store]:
+        opened = store_factory()
+        yield opened
+        opened.close()
+
+    # ------------------------------------------------------------ appending and reading
+
+    @given(written=st.lists(strategies.events(), max_size=5), agent=strategies.texts(), session=strategies.texts())
+    @ON_ONE_STORE
+    def test_what_was_appended_is_read_back_in_order(
+        self, store: Store, written: list[Event], agent: str, session: str
+    ) -> None:
+        session = next(FRESH) + session
+        last = store.append(session, agent, written, at=1_700_000_000.25)
+        records = list(store.records(session, agent))
+        assert [record.event for record in records] == written
+        assert [(record.agent_id, record.at) for record in records] == [(agent, 1_700_000_000.25)] * len(written)
+        assert last == (records[-1].seq if records else 0)
+
+    def test_seqs_grow_across_sessions_and_contexts(self, store: Store) -> None:
+        seqs = [store.append(*where, [shows("c")], 1.0) for where in (("s", "a"), ("t", "a"), ("s", "b"), ("s", "a"))]
+        assert seqs == sorted(set(seqs))
+        assert seqs[0] > 0
+
+    def test_reading_after_a_seq_gives_only_what_is_newer(self, store: Store) -> None:
+        first = store.append("s", "a", [shows("c1"), shows("c2")], 1.0)
+        store.append("s", "a", [shows("c3")], 2.0)
+        assert calls(store.records("s", "a", after=first)) == ["c3"]
+        assert calls(store.records("s", after=first)) == ["c3"]
+        assert calls(store.records("s", "a", after=first + 100)) == []
+
+    def test_a_session_that_is_not_there_has_no_records(self, store: Store) -> None:
+        assert list(store.records("s")) == []
+        assert list(store.records("s", "a")) == []
+        assert list(store.records_about("s", "a", ["/r/a"], [])) == []
+        assert list(store.sessions()) == []
+
+    def test_appending_nothing_leaves_no_trace(self, store: Store) -> None:
+        assert store.append("s", "a", [], 1.0) == 0
+        assert list(store.sessions()) == []
+
+    def test_equal_texts_of_different_calls_are_both_read_back(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1", text="same\n"), shows("c2", text="same\n")], 1.0)
+        assert [record.event.text for record in store.records("s", "a")] == ["same\n", "same\n"]  # type: ignore[union-attr]
+
+    # ------------------------------------------------------------ contexts
+
+    def test_a_context_sees_nothing_of_another_but_its_writes(self, store: Store) -> None:
+        theirs: list[Event] = [
+            shows("d1"),
+            Wrote("w1", ("/r/a",)),
+            Compacted(frozenset()),
+            Rewound("d1"),
+            Failed("f", "x", "y"),
+        ]
+        store.append("s", "child", theirs, 1.0)
+        store.append("s", "main", [shows("c1")], 2.0)
+        store.append("s", "child", [Wrote("w2", ("/r/b",))], 3.0)
+        assert calls(store.records("s", "main")) == ["w1", "c1", "w2"]
+        assert [record.agent_id for record in store.records("s", "main")] == ["child", "main", "child"]
+        assert calls(store.records_about("s", "main", [], [])) == ["w1", "c1", "w2"]
+
+    def test_a_context_without_events_sees_the_writes_of_the_others(self, store: Store) -> None:
+        store.append("s", "main", [shows("c1"), Wrote("w1", ("/r/a",))], 1.0)
+        assert calls(store.records("s", "new")) == ["w1"]
+        store.append("s", "main", [Wrote("w2", ("/r/a",))], 1.0)
+        assert calls(store.records("s", "new")) == ["w1", "w2"]
+
+    def test_without_a_context_every_record_of_the_session_is_read(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1")], 1.0)
+        store.append("s", "b", [shows("c2"), Wrote("w", ("/r/a",))], 1.0)
+        store.append("t", "a", [shows("c3")], 1.0)
+        assert calls(store.records("s")) == ["c1", "c2", "w"]
+
+    def test_sessions_are_apart(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1"), Wrote("w", ("/r/a",))], 1.0)
+        assert list(store.records("t", "a")) == []
+        assert list(store.records_about("t", "a", ["/r/a"], [])) == []
+
+    def test_sessions_lists_each_context_with_its_size_and_last_time(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1"), shows("c2")], 1.0)
+        store.append("s", "b", [Wrote("w", ("/r/a",))], 2.0)
+        store.append("t", "a", [shows("c3")], 3.0)
+        store.append("s", "a", [shows("c4")], 4.0)
+        list(store.records("s", "only looked at"))
+        assert sorted(store.sessions()) == [("s", "a", 3, 4.0), ("s", "b", 1, 2.0), ("t", "a", 1, 3.0)]
+
+    # ------------------------------------------------------------ looking up
+
+    def about(self, store: Store, *keys: str, digests: tuple[str, ...] = ()) -> list[str]:
+        store.append("s", "a", [Delivered("newest", "", "true")], 9.0)
+        return [call_id for call_id in calls(store.records_about("s", "a", keys, digests)) if call_id != "newest"]
+
+    def test_a_look_up_finds_the_deliveries_of_a_path(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1", "/r/a"), shows("c2", "/r/b"), shows("c3", "/r/a\0A")], 1.0)
+        assert self.about(store, "/r/a") == ["c1", "c3"]
+        assert self.about(store, "/r/a\0A", "/r/b") == ["c1", "c2", "c3"]
+
+    def test_a_look_up_finds_the_deliveries_of_a_text(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1", text="x\n"), shows("c2", text="y\n")], 1.0)
+        assert self.about(store, digests=(digest("y\n"),)) == ["c2"]
+
+    def test_a_look_up_finds_what_showed_the_path_or_a_directory_of_it_to_have_changed(self, store: Store) -> None:
+        changes = [
+            Delivered(f"c{n}", f"{n}", "x", changed=(key,)) for n, key in enumerate(("/r/a", "/r", WHOLE_TREE, "/q"))
+        ]
+        store.append("s", "a", changes, 1.0)
+        assert self.about(store, "/r/a") == ["c0", "c1", "c2"]
+
+    def test_a_look_up_finds_the_markers_that_stood_for_what_is_looked_up(self, store: Store) -> None:
+        into_path = Delivered("c2", "[1]", "cat", pointers=(Pointer(0, "/r/a", 1, 2, ("c1",)),))
+        to_whole = Delivered("c4", "[2]", "ls", pointers=(Pointer(0, None, 1, 2, ("c3",)),))
+        store.append("s", "a", [shows("c1"), into_path, shows("c3", "/r/b", "ls\n"), to_whole], 1.0)
+        assert self.about(store, "/r/a") == ["c1", "c2"]
+        assert self.about(store, digests=(digest("ls\n"),)) == ["c3", "c4"]
+
+    def test_a_look_up_finds_what_was_settled_for_the_deliveries_it_finds(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1"), shows("c2", "/r/b"), Settled("c1", "cut"), Settled("c2", "cut too")], 1.0)
+        assert self.about(store, "/r/a") == ["c1", "c1"]
+        assert self.about(store, digests=(digest("cut too"),)) == ["c2", "c2"]
+
+    def test_a_look_up_finds_every_event_that_is_not_a_delivery(self, store: Store) -> None:
+        others: list[Event] = [Wrote("w", ("/r/z",)), Failed("f", "x", "y"), Rewound("r"), Compacted(frozenset({"c1"}))]
+        store.append("s", "a", [shows("c1"), *others], 1.0)
+        found = [record.event for record in store.records_about("s", "a", ["/r/q"], [])]
+        assert found[-4:] == others
+
+    def test_a_look_up_finds_the_newest_delivery_even_when_it_is_gone(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1"), shows("c2"), Compacted(frozenset())], 1.0)
+        found = [record.event for record in store.records_about("s", "a", [], [])]
+        assert found == [shows("c2"), Compacted(frozenset())]
+
+    @given(log=st.data())
+    @ON_ONE_STORE
+    def test_a_view_of_what_was_looked_up_agrees_with_the_view_of_everything(self, store: Store, log: Any) -> None:
+        session = next(FRESH)
+        for agent, event in log.draw(logs()):
+            store.append(session, agent, [event], 1.0)
+        whole = fold(store.records(session, "main"))
+        for path in PATHS:
+            self.agree(store, session, whole, [path], [])
+        for text in TEXTS:
+            self.agree(store, session, whole, [], [digest(text)])
+        self.agree(store, session, whole, PATHS, [digest(text) for text in TEXTS])
+
+    def agree(self, store: Store, session: str, whole: View, keys: list[str], digests: list[str]) -> None:
+        records = list(store.records_about(session, "main", keys, digests))
+        everything = list(store.records(session, "main"))
+        assert [record.seq for record in records] == sorted({record.seq for record in records})
+        assert all(record in everything for record in records)
+        part = fold(records)
+        assert (part.calls, part.tokens) == (whole.calls, whole.tokens)
+        assert [known(part, key) for key in keys] == [known(whole, key) for key in keys]
+        for name in digests:
+            found = part.whole(name)
+            if found is None:
+                assert whole.whole(name) is None
+            else:
+                assert found.event in [delivery.event for delivery in whole.of_call(found.event.call_id)]
+
+    # ------------------------------------------------------------ transactions
+
+    def test_a_transaction_left_by_an_exception_leaves_nothing(self, store: Store) -> None:
+        store.append("s", "a", [shows("c1")], 1.0)
+        with contextlib.suppress(KeyError), store.transaction():
+            store.append("s", "a", [shows("c2"), Compacted(frozenset())], 2.0)
+            store.append("s", "new", [Wrote("w", ("/r/a",))], 2.0)
+            assert len(list(store.records("s"))) == 4
+            raise KeyError
+        assert calls(store.records("s")) == ["c1"]
+        assert calls(store.records_about("s", "a", ["/r/a"], [])) == ["c1"]
+        assert list(store.sessions()) == [("s", "a", 1, 1.0)]
+
+    def test_a_failed_inner_transaction_takes_only_its_own_with_it(self, store: Store) -> None:
+        with store.transaction():
+            store.append("s", "a", [shows("c1")], 1.0)
+            with contextlib.suppress(KeyError), store.transaction():
+                store.append("s", "a", [shows("c2")], 1.0)
+                raise KeyError
+            with store.transaction():
+                store.append("s", "a", [shows("c3")], 1.0)
+        assert calls(store.records("s")) == ["c1", "c3"]
+
+    def test_a_failed_outer_transaction_takes_the_inner_ones_with_it(self, store: Store) -> None:
+        with contextlib.suppress(KeyError), store.transaction():
+            with store.transaction():
+                store.append("s", "a", [shows("c1")], 1.0)
+            raise KeyError
+        assert list(store.records("s")) == []
+        store.append("s", "a", [shows("c2")], 1.0)
+        assert calls(store.records("s")) == ["c2"]
+
+    def test_threads_judge_one_after_the_other(self, store: Store) -> None:
+        def work() -> None:
+            for _ in range(25):
+                with store.transaction():
+                    seen = len(list(store.records("s", "a")))
+                    store.append("s", "a", [shows(str(seen))], 1.0)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert calls(store.records("s", "a")) == [str(n) for n in range(100)]
+
+    # ------------------------------------------------------------ closing
+
+    def test_closing_twice_is_allowed(self, store: Store) -> None:
+        store.close()
+        store.close()
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda store: store.append("s", "a", [], 1.0),
+            lambda store: list(store.records("s")),
+            lambda store: list(store.records_about("s", "a", [], [])),
+            lambda store: list(store.sessions()),
+            lambda store: store.transaction().__enter__(),
+        ],
+    )
+    def test_a_closed_store_says_so(self, store: Store, use: Callable[[Store], Any]) -> None:
+        store.close()
+        with pytest.raises(StoreError, match="closed"):
+            use(store)
+
+
+class TestStores(StoreConformance):
+    @pytest.fixture(params=["memory", "sqlite"])
+    def store_factory(self, request: pytest.FixtureRequest, tmp_path: Path) -> StoreFactory:
+        return MemoryStore if request.param == "memory" else lambda: SqliteStore(tmp_path / "store.db")
+
+
+# What the agreement test plays with: few names, so that they meet.
+
+PATHS = ["/r/a", "/r/d/b", "/r/d/c"]
+TEXTS = ["one\n" * 40, "two\n" * 40]
+CALL_IDS = st.sampled_from(["c1", "c2", "c3", "c4", "c5"])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[tuple[str, Event]]:
+    """A session's events with their contexts: calls are counted, what is settled is a part of what was delivered."""
+    out: list[tuple[str, Event]] = []
+    numbers: dict[str, int] = {}
+    shown: dict[tuple[str, str], list[Piece]] = {}
+    for kind in draw(st.lists(st.sampled_from("dddddwsgckrrf"), max_size=14)):
+        agent = draw(st.sampled_from(["main", "main", "main", "child"]))
+        call_id = draw(CALL_IDS)
+        if kind in "dw":
+            numbers[agent] = numbers.get(agent, 0) + 1
+        made = draw(event(kind, call_id, numbers.get(agent, 0), shown.get((agent, call_id), [])))
+        if isinstance(made, Delivered):
+            shown[agent, call_id] = list(made.pieces)
+        out.append((agent, made))
+    return out
+
+
+def event(kind: str, call_id: str, call: int, shown: list[Piece]) -> st.SearchStrategy[Event]:
+    keys = st.lists(st.sampled_from(PATHS), min_size=1, max_size=2).map(tuple)
+    pieces = st.lists(st.builds(Piece, keys, st.just(0), st.integers(1, 9), st.integers(0, 9)), max_size=2).map(tuple)
+    changed = st.lists(st.sampled_from([*PATHS, "/r/d"]), max_size=1).map(tuple)
+    texts, kept = st.sampled_from(TEXTS), st.frozensets(CALL_IDS, max_size=3)
+    origins = st.sampled_from([Origin.RESULT, Origin.RESULT, Origin.COMMAND])
+    made: dict[str, st.SearchStrategy[Event]] = {
+        "d": st.builds(
+            Delivered,
+            call_id=st.just(call_id),
+            text=texts,
+            label=st.just("cat"),
+            origin=origins,
+            pieces=pieces,
+            changed=changed,
+            call=st.just(call),
+            tokens_so_far=st.just(call * 10),
+        ),
+        "w": st.builds(Wrote, st.just(call_id), keys, st.just("edit"), st.just(call)),
+        "s": st.builds(
+            Settled, st.just(call_id), texts, st.sampled_from([(), tuple(shown[:1]), tuple(shown)]), origin=origins
+        ),
+        "g": st.builds(Forgot, kept),
+        "c": st.just(Compacted(frozenset())),
+        "k": st.builds(Compacted, kept),
+        "r": st.just(Rewound(call_id)),
+        "f": st.just(Failed(call_id, "internal_error", "")),
+    }
+    return made[kind]
+
+
+def fold(records: Any) -> View:
+    view = View()
+    record: Record
+    for record in records:
+        if record.agent_id == "main":
+            view.apply(record.event)
+        elif isinstance(record.event, Wrote):
+            view.apply(Wrote("", record.event.keys, record.event.label))
+    return view
+
+
+def known(view: View, key: str) -> Any:
+    """All that a view knows of a key, as plain data."""
+
+    def plain(reference: Reference) -> tuple[Delivered, Piece]:
+        return reference.delivery.event, reference.piece
+
+    state = view.key(key)
+    spans = [(start, end, plain(reference)) for start, end, reference in state.numbered.overlaps(1, 10**9)]
+    return spans, [plain(r) for r in state.loose], [plain(r) for r in state.stale], state.invalid if spans else None

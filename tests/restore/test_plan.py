@@ -1,0 +1,393 @@
+"""What a plan holds: ranges, bytes, budgets, and what it leaves out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import Budget, Policy, Session
+from readcache.errors import UsageError
+from readcache.model.events import Delivered, Event, Settled
+from readcache.model.text import split_lines
+from readcache.model.view import View
+from readcache.policy import count_by_chars
+from readcache.restore.choose import plan_restore
+from readcache.restore.plan import Bytes, RestorePlan
+from tests.helpers.files import text
+from tests.helpers.strategies import CALLS, histories
+
+
+def ranges(plan: RestorePlan) -> list[tuple[str, int, int]]:
+    return [(item.path.rsplit("/", 1)[-1], item.start, item.end) for item in plan.items]
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Session:
+    """A session that reads its files itself."""
+    (tmp_path / "f").write_text(text())
+    return Session(tmp_path)
+
+
+# ------------------------------------------------------------ ranges
+
+
+def test_overlapping_and_adjoining_ranges_become_one(session: Session) -> None:
+    for first, last in ((1, 20), (15, 40), (41, 60)):
+        session.observe(f"sed -n '{first},{last}p' f", text(first, last))
+    plan = session.restore_plan()
+    assert ranges(plan) == [("f", 1, 60)]
+    assert plan.items[0].text + "\n" == text()
+
+
+def test_blank_lines_at_the_ends_are_not_paid_for(session: Session) -> None:
+    session.observe("sed -n '1,24p' f", "\n\n" + text(3, 22) + "\n \n")
+    assert ranges(session.restore_plan()) == [("f", 3, 22)]
+
+
+def test_on_disk_a_short_gap_is_closed_and_three_lines_stand_around(local: Session) -> None:
+    local.run("sed -n '20,22p' f")
+    local.run("sed -n '28,29p' f")
+    assert ranges(local.restore_plan()) == [("f", 17, 32)]
+
+
+def test_lines_that_stay_visible_are_not_restored_as_context_either(local: Session) -> None:
+    local.run("sed -n '1,30p' f", call_id="kept")
+    local.run("sed -n '31,40p' f")
+    assert ranges(local.restore_plan(keep=["kept"])) == [("f", 31, 43)]
+
+
+def test_lines_seen_in_several_states_are_those_of_the_last(session: Session) -> None:
+    session.observe("cat f", text())
+    session.observe("sed -n '1,30p' f", text(1, 30, of="LINE"))  # it differs: the file has changed
+    plan = session.restore_plan()
+    assert [(i.start, i.end, i.bytes) for i in plan.items] == [(1, 30, Bytes.SEEN), (31, 60, Bytes.OUTDATED)]
+    assert plan.items[0].text + "\n" == text(1, 30, of="LINE")
+
+
+def test_showings_of_different_old_states_are_not_put_together(session: Session) -> None:
+    session.observe("sed -n '1,30p' f", text(1, 30))
+    session.wrote("/w/f")
+    session.observe("sed -n '31,60p' f", text(31, 60))
+    session.wrote("/w/f")
+    assert ranges(session.restore_plan()) == [("f", 1, 30), ("f", 31, 60)]
+
+
+# ------------------------------------------------------------ bytes
+
+
+def test_without_a_disk_the_section_says_that_the_bytes_are_those_last_seen(session: Session) -> None:
+    session.observe("cat f", text())
+    plan = session.restore_plan()
+    assert plan.items[0].why.endswith("; last seen")
+    assert plan.items[0].why in plan.render()
+
+
+def test_lines_from_before_a_write_say_so_and_are_no_source(session: Session) -> None:
+    session.observe("cat f", text())
+    session.wrote("/w/f")
+    plan = session.restore_plan()
+    assert plan.items[0].why.endswith("; last seen, written since")
+    assert plan.pieces() == ()
+    session.compacted(restored=plan)
+    assert session.observe("cat f", text()).text == text()
+
+
+def test_where_there_is_a_disk_the_bytes_are_those_on_it(local: Session) -> None:
+    local.run("cat f")
+    Path(local.root, "f").write_text(text(of="row"))
+    (item,) = local.restore_plan().items
+    assert (item.text + "\n", item.bytes) == (text(of="row"), Bytes.CURRENT)
+
+
+def test_lines_that_an_edit_moved_are_found_where_they_stand_now(local: Session) -> None:
+    local.run("sed -n '30,40p' f")
+    Path(local.root, "f").write_text("new\n" * 10 + text())
+    local.wrote("f")
+    (item,) = local.restore_plan().items
+    assert (item.start, item.end) == (37, 53)  # 40 to 50 with three lines around them
+    assert text(30, 40) in item.text + "\n"
+
+
+def test_a_file_that_shrank_ends_where_it_ends(local: Session) -> None:
+    local.run("cat f")
+    Path(local.root, "f").write_text(text(1, 10))
+    assert ranges(local.restore_plan()) == [("f", 1, 10)]
+
+
+def test_a_file_that_was_emptied_is_named_as_left_out(local: Session) -> None:
+    local.run("cat f")
+    Path(local.root, "f").write_text("")
+    plan = local.restore_plan()
+    assert (plan.items, [path for path, _ in plan.left_out]) == ((), [f"{local.root}/f"])
+
+
+# ------------------------------------------------------------ what is left out
+
+
+def test_a_binary_is_left_out_and_named(local: Session) -> None:
+    """Object files were restored after a compaction."""
+    local.run("cat f")
+    Path(local.root, "f").write_bytes(b"\0\1\2" * 400)
+    assert local.restore_plan() == RestorePlan(left_out=((f"{local.root}/f", "binary"),))
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md", "sub/GEMINI.md"])
+def test_memory_files_that_harnesses_attach_are_not_attached_twice(session: Session, name: str) -> None:
+    """Memory files stood in the context twice after a compaction."""
+    session.observe(f"cat {name}", text())
+    assert session.restore_plan().left_out == ((f"/w/{name}", "memory file, harnesses attach it themselves"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (".env", "looks like a secret"),
+        ("deploy/server.pem", "looks like a secret"),
+        ("yarn.lock", "generated"),
+        ("app.min.js", "generated"),
+        ("api_pb2.py", "generated"),
+        ("vendor/x.py", "protected"),
+        ("f.secret", "protected"),
+    ],
+)
+def test_files_are_left_out_by_name(tmp_path: Path, name: str, why: str) -> None:
+    store = tmp_path / "log.db"
+    with Session("/w", session_id="s", store=store) as session:
+        session.observe(f"cat {name}", text())
+    policy = Policy(protected=("/w/vendor/*", "*.secret"))  # with it from the start, the file would not be remembered
+    with Session("/w", session_id="s", store=store, policy=policy) as session:
+        assert session.restore_plan() == RestorePlan(left_out=((f"/w/{name}", why),))
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("// Code generated by protoc-gen-go. DO NOT EDIT.", "generated"),
+        ("# @generated by a tool", "generated"),
+        ("-----BEGIN RSA PRIVATE KEY-----", "looks like a secret"),
+        ("key = 'AKIAIOSFODNN7EXAMPLE'", "looks like a secret"),
+    ],
+)
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_files_are_left_out_by_what_they_hold(tmp_path: Path, head: str, why: str, on_disk: bool) -> None:
+    session = Session(tmp_path)
+    (tmp_path / "f").write_text(f"{head}\n{text()}")
+    if on_disk:
+        session.run("cat f")
+    else:
+        session.observe("cat f", f"{head}\n{text()}")
+    assert session.restore_plan() == RestorePlan(left_out=((f"{tmp_path}/f", why),))
+
+
+def test_what_a_file_says_of_itself_counts_in_its_head_alone(session: Session) -> None:
+    session.observe("cat f", text() + "# @generated\n")
+    assert ranges(session.restore_plan()) == [("f", 1, 61)]
+
+
+def test_a_script_of_very_long_lines_is_taken_for_minified(session: Session) -> None:
+    session.observe("cat a.js", "".join(f"var a{n}={n};" * 30 + "\n" for n in range(20)))
+    session.observe("cat a.md", "".join(f"a long line of prose number {n} " * 10 + "\n" for n in range(20)))
+    plan = session.restore_plan()
+    assert ({item.path for item in plan.items}, plan.left_out) == ({"/w/a.md"}, (("/w/a.js", "generated"),))
+
+
+@pytest.mark.parametrize("change", ["rm f", "mv f g", "rm f; mkdir f"])
+def test_a_file_that_is_gone_is_left_out_and_named(local: Session, change: str) -> None:
+    local.run("cat f")
+    local.run(change)
+    plan = local.restore_plan()
+    assert (plan.items, [path for path, _ in plan.left_out]) == ((), [f"{local.root}/f"])
+    assert plan.left_out[0][1] == ("unreadable" if "mkdir" in change else "deleted or moved")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_gone"),
+    [
+        ("rm -f f", True),
+        ("git rm g f", True),
+        ("mv f g", True),
+        ("git mv /w/f sub/", True),
+        ("mv g f", False),
+        ("rm g; touch f", False),
+        ("sed -i s/a/b/ f", False),
+    ],
+)
+def test_without_a_disk_a_file_is_taken_for_gone_after_a_command_that_removes_it(
+    session: Session, command: str, is_gone: bool
+) -> None:
+    session.observe("cat f", text())
+    session.observe(command, "")
+    assert (("/w/f", "deleted or moved") in session.restore_plan().left_out) is is_gone
+    session.observe("cat f", text())
+    assert session.restore_plan().left_out == ()
+
+
+def git(directory: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(directory), *arguments], check=True, capture_output=True)
+
+
+def test_what_git_ignores_is_left_out_but_for_what_is_tracked(tmp_path: Path) -> None:
+    for name in ("inner", "build"):
+        (tmp_path / name).mkdir()
+    git(tmp_path, "init", "-q")
+    git(tmp_path / "inner", "init", "-q")
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    (tmp_path / "inner/.gitignore").write_text("cache\n")
+    (tmp_path / "link").symlink_to("build")
+    names = ("build/out", "a.log", "kept.log", "f", "inner/cache", "inner/f", "link/out2")
+    session = Session(tmp_path)
+    for name in names:
+        (tmp_path / name).write_text(text(of=name))
+    git(tmp_path, "add", "-f", "kept.log")
+    for name in names:
+        session.run(f"cat {name}")
+    left_out = session.restore_plan(budget=Budget(max_files=9)).left_out
+    assert left_out == tuple(
+        (str(tmp_path / name), "ignored by git") for name in ("a.log", "build/out", "inner/cache", "link/out2")
+    )
+
+
+def test_without_a_repository_or_git_nothing_counts_as_ignored(local: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    local.run("cat f")
+    assert local.restore_plan().left_out == ()
+    git(Path(local.root), "init", "-q")
+    Path(local.root, ".gitignore").write_text("f\n")
+    monkeypatch.setenv("PATH", "")
+    assert local.restore_plan().left_out == ()
+
+
+def test_what_never_was_plain_numbered_lines_of_a_file_is_named(session: Session) -> None:
+    session.observe("cat -A f", "".join(f"{line}$\n" for line in text().splitlines()))
+    session.observe("git show HEAD:g", text())
+    session.observe("grep -A 9 of h", text(20, 50))
+    whys = dict(session.restore_plan().left_out)
+    assert whys["/w/f"] == "not plain lines of a file"
+    assert "not a file of the work tree" in whys.values()
+
+
+def test_the_lines_that_the_budget_cut_off_are_named(session: Session) -> None:
+    session.observe("cat f", text())
+    plan = session.restore_plan(budget=Budget(max_tokens=300))
+    (item,) = plan.items
+    assert plan.left_out == (("/w/f", f"budget: lines {item.end + 1}-60"),)
+
+
+# ------------------------------------------------------------ budgets, for any log and any tokenizer
+
+COUNTERS: dict[str, Callable[[str], int]] = {
+    "a quarter of the characters": count_by_chars,
+    "words": lambda text: len(text.split()),
+    "characters": len,
+    "more than their sum": lambda text: len(text) ** 2 // 400,
+    "a price for every text": lambda text: 5 + len(text) // 4,
+    "lines": lambda text: text.count("\n"),
+}
+
+
+@given(
+    log=histories(),
+    kept=st.frozensets(st.sampled_from(CALLS)),
+    counter=st.sampled_from(sorted(COUNTERS)),
+    budget=st.builds(Budget, st.integers(0, 3), st.integers(0, 300), st.integers(0, 200)),
+    disk=st.none() | st.text("ab\n", max_size=200),
+)
+def test_a_plan_keeps_its_budget_and_holds_each_line_verbatim(
+    log: list[Event], kept: frozenset[str], counter: str, budget: Budget, disk: str | None
+) -> None:
+    view = View()
+    for event in log:
+        view.apply(event)
+    count = COUNTERS[counter]
+
+    def make() -> RestorePlan:
+        return plan_restore(
+            view,
+            kept,
+            budget,
+            log,
+            count_tokens=count,
+            refuses=lambda paths: dict.fromkeys(paths[:1], "refused"),
+            current=None if disk is None else lambda _: split_lines(disk),
+        )
+
+    plan = make()
+    assert plan == make()
+    section = plan.render().split("\n")
+    assert not plan.items or count(plan.render()) <= budget.max_tokens
+    of_file = {item.path: [i for i in plan.items if i.path == item.path] for item in plan.items}
+    assert len(of_file) <= budget.max_files
+    assert all(sum(item.tokens for item in items) <= budget.max_tokens_per_file for items in of_file.values())
+    shown = {line for event in log if isinstance(event, Delivered | Settled) for line in event.text.split("\n")}
+    known = shown if disk is None else set(split_lines(disk))
+    assert all(line in known for item in plan.items for line in item.text.split("\n"))
+    assert all(
+        item.tokens == count(item.text) and item.end - item.start == item.text.count("\n") for item in plan.items
+    )
+    credited = [item for item in plan.items if item.bytes is not Bytes.OUTDATED]
+    assert [(p.keys, p.first, section[p.at : p.at + p.count]) for p in plan.pieces()] == [
+        ((item.path,), item.start, item.text.split("\n")) for item in credited
+    ]
+    assert RestorePlan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+
+
+def test_a_plan_is_the_same_in_every_process() -> None:
+    program = (
+        "from readcache import Session\n"
+        "session = Session('/w')\n"
+        "for name in 'abcdefgh':\n"
+        "    session.observe(f'cat {name}', ''.join(f'{name} line {n} of the file\\n' for n in range(40)))\n"
+        "session.observe('ls', 'b\\nf:30: x\\n')\n"
+        "print(session.restore_plan().to_dict())"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(outputs) == 1
+
+
+# ------------------------------------------------------------ as JSON
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, [], {}, {"items": [{}]}, {"items": [], "heading": "x"}],
+)
+def test_what_is_no_plan_is_refused(given: object) -> None:
+    with pytest.raises(UsageError, match="not a restore plan"):
+        RestorePlan.from_dict(given)
+
+
+@pytest.mark.parametrize(
+    "change", [{"start": 0}, {"end": 61}, {"text": "another\n"}, {"bytes": "guessed"}, {"start": None}]
+)
+def test_a_plan_whose_text_is_not_that_of_its_lines_is_refused(session: Session, change: dict[str, object]) -> None:
+    session.observe("cat f", text())
+    given = json.loads(json.dumps(session.restore_plan().to_dict()))
+    given["items"][0].update(change)
+    with pytest.raises(UsageError, match="not a restore plan"):
+        RestorePlan.from_dict(given)
+
+
+@pytest.mark.parametrize("command", ["cut -d/ -f1 f", "cat -A f", "sed 's/line/x\\/y/' f"])
+def test_lines_that_are_not_plain_lines_of_a_file_are_left_out_wherever_the_disk_is(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "f").write_text("".join(f"line {n} is long enough to count\n" for n in range(40)))
+    session = Session(tmp_path)
+    session.run(command)
+    assert dict(session.restore_plan().left_out) == {str(tmp_path / "f"): "not plain lines of a file"}

@@ -1,0 +1,163 @@
+"""What comes back first after a compaction, and why: each kind of evidence by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from readcache import Budget, Session
+from tests.helpers.files import text
+
+LINES = 60
+ROOM = Budget(max_tokens=950)  # for one of the files that are shown here and not for two
+
+
+def show(session: Session, *paths: str) -> None:
+    for path in paths:
+        session.observe(f"cat {path}", text(of=path))
+
+
+def first(session: Session, budget: Budget = ROOM) -> str:
+    return session.restore_plan(budget=budget).items[0].path
+
+
+def test_without_other_evidence_what_was_shown_last_comes_first(session: Session) -> None:
+    show(session, "a.py", "b.py", "c.py")
+    assert first(session) == "/w/c.py"
+    session.observe("sed -n '1,50p' a.py", text(1, 50, of="a.py"))  # answered by a marker, and asked for all the same
+    assert first(session) == "/w/a.py"
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("pytest -q", "FAILED tests/test_a.py::test_total - see a.py\n"),
+        ("git status --short", " M a.py\n"),
+        ("rg -l total", "src/other.py\na.py\n"),
+        ("git diff a.py", ""),
+        ("cat notes.txt", "next: a.py\n"),
+    ],
+)
+def test_a_file_that_later_calls_name_comes_before_files_read_later(
+    session: Session, command: str, output: str
+) -> None:
+    show(session, "a.py", "b.py", "c.py")
+    for _ in range(2):
+        session.observe(command, output)
+    assert first(session) == "/w/a.py"
+    assert "named by 2 of the last 30 calls" in session.restore_plan().items[0].why
+
+
+def test_only_the_whole_name_names_a_file(session: Session) -> None:
+    show(session, "a.py", "c.py")
+    session.observe("ls", "data.py\nba.py\na.pyi\na.py.orig-not\nx-a.py\n")
+    assert first(session) == "/w/c.py"
+
+
+def test_a_file_is_not_named_by_reads_of_itself(session: Session) -> None:
+    session.observe("cat a.py", "# a.py\n" + text(of="a.py"))
+    session.observe("sed -n '2,9p' a.py", text(1, 8, of="a.py"))
+    assert "named" not in session.restore_plan().items[0].why
+
+
+def test_files_of_one_name_are_told_apart_by_their_directory(session: Session) -> None:
+    show(session, "one/index.ts", "two/index.ts", "other.ts")
+    for _ in range(3):
+        session.observe("tsc", "one/index.ts(3,7): error TS2304: Cannot find name 'x'.\n")
+    assert first(session) == "/w/one/index.ts"
+    assert "named" not in next(i for i in session.restore_plan().items if i.path == "/w/two/index.ts").why
+
+
+def test_what_named_a_file_long_ago_counts_no_more(session: Session) -> None:
+    show(session, "a.py")
+    session.observe("ls", "a.py\n")
+    for n in range(40):
+        session.observe(f"echo {n}", f"{n}\n")
+    assert "named" not in session.restore_plan().items[0].why
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "a.py:50:    def total(self):\n",
+        '  File "/w/a.py", line 50, in total\n',
+        "a.py(50,3): error: no such name\n",
+        "\tat a.py:50\n",
+        "--> /w/a.py:50:121\n",
+    ],
+)
+def test_the_lines_that_a_search_or_a_trace_points_at_come_first(session: Session, output: str) -> None:
+    show(session, "a.py")
+    session.observe("make", output)
+    (item,) = session.restore_plan(budget=Budget(max_tokens=300)).items
+    assert item.start <= 50 <= item.end
+    assert "a search or a trace points here" in item.why
+
+
+def test_a_file_that_the_agent_works_on_comes_before_one_that_it_looked_at(session: Session) -> None:
+    show(session, "a.py", "b.py")
+    for _ in range(6):
+        session.wrote("/w/a.py")
+    show(session, "a.py", "b.py", "c.py")
+    assert first(session) == "/w/a.py"
+    assert "written 6 times" in session.restore_plan().items[0].why
+
+
+def test_what_an_earlier_compaction_took_may_come_back_at_the_next(session: Session) -> None:
+    show(session, "a.py")
+    session.compacted()
+    show(session, "b.py")
+    for _ in range(3):
+        session.observe("make", "a.py: warning\n")
+    assert first(session) == "/w/a.py"
+
+
+def test_what_a_rewind_undid_does_not_come_back(session: Session) -> None:
+    session.observe("cat a.py", text(of="a.py"), call_id="c1")
+    session.observe("cat b.py", text(of="b.py"), call_id="c2")
+    session.rewind("c1")
+    assert [item.path for item in session.restore_plan().items] == ["/w/a.py"]
+
+
+def test_what_the_harness_cut_away_was_never_shown(session: Session) -> None:
+    session.observe("cat a.py", text(of="a.py"), call_id="c1")
+    session.settle("c1", text(1, 20, of="a.py") + "[cut]\n")
+    assert [(item.start, item.end) for item in session.restore_plan().items] == [(1, 20)]
+
+
+def test_a_restored_section_is_no_reason_to_restore_its_lines_again(session: Session) -> None:
+    show(session, "a.py", "b.py")
+    for n in range(20):
+        session.observe(f"echo {n}", f"{n}\n")
+    session.compacted(restored=session.restore_plan(budget=ROOM))
+    assert "shown 22 calls ago" in session.restore_plan(budget=ROOM).items[0].why
+
+
+def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session) -> None:
+    show(session, "a.py", "b.py")
+    session.observe("sed -n '41,60p' a.py", text(41, 60, of="a.py"), call_id="kept")
+    show(session, "c.py")
+    plan = session.restore_plan(keep=["kept"], budget=Budget(max_tokens=400))
+    assert (plan.items[0].path, plan.items[0].end) == ("/w/a.py", 60)
+    assert "a marker that stays points here" in plan.items[0].why
+    assert plan.heading in session.compacted(keep=["kept"], restored=plan).rewrites["kept"]
+
+
+def test_of_equal_files_the_one_with_more_to_lose_comes_first(session: Session) -> None:
+    session.observe("cat a.py b.py", text(1, 60, of="a.py") + text(1, 20, of="b.py"))
+    with session.batch():
+        session.observe("cat small.py", text(1, 10, of="small.py"), call_id="c")
+        session.observe("cat large.py", text(of="large.py"), call_id="d")
+    session.observe("ls", "small.py\nlarge.py\n")
+    assert first(session, Budget(max_files=1)) == "/w/large.py"
+
+
+def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
+    """Restored files arrived without the reason they were open."""
+    show(session, "a.py")
+    session.wrote("/w/a.py")
+    show(session, "a.py")
+    session.observe("make", "a.py:7: error\n")
+    plan = session.restore_plan()
+    why = "shown 2 calls ago, named by 1 of the last 30 calls, written once, a search or a trace points here; last seen"
+    assert plan.items[0].why == why
+    assert f"### /w/a.py lines 1-60: {why}\n" in plan.render()

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from readcache import Session
+from tests.helpers.files import TEXT
+
+
+def is_marker(session: Session, text: object) -> bool:
+    return isinstance(text, str) and session.markers_in(text) == [text.rstrip("\n")]
+
+
+def test_a_tool_from_a_string_to_a_string(session: Session) -> None:
+    bash = session.wrap(lambda _command: TEXT)
+    assert bash("cat f") == TEXT
+    assert is_marker(session, bash("cat f"))
+    assert bash("cat f") == TEXT, "who insists is served"
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_a_tool_that_gives_a_completed_process(session: Session, as_bytes: bool) -> None:
+    out: Any = TEXT.encode() if as_bytes else TEXT
+
+    def bash(command: str) -> subprocess.CompletedProcess[Any]:
+        return subprocess.CompletedProcess(command, 3, out, "a warning")
+
+    wrapped = session.wrap(bash)
+    first, second = wrapped("cat f"), wrapped("cat f")
+    assert first == bash("cat f") or vars(first) == vars(bash("cat f"))
+    text = second.stdout.decode() if as_bytes else second.stdout
+    assert is_marker(session, text)
+    assert (second.args, second.returncode, second.stderr) == ("cat f", 3, "a warning")
+    assert session.events()[0].event.text == TEXT  # type: ignore[union-attr]
+
+
+def test_bytes_that_are_no_text_come_back_as_they_are(session: Session) -> None:
+    out = b"\xff\xfe" * 500
+    bash = session.wrap(lambda command: subprocess.CompletedProcess(command, 0, out))
+    assert bash("cat f").stdout == out
+
+
+@pytest.mark.parametrize("status", ["returncode", "exit_code"])
+def test_a_tool_from_a_dict_to_a_dict(session: Session, status: str) -> None:
+    bash = session.wrap(lambda _action: {"output": TEXT, status: 1, "extra": [1]})
+    assert bash({"command": "cat f"}) == {"output": TEXT, status: 1, "extra": [1]}
+    second = bash({"command": "cat f", "cwd": "/w"})
+    assert is_marker(session, second.pop("output"))
+    assert second == {status: 1, "extra": [1]}
+
+
+def test_an_async_tool_stays_async(session: Session) -> None:
+
+    async def bash(_command: str) -> str:
+        await asyncio.sleep(0)
+        return TEXT
+
+    wrapped = session.wrap(bash)
+
+    async def calls() -> list[str]:
+        return [await wrapped("cat f"), await wrapped("cat f")]
+
+    assert asyncio.iscoroutinefunction(wrapped)
+    first, second = asyncio.run(calls())
+    assert first == TEXT
+    assert is_marker(session, second)
+
+
+def test_an_object_whose_call_is_async(session: Session) -> None:
+    class Bash:
+        async def __call__(self, _command: str) -> str:
+            return TEXT
+
+    wrapped = session.wrap(Bash())
+    assert asyncio.run(wrapped("cat f")) == TEXT
+    assert is_marker(session, asyncio.run(wrapped("cat f")))
+
+
+def test_a_sync_tool_that_gives_an_awaitable(session: Session) -> None:
+
+    async def later() -> str:
+        return TEXT
+
+    def bash(_command: str) -> Awaitable[str]:
+        return later()
+
+    async def call() -> Any:
+        return await session.wrap(bash)("cat f")
+
+    assert asyncio.run(call()) == TEXT
+    assert is_marker(session, asyncio.run(call()))
+
+
+def test_what_the_tool_raises_passes(session: Session) -> None:
+
+    def bash(_command: str) -> str:
+        raise TimeoutError("too slow")
+
+    with pytest.raises(TimeoutError, match="too slow"):
+        session.wrap(bash)("cat f")
+    assert session.stats() == {}
+
+
+@pytest.mark.parametrize("result", [None, 7, b"bytes", ["a"], {"text": TEXT}, {"output": None}])
+def test_results_of_other_kinds_are_not_touched(session: Session, result: object) -> None:
+    assert session.wrap(lambda _command: result)("cat f") is result
+
+
+@pytest.mark.parametrize("action", [None, 7, {"cmd": "cat f"}, {"command": ["cat", "f"]}])
+def test_actions_of_other_kinds_are_not_judged(session: Session, action: object) -> None:
+    assert session.wrap(lambda _action: TEXT)(action) == TEXT
+    assert session.stats() == {}
+
+
+def test_a_call_id_is_used_and_passed_on_only_to_a_tool_that_takes_it(session: Session) -> None:
+    got: list[object] = []
+
+    def takes(_command: str, *, call_id: str) -> str:
+        got.append(call_id)
+        return TEXT
+
+    session.wrap(takes)("cat f", call_id="c1")
+    session.wrap(lambda _command: TEXT)("cat g", call_id="c2")
+    assert got == ["c1"]
+    assert session.view.is_visible("c1")
+    assert session.view.is_visible("c2")
+
+
+def test_the_directory_of_a_call_is_used_and_passed_on(session: Session) -> None:
+    got: list[str] = []
+
+    def bash(_command: str, cwd: str = "") -> str:
+        got.append(cwd)
+        return TEXT
+
+    wrapped = session.wrap(bash)
+    wrapped("cat f", cwd="/w/sub")
+    assert got == ["/w/sub"]
+    assert session.view.covers("/w/sub/f", 1, 40)
+
+
+def test_the_wrapped_tool_keeps_its_name(session: Session) -> None:
+    def run_in_docker(_command: str) -> str:
+        """Runs it there."""
+        return ""
+
+    wrapped = session.wrap(run_in_docker)
+    assert (wrapped.__name__, wrapped.__doc__) == ("run_in_docker", "Runs it there.")
