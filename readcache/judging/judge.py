@@ -54,12 +54,12 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     untouched = _untouchable(call, rules)
     if untouched is not None:
         return Judgement(number, Outcome.FULL, untouched)
+    sources = Sources(view, call, policy)
     same = view.whole(call.digest)
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
     if any(matches(path_of(key), policy.protected) for piece in pieces for key in piece.keys):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
-    sources = Sources(view, call, policy)
     coverage = cover(view, lines, pieces, sources.allow, delta=policy.delta)
     changed = tuple(sorted(coverage.changed))
     full = Judgement(number, Outcome.FULL, Reason.NOT_SEEN, lines, pieces, changed=changed)

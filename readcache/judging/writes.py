@@ -34,8 +34,6 @@ def _reads(claim: object, written: str) -> bool:
 
 def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     """The events to be in the view when the call's output is judged: what it wrote first, and the text it wrote."""
-    if not call.reading.writes:
-        return []
     number = view.calls.number_of(call.call_id)
     before, _ = split_writes(call.reading)
     events: list[Event] = [Wrote(call.call_id, before, call.label, number)] if before else []
@@ -48,7 +46,7 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
 
 def events_after(call: Call, number: int) -> list[Event]:
     """The events to follow the delivery of call `number`: what it wrote after it had read it."""
-    after = split_writes(call.reading)[1] if call.reading.writes else ()
+    after = split_writes(call.reading)[1]
     return [Wrote(call.call_id, after, call.label, number)] if after else []
 
 

@@ -20,6 +20,7 @@ from readcache.conversation.settle import clip, settle
 from readcache.errors import StoreError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
+from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before
 from readcache.log.log import Log
 from readcache.model.call import Call
@@ -70,12 +71,17 @@ class Reader:
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
         with log.transaction() as view:
-            log.append(events_before(view, call, policy))
-            judgement = decide(view, call, self.rules, log.line_index() if policy.any_output else None)
-            reply, delivered = compose(view, call, judgement, self.rules)
+            writes = call.reading.writes
+            if writes:
+                log.append(events_before(view, call, policy))
+            answer = answer_reread(view, call, self.rules)
+            if answer is None:
+                judgement = decide(view, call, self.rules, log.line_index() if policy.any_output else None)
+                answer = compose(view, call, judgement, self.rules)
+            reply, delivered = answer
             if policy.clip is not None:
                 delivered = clip(delivered, policy.clip.kept(delivered.text))
-            log.append([delivered, *events_after(call, judgement.number)])
+            log.append([delivered, *events_after(call, delivered.when.call)] if writes else [delivered])
             if show is not None:
                 show(reply)
         return reply

@@ -2,8 +2,8 @@
 
     Delivered("call_1", "one", "cat f", pieces=(Piece(("/w/f",), at=0, count=1, first=1),))
 
-says that the line "one", which is line 1 of the file /w/f, was put before the reader. The log is the truth: `view.View`
-is a fold over it, and nothing in it is ever edited. Line indexes (`at`, `line`) are 0-based positions in the event's own
+says that the line "one", line 1 of the file /w/f, was put before the reader. The log is the truth: `view.View` is a
+fold over it, and nothing in it is ever edited. Line indexes (`at`, `line`) are 0-based positions in the event's own
 text; line numbers of files are 1-based.
 """
 

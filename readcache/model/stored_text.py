@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from readcache.model.text import digest
+from readcache.model.text import count_lines, digest
 
 T = TypeVar("T")
 
 
 class _Stored:
-    """A text, and its digest once somebody asked for it."""
+    """A text; its digest and how many lines it has, once somebody asked for them."""
 
-    __slots__ = ("_form", "digest")
+    __slots__ = ("_form", "digest", "lines")
 
     def __init__(self, text: str) -> None:
         self._form: str | bytes = text if text.isascii() else text.encode("utf-8", "surrogatepass")
         self.digest = ""
+        self.lines = -1
 
     @property
     def text(self) -> str:
@@ -52,6 +53,14 @@ def digest_of(event: object) -> str:
     if not stored.digest:
         stored.digest = digest(stored.text)
     return stored.digest
+
+
+def count_lines_of(event: object) -> int:
+    """How many lines an event's text has, counted at most once."""
+    stored = _stored(event)
+    if stored.lines < 0:
+        stored.lines = count_lines(stored.text)
+    return stored.lines
 
 
 def share_digest(event: object, known: str) -> None:

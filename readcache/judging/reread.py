@@ -1,0 +1,76 @@
+"""The same lines of one file asked for again, with the same answer: what `decide` and `compose` come to, in half the
+time.
+
+The commonest omission, and the one whose cost is felt: a read tool's re-read takes the time of reading the file. What
+is not plain here is left to the rules. tests/judging/test_reread.py holds both against each other.
+"""
+
+from __future__ import annotations
+
+from readcache.judging import marker
+from readcache.judging.compose import GAIN
+from readcache.judging.judge import insists
+from readcache.judging.sources import Sources
+from readcache.model.call import Call
+from readcache.model.claims import FileLines, path_of
+from readcache.model.events import Account, Delivered, Moment, Pointer
+from readcache.model.key_view import Reference
+from readcache.model.stored_text import count_lines_of
+from readcache.model.view import View
+from readcache.policy import Insist, Mode, Policy, Rules
+from readcache.reply import Omitted, Outcome, Reason, Reply
+
+
+def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivered] | None:
+    """The reply and its event when one marker answers the call; None: go by the rules."""
+    policy = rules.policy
+    shown = _shown_last(view, call)
+    if shown is None or not _may_omit(view, call, policy) or not Sources(view, call, policy).allow(shown.delivery):
+        return None
+    number, piece, source = view.calls.number_of(call.call_id), shown.piece, shown.event
+    path, start, end = path_of(piece.keys[0]), piece.first, piece.first + piece.count - 1
+    stands = marker.Source(source.label, max(1, number - source.when.call))
+    what = marker.name_lines(path, [(start, end)])
+    line = marker.write_marker(rules.tag, what, [stands], paths=[path], whole_read=True)
+    if len(call.output) < GAIN * len(line):
+        return None
+    text, sources, chars = line + "\n", (source.call_id,), len(call.output)
+    tokens = policy.count_tokens(text)
+    saved = policy.count_tokens(call.output) - tokens
+    event = Delivered(
+        call_id=call.call_id,
+        text=text,
+        label=call.label,
+        pointers=(Pointer(0, path, start, end, sources, piece.sep is not None, line),),
+        when=Moment(number, view.calls.tokens + tokens, call.batch),
+        account=Account(call.request, Outcome.UNCHANGED, Reason.COVERED, chars, saved),
+    )
+    omitted = (Omitted(path, start, end, sources),)
+    outcome, reason = Outcome.UNCHANGED, Reason.COVERED
+    return Reply(text, call.exit_code, outcome, reason, omitted, call.call_id, saved, call.output), event
+
+
+def _shown_last(view: View, call: Call) -> Reference | None:
+    """The newest showing of the first line asked for, if it is of the file as it is, as far as is known, and the whole
+    of its text is the output."""
+    claims = call.reading.claims
+    claim = claims[0] if len(claims) == 1 else None
+    if not isinstance(claim, FileLines) or len(claim.keys) != 1 or claim.gaps or not claim.ranges:
+        return None
+    start = claim.ranges[0][0]
+    for _, _, reference in view.key(claim.keys[0]).numbered.overlaps(start, start):
+        event, piece = reference.event, reference.piece
+        is_all = len(event.pieces) == 1 and piece.keys == claim.keys and piece.count == count_lines_of(event)
+        is_same = piece.sep == claim.sep and piece.shift == claim.shift and piece.first == start
+        if is_all and is_same and event.text == call.output:
+            return reference
+    return None
+
+
+def _may_omit(view: View, call: Call, policy: Policy) -> bool:
+    """Does nothing that the rules look at forbid it?"""
+    if policy.mode is not Mode.ON or policy.protected or policy.forbids(call.label):
+        return False
+    if call.trouble is not None or call.fresh or len(call.output) < policy.min_chars:
+        return False
+    return policy.insist is not Insist.SERVE or not insists(view, call)
