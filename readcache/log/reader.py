@@ -147,6 +147,7 @@ class Reader:
     def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
         """See `Session.compacted`. `restored_id` names the restored section."""
         from readcache.conversation.compaction import compaction_events
+        from readcache.restore.plan import Compaction
 
         tokens = self.rules.policy.tokens(restored.render()) if restored is not None else 0
         done = Compaction()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from readcache import Session
-from readcache.context import Compactor, How, normalise, prune
-from readcache.context.telling import tell
-from readcache.messages.messages import raw_messages
-from tests.context.chats import SHAPES, Step, chat, results, text
-from tests.context.test_compactor import SUMMARY, Messages, Model, assert_true_markers, roles_alternate, texts
+from readcache.context import Compactor, How, prune
+from tests.helpers.chats import APIS, Messages, Step, chat, results, roles_alternate, text, texts
+from tests.helpers.compactor import SUMMARY, Model, assert_true_markers
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 WRITE = f"cat > f <<'EOF'\n{text(1, 40, of='new')}EOF\n"
 
 
@@ -104,9 +102,7 @@ def test_an_old_marker_is_retired_also_where_a_newer_result_has_its_id() -> None
     marked = session.observe("head -n 40 f", text(1, 40), call_id="c2").text
     session.compacted(keep=["c1"])
     newer = session.observe("cat g", text(of="g"), call_id="c2").text
-    told = raw_messages(
-        tell(session, normalise([{"role": "tool", "tool_call_id": "c2", "content": text} for text in (marked, newer)]))
-    )
+    told = session.mend([{"role": "tool", "tool_call_id": "c2", "content": content} for content in (marked, newer)])
     assert [message["content"] for message in told[1:]] == [newer]
     assert session.markers_in(marked)[0] not in str(told[0]["content"])
     assert session.view.covers("/w/g", 1, newer.count("\n"))

@@ -10,7 +10,7 @@ import pytest
 from readcache import Mode, Policy, Session
 from readcache.context import normalise, prune
 from readcache.errors import UsageError
-from tests.context.chats import SHAPES, Step, arguments, chat, numbered, read, results, text, write
+from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
 
 NOW = Step("ls", "f\n")  # the turn that is under way
 IMAGE = {
@@ -18,7 +18,7 @@ IMAGE = {
     "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
 }
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 
 
 def kept(messages: list[Any], **options: Any) -> set[str]:

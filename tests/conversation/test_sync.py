@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from readcache import HeadTail, Outcome, Policy, Session
 from readcache.model.events import Forgot, Origin, Settled
+from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.helpers.files import text
-from tests.helpers.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.helpers.replies import omits, sources
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from readcache.judging.answer import make_request
+from readcache.log.calls import read_call
 
 from readcache import Insist, Mode, Policy, Reply, Session
-from readcache.judging.answer import make_request
 from readcache.judging.compose import compose
 from readcache.judging.judge import Call, decide
 from readcache.judging.reread import answer_again
-from readcache.log.calls import read_call
 from readcache.model.claims import FileLines, Reading
 from readcache.model.events import Compacted, Delivered, Wrote
 from readcache.model.view import View
