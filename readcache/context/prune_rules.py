@@ -14,13 +14,13 @@ from readcache.context.clip import MOST_CHARS, clip_text
 from readcache.context.duplicates import ShownResult, duplicates
 from readcache.context.tool_calls import (
     ToolCall,
-    command_of,
     file_of,
     is_failed,
     may_have_written,
     name_pieces,
     overwritten,
     pieces_of,
+    shell_command,
     tool_calls,
 )
 from readcache.messages.editing import with_arguments, with_result_text, without_images
@@ -168,7 +168,7 @@ def _superseded_reads(work: _Work) -> None:
 
 def _shows_nothing_else(tool_call: ToolCall, pieces: Sequence[Piece]) -> bool:
     """Headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content."""
-    is_tool = command_of(tool_call.call) is None
+    is_tool = shell_command(tool_call.call) is None
     return is_tool or sum(piece.count for piece in pieces) == count_lines(tool_call.result.text)
 
 

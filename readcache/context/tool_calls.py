@@ -64,7 +64,7 @@ def tool_calls(messages: Sequence[Message], root: str = "/") -> list[ToolCall]:
         for part in message.parts:
             if part.kind is Kind.CALL:
                 waiting[part.call_id] = (part, index, cwd)
-                if _CHANGES_DIRECTORY.search(command_of(part) or ""):
+                if _CHANGES_DIRECTORY.search(shell_command(part) or ""):
                     cwd = f"{NOWHERE}{index}"
             elif part.kind is Kind.RESULT and part.call_id in waiting:
                 call, call_at, where = waiting.pop(part.call_id)
@@ -83,7 +83,7 @@ def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> t
     if tool_call.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
         return ()
     lines = split_lines(text)
-    command = command_of(tool_call.call)
+    command = shell_command(tool_call.call)
     if command is not None:
         return match(read_command(command, tool_call.cwd, None).claims, lines, View())
     claim = _claim(tool_call, lines)
@@ -101,7 +101,7 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
         return frozenset(key for event in written for piece in event.pieces if piece.eof for key in piece.keys)
     if known:
         return frozenset()
-    command = command_of(tool_call.call)
+    command = shell_command(tool_call.call)
     if command is not None:
         reading = read_command(command, tool_call.cwd, None)
         keys = [write.key for write in reading.writes]
@@ -119,7 +119,7 @@ def is_failed(tool_call: ToolCall) -> bool:
 
 def may_have_written(tool_call: ToolCall) -> bool:
     """May a part of the call's input have become a file's content, whatever became of the rest of the call?"""
-    command = command_of(tool_call.call)
+    command = shell_command(tool_call.call)
     return command is not None and bool(read_command(command, tool_call.cwd, None).authored)
 
 
@@ -129,7 +129,7 @@ def file_of(tool_call: ToolCall) -> str | None:
     return canonical_path(path, tool_call.cwd) if path else None
 
 
-def command_of(call: Part) -> str | None:
+def shell_command(call: Part) -> str | None:
     """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
     given = call.arguments or {}
     if _string(given, PATH_KEYS) is not None:  # an editor, whose `command` is "view" or "create"

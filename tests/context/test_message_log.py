@@ -219,7 +219,7 @@ def test_a_store_that_took_events_twice_gives_each_message_once() -> None:
 def test_a_message_that_is_no_json_is_kept_in_memory_and_the_failure_is_counted() -> None:
     store = MemoryStore()
     session, compactor = process(store)
-    messages = [user("go"), {"role": "user", "content": [{"type": "image", "source": {"data": b"\x89PNG"}}]}]
+    messages: Messages = [user("go"), {"role": "user", "content": [{"type": "image", "source": {"data": b"\x89PNG"}}]}]
     assert compactor.maybe_compact(messages) is messages
     assert compactor.history.messages() == messages
     assert compactor_of(store).history.messages() == messages[:1]
@@ -238,7 +238,7 @@ def deep() -> Any:
 )
 def test_a_list_that_cannot_be_recorded_is_given_back_all_the_same(awkward: Any) -> None:
     compactor = Compactor(Session("/w"), Model(), trigger_tokens=1_000_000)
-    messages = [user("go"), awkward]
+    messages: list[Any] = [user("go"), awkward]
     assert compactor.maybe_compact(messages) is messages
     messages.append(user("on"))
     assert compactor.maybe_compact(messages) is messages
