@@ -35,7 +35,7 @@ def foretold(steps: int, most: int, keep_turns: int) -> list[int]:
 
 @pytest.mark.parametrize("keep_turns", [0, 1, 2, 5])
 @pytest.mark.parametrize("most", [14, 15, 30, 200])
-def test_how_often_it_compacts_and_how_long_the_list_is_can_be_foretold(most: int, keep_turns: int) -> None:
+def test_it_compacts_when_the_list_is_full_and_never_twice_in_a_row(most: int, keep_turns: int) -> None:
     session, model = Session("/w", policy=Policy(count_tokens=lambda _: 0)), Model()
     trigger = MESSAGE_TOKENS * most  # the messages alone count
     compactor = Compactor(
@@ -57,7 +57,7 @@ def test_how_often_it_compacts_and_how_long_the_list_is_can_be_foretold(most: in
 
 @each_shape
 @pytest.mark.parametrize("turns", [0, 1])
-def test_where_there_is_no_old_turn_asking_for_a_compaction_changes_nothing(shape: str, turns: int) -> None:
+def test_a_compaction_without_old_turns_changes_nothing(shape: str, turns: int) -> None:
     model = Model()
     compactor = Compactor(Session("/w"), model, trigger_tokens=1)
     for messages in ([], chat(shape, *[Step("ls", "f\n")] * turns)):
@@ -119,7 +119,7 @@ def step(shape: str, session: Session, call_id: str, command: str) -> Messages:
 
 
 @each_shape
-def test_an_agent_whose_api_says_too_long_compacts_and_goes_on_and_the_log_has_it_all(shape: str) -> None:
+def test_after_too_long_an_agent_compacts_and_its_log_has_all_messages(shape: str) -> None:
     session, api = Session("/w"), Api(most=12)
     compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
     messages = chat(shape)
@@ -148,7 +148,7 @@ def test_an_agent_whose_api_says_too_long_compacts_and_goes_on_and_the_log_has_i
 
 
 @each_shape
-def test_an_agent_whose_api_takes_nothing_hears_that_there_is_nothing_to_gain(shape: str) -> None:
+def test_compacting_again_and_again_ends_with_nothing_to_gain(shape: str) -> None:
     session, model = Session("/w"), Model()
     compactor = Compactor(session, model, trigger_tokens=1_000_000)
     messages, tried = six_reads(shape, session), 0

@@ -344,7 +344,7 @@ def test_each_compaction_that_gains_nothing_is_tighter() -> None:
     assert_true_markers(session, kept_one)
 
 
-def test_asked_to_compact_again_it_always_gains_something_until_there_is_nothing_left() -> None:
+def test_each_compaction_gains_something_until_nothing_is_left() -> None:
     session = Session("/w")
     messages = six_reads("anthropic", session)
     compactor = Compactor(session, Model(), trigger_tokens=100_000)

@@ -85,9 +85,7 @@ SCRIPTS = st.lists(st.sampled_from(["u", "s", "c1", "c1,2", "t3", "r1", "r2", "r
 
 
 @given(shapes, SCRIPTS, st.data())
-def test_whatever_was_done_to_the_messages_the_view_has_them_afterwards(
-    shape: str, script: str, data: st.DataObject
-) -> None:
+def test_after_its_events_a_view_holds_the_compacted_messages(shape: str, script: str, data: st.DataObject) -> None:
     messages = scripted(shape, script)
     history = itemised(messages)
     other = st.sampled_from([*messages, *scripted(shape, "u s"), *scripted(shape, data.draw(SCRIPTS))])

@@ -254,9 +254,7 @@ ACTIONS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(APIS), ACTIONS, st.sampled_from([600, 4_000, 1_000_000]), st.booleans())
-def test_whatever_was_done_the_history_is_the_list_and_a_new_process_has_the_same(
-    api: str, actions: list[str], trigger: int, fails: bool
-) -> None:
+def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str], trigger: int, fails: bool) -> None:
     store = MemoryStore()
     model = Model(TooLong(), RuntimeError("down")) if fails else Model()
     session, compactor = process(store, trigger_tokens=trigger, model=model)

@@ -230,7 +230,7 @@ def test_inserting_at_a_cut_point_keeps_all_other_units_whole(shape: str, script
 
 
 @given(shapes, whole_scripts(thinking=False))
-def test_without_thinking_it_may_be_cut_wherever_both_halves_can_be_sent(shape: str, script: str) -> None:
+def test_without_thinking_any_cut_that_leaves_two_sendable_halves_is_allowed(shape: str, script: str) -> None:
     messages = scripted(shape, script)
     inside_an_answer = {
         at for at in range(1, len(messages)) if {messages[at - 1]["role"], messages[at]["role"]} == {"assistant"}
@@ -240,7 +240,7 @@ def test_without_thinking_it_may_be_cut_wherever_both_halves_can_be_sent(shape: 
 
 
 @given(shapes, whole_scripts())
-def test_while_a_conversation_grows_no_cut_parts_a_call_from_a_result_to_come(shape: str, script: str) -> None:
+def test_no_cut_parts_a_call_from_a_result_still_to_come(shape: str, script: str) -> None:
     messages = scripted(shape, script)
     for length in range(len(messages)):
         for at in cut_points(messages[:length]):
