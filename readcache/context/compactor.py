@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -231,12 +231,23 @@ class Compactor:
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
-    def _call(self, steps: Generator[Request, Any, CompactionResult]) -> CompactionResult:
+    def _call(self, steps: Steps) -> CompactionResult:
+        try:
+            self._await(steps, waits=False).send(None)
+        except StopIteration as end:  # as it never waits, it has come to its end
+            result: CompactionResult = end.value
+            return result
+        raise AssertionError("a coroutine that awaits nothing was suspended")
+
+    async def _await(self, steps: Steps, *, waits: bool = True) -> CompactionResult:
+        """Asks the model what the steps ask for. Raises UsageError when its response has to be awaited and may not."""
         try:
             request = next(steps)
             while True:
                 try:
                     response = self._summarize(request)
+                    if waits and inspect.isawaitable(response):
+                        response = await response
                 except Exception as error:
                     request = steps.throw(error)
                     continue
@@ -244,22 +255,6 @@ class Compactor:
                     if inspect.iscoroutine(response):
                         response.close()  # else Python warns that nobody awaited it
                     raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
-                request = steps.send(response)
-        except StopIteration as end:
-            result: CompactionResult = end.value
-            return result
-
-    async def _await(self, steps: Generator[Request, Any, CompactionResult]) -> CompactionResult:
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    response = self._summarize(request)
-                    if inspect.isawaitable(response):
-                        response = await response
-                except Exception as error:
-                    request = steps.throw(error)
-                    continue
                 request = steps.send(response)
         except StopIteration as end:
             result: CompactionResult = end.value
