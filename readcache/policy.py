@@ -1,4 +1,4 @@
-"""What a user can set. Plain frozen values; nothing here acts."""
+"""The settings of a session: `Policy`, and `Budget` for a restore plan. Plain frozen values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 
 class Insist(enum.Enum):
-    """What a repeat of a request right after an omission gets."""
+    """The answer to a request that is repeated right after an omission."""
 
     SERVE = "serve"  # every byte
     STUB = "stub"  # a marker again, if it would still be true
 
 
 class Mode(enum.Enum):
-    """Whether to act at all."""
+    """The extent to which a session acts."""
 
     ON = "on"
     ADVISE = "advise"  # never omit; record and report what would have been omitted
@@ -30,7 +30,7 @@ class Head:
     chars: int
 
     def kept(self, text: str) -> tuple[str, ...]:
-        """The stretches of `text` that survive, in order."""
+        """The parts of `text` that the harness shows, in order."""
         return (text[: self.chars],)
 
 
@@ -42,7 +42,7 @@ class HeadTail:
     tail: int
 
     def kept(self, text: str) -> tuple[str, ...]:
-        """The stretches of `text` that survive, in order."""
+        """The parts of `text` that the harness shows, in order."""
         if len(text) <= self.head + self.tail:
             return (text,)
         return (text[: self.head], text[len(text) - self.tail :])
@@ -71,17 +71,32 @@ class Policy:
     """How a session decides. Sizes are in characters of text unless the name says tokens."""
 
     min_chars: int = MIN_CHARS
+    """Outputs with fewer characters are never touched. The default is a little more than two markers."""
     partial: bool = True
+    """Leave out the visible part of an overlapping read and show the rest."""
     delta: bool = False
+    """Also leave out lines of a file that was written since, where the lines themselves did not change."""
     identical_output: bool = True
+    """Leave out the output of any other command when one earlier result holds all of it."""
     any_output: bool = False
+    """Also leave out visible runs of lines in the output of any other command: test logs, diffs, searches."""
     never: tuple[str, ...] = SUBMIT_COMMANDS
+    """Regexes of commands whose output a harness takes as the agent's answer: never touched. `SUBMIT_COMMANDS` are
+    those of mini-swe-agent and SWE-agent."""
     insist: Insist = Insist.SERVE
+    """What the same request gets right after an omission: `SERVE` all bytes, `STUB` a marker again."""
     clip: Head | HeadTail | None = None
+    """How the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only what is left
+    counts as seen. None: not at all."""
     horizon_tokens: int | None = None
+    """Results with more than this many tokens of later output after them count as gone. For a harness that does not
+    report compaction. None: nothing goes by age."""
     protected: tuple[str, ...] = ()
+    """Globs of files that are never left out, pruned or restored: `*.pem`, `secrets/*.txt`, below any directory."""
     count_tokens: Callable[[str], int] = count_by_chars
+    """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
     mode: Mode = Mode.ON
+    """`ON`; `ADVISE` leaves nothing out and counts what it would have left out; `OFF` records nothing either."""
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -90,24 +105,27 @@ class Policy:
             object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
 
     def tokens(self, text: str) -> int:
-        """`count_tokens`, or the rule of thumb where that fails: counting must not stop what the harness tells us."""
+        """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""
         try:
             return self.count_tokens(text)
         except Exception:
             return count_by_chars(text)
 
     def forbids(self, command: str) -> bool:
-        """Is `command` one whose output a harness parses?"""
+        """True for a command whose output a harness parses, by `never`."""
         return self._never is not None and self._never.search(command) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a restored section may hold. The defaults are Claude Code's published constants."""
+    """The size of a restored section. The defaults are Claude Code's published constants."""
 
     max_files: int = 5
+    """Files, each with any number of ranges."""
     max_tokens: int = 50_000
+    """Tokens of the whole section, by `Policy.count_tokens`."""
     max_tokens_per_file: int = 5_000
+    """Tokens of one file's ranges."""
 
 
 @dataclass(frozen=True, slots=True)

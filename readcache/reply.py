@@ -1,13 +1,14 @@
-"""What a session answers: text, and the account of every line that was left out."""
+"""The answer of a session to one call: text, and the account of every line that was left out."""
 
 from __future__ import annotations
 
 import enum
+import types
 from dataclasses import dataclass
 
 
 class Outcome(enum.Enum):
-    """What kind of answer it is."""
+    """The kind of answer."""
 
     FULL = "full"
     UNCHANGED = "unchanged"  # nothing but markers: the reader has all of it
@@ -16,45 +17,59 @@ class Outcome(enum.Enum):
 
 
 class Reason(enum.Enum):
-    """Why a reply was or was not cut: one member for each cause, counted in `Session.stats()`.
+    """The cause of a reply: why lines were left out, or were not. `Session.stats()` counts each.
 
-    The value is what logs and `stats` show.
+    `Reason.COVERED.value` is "covered", the name in logs and counters. `Reason.COVERED.why` is the cause as a sentence.
     """
 
+    why: str
+
+    def __new__(cls, value: str, why: str = "") -> Reason:
+        """A member from its value and its sentence."""
+        member = object.__new__(cls)
+        member._value_, member.why = value, why
+        return member
+
+    # Without it a type checker takes the value for the pair.
+    @types.DynamicClassAttribute
+    def value(self) -> str:
+        """The name in logs and counters."""
+        return str(self._value_)
+
     # something was left out
-    COVERED = "covered"  # every line of the read is visible
-    OVERLAP = "overlap"  # some lines of the read are visible
-    UNCHANGED_LINES = "unchanged_lines"  # Policy.delta: the file changed, these lines did not
-    IDENTICAL = "identical"  # the whole output stands at one place
-    REPEATED_LINES = "repeated_lines"  # Policy.any_output: runs of lines that are visible
+    COVERED = "covered", "every line of it is visible already, byte for byte"
+    OVERLAP = "overlap", "some of its lines are visible already, byte for byte"
+    UNCHANGED_LINES = "unchanged_lines", "the file changed, and the lines left out are those that did not"
+    IDENTICAL = "identical", "one earlier result holds the very same output"
+    REPEATED_LINES = "repeated_lines", "runs of its lines are visible already, byte for byte"
     # nothing was left out, and that is the rule
-    NOT_SEEN = "not_seen"  # nothing of it is visible
-    CHANGED = "changed"  # the file differs from what the reader was shown
-    WRITTEN = "written"  # the agent wrote the file since
-    INSISTED = "insisted"  # the same request right after an omission
-    FRESH = "fresh"  # asked for with `fresh=True`
-    TOO_SHORT = "too_short"  # shorter than Policy.min_chars
-    NO_GAIN = "no_gain"  # the markers would cost too much for what they save
-    SAME_BATCH = "same_batch"  # visible only in a result of the same batch of calls
-    UNNUMBERED = "unnumbered"  # visible, but without the line numbers that were asked for
-    HOLDS_A_MARKER = "holds_a_marker"  # one of this session's markers stands in it, and a marker is never a source
-    NO_PARTIAL = "no_partial"  # Policy.partial is off and a part is new
+    NOT_SEEN = "not_seen", "nothing of it was visible yet, so all of it was shown"
+    CHANGED = "changed", "the file is no longer as the reader was shown it, so all of it was shown"
+    WRITTEN = "written", "the agent wrote the file since it was shown, so all of it was shown"
+    INSISTED = "insisted", "the same request came again right after an omission, so all of it was shown"
+    FRESH = "fresh", "every byte was asked for (`fresh=True`)"
+    TOO_SHORT = "too_short", "it is shorter than Policy.min_chars"
+    NO_GAIN = "no_gain", "markers would have cost too much for what they save"
+    SAME_BATCH = "same_batch", "it is visible only in a result of the same batch, which may not be delivered yet"
+    UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
+    HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
+    NO_PARTIAL = "no_partial", "a part of it is new, and Policy.partial is off"
     # nothing was left out, by order
-    NEVER = "never"  # Policy.never: a harness parses this output
-    PROTECTED = "protected"  # Policy.protected
-    MODE_OFF = "mode_off"
-    ADVISED = "advised"  # Mode.ADVISE: would have been cut
+    NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
+    PROTECTED = "protected", "the file is protected (Policy.protected)"
+    MODE_OFF = "mode_off", "readcache is switched off"
+    ADVISED = "advised", "it would have been cut, but readcache only advises"
     # nothing was left out, because this is not text to be judged
-    BINARY = "binary"  # NUL bytes
-    TOO_LARGE = "too_large"
-    TIMED_OUT = "timed_out"
-    KILLED = "killed"  # by a signal: what was printed may end anywhere
-    NOT_RUN = "not_run"  # bash could not be started: missing cwd, NUL in the command
-    UNREADABLE = "unreadable"  # a read that failed
-    UNSTABLE = "unstable"  # the file was being written while it was read
+    BINARY = "binary", "it has NUL characters and is not text"
+    TOO_LARGE = "too_large", "it is too large to be compared"
+    TIMED_OUT = "timed_out", "the command ran out of time, so its output may end anywhere"
+    KILLED = "killed", "a signal ended the command, so its output may end anywhere"
+    NOT_RUN = "not_run", "bash could not be started"
+    UNREADABLE = "unreadable", "the file could not be read"
+    UNSTABLE = "unstable", "the file was being written while it was read"
     # nothing was left out, because of us
-    STORE_FAILED = "store_failed"
-    INTERNAL_ERROR = "internal_error"
+    STORE_FAILED = "store_failed", "the store failed, so all of it was shown; see `readcache doctor`"
+    INTERNAL_ERROR = "internal_error", "readcache itself failed, so all of it was shown; see `readcache log`"
 
 
 # Answers that are passed on but never credited: a harness takes them for something else than text to read, they may end
@@ -79,7 +94,7 @@ UNCREDITED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Output that is passed on verbatim."""
+    """Output passed on verbatim."""
 
     text: str
 
@@ -103,16 +118,26 @@ Segment = Shown | Omitted
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to one call. `str(reply)` is what the model is to see."""
+    """The answer to one call. `str(reply)` is the text for the model."""
 
     text: str
+    """The text for the model: the output, with a marker in the place of each omission."""
     exit_code: int
+    """The command's exit status. 124: its time was over, as with `timeout`. 125: bash could not be started. Negative:
+    the number of the signal that ended it, as with `subprocess`. Of a read: 0, or 1 for a file that cannot be read."""
     outcome: Outcome
+    """The kind of answer. `FULL`: all of it. `PARTIAL`: some lines left out. `UNCHANGED`: nothing but markers.
+    `IDENTICAL_OUTPUT`: one marker, since one earlier result holds all of it."""
     reason: Reason
+    """The cause, one member for each; `reason.why` is a sentence."""
     segments: tuple[Segment, ...]
+    """The account of every line, in order: `Shown(text)`, or `Omitted(path, start, end, sources)`."""
     call_id: str
-    tokens_saved: int  # net of the markers' own tokens
-    full_text: str  # the real output, all of it
+    """The harness's name for the call; one that the session made up when none was given."""
+    tokens_saved: int
+    """Tokens of the omitted lines less those of the markers, by `Policy.count_tokens`. 0 when nothing was left out."""
+    full_text: str
+    """The real output, all of it."""
 
     def __str__(self) -> str:
         return self.text

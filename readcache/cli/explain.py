@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from readcache.cli.reasons import WHY
 from readcache.cli.settings import Settings
 from readcache.cli.show import call_of, clock, open_recorded, say, short
 from readcache.model.claims import key_of, path_of
@@ -106,7 +105,7 @@ def _explain_last_read(records: Sequence[Record], path: str) -> None:
         if _shows(event, path) or any(path_of(key) == path for key in event.account.asked):
             verdict = "all of it was shown" if outcome is Outcome.FULL else f"cut ({outcome.value})"
             say(f"  last read: {event.call_id}, {short(event.label)}")
-            say(f"    {verdict}; {reason.value}: {WHY[reason]}")
+            say(f"    {verdict}; {reason.value}: {reason.why}")
             return
     say("  last read: none that was recorded")
 

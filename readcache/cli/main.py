@@ -65,6 +65,10 @@ def _dispatch(argv: list[str]) -> int:
     from readcache.cli.parser import parse
 
     options = parse(argv)
+    if options.command == "demo":
+        from readcache.cli.demo import demo
+
+        return demo()
     settings = _settings(options)
     if options.command == "doctor":
         from readcache.cli.doctor import doctor

@@ -1,4 +1,4 @@
-"""The words of the command line."""
+"""The commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from readcache.policy import Budget
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that complains in one line."""
+    """A parser whose complaint is one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -34,11 +34,13 @@ def _build() -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"readcache {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    context = _context_options()
+    reader = _reader_options()
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, parents=[context], help=text, description=text, allow_abbrev=False)
+        return commands.add_parser(name, parents=[reader], help=text, description=text, allow_abbrev=False)
 
+    text = "show on a sample what an agent sees of its commands, and why; leaves nothing behind"
+    commands.add_parser("demo", help=text, description=text, allow_abbrev=False)
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
     run.usage = "readcache run [options] (-c STRING | -- ARGV…)"
     run.add_argument("-c", metavar="STRING", help="the command, for bash -c")
@@ -78,7 +80,7 @@ def _count(word: str) -> int:
     return int(word)
 
 
-def _context_options() -> _Parser:
+def _reader_options() -> _Parser:
     options = _Parser(add_help=False)
     options.add_argument("--session", metavar="ID", help="the conversation ($READCACHE_SESSION)")
     options.add_argument("--store", metavar="FILE", help="SQLite file ($READCACHE_STORE; else in the state directory)")

@@ -9,12 +9,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from readcache.cli.reasons import words_for
 from readcache.cli.settings import Settings, store_file
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Rewound, Settled, Wrote
-from readcache.reply import Outcome
+from readcache.reply import Outcome, Reason
 from readcache.session import Session
 
 LABEL_CHARS = 60
@@ -77,9 +76,10 @@ def stats(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
         return 0
+    why = {reason.value: reason.why for reason in Reason}
     reasons = sorted((name for name in counts if name not in _COUNTERS), key=lambda name: (-counts[name], name))
     rows = [(name, counts[name], _COUNTERS[name]) for name in _COUNTERS]
-    print_table([*rows, *((name, counts[name], words_for(name)) for name in reasons)])
+    print_table([*rows, *((name, counts[name], why.get(name, "")) for name in reasons)])
     return 0
 
 

@@ -12,11 +12,12 @@ Functions of `os` are used by module attribute, so that a mocked file system see
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from functools import lru_cache
 
 import xxhash
+
+from readcache.disk.stable import BLOCK, open_regular, read_stable
 
 # Bytes. Opening, reading and hashing a smaller file takes at most half a millisecond (80 KB: 16 µs; 20 MB: 1.2 ms).
 ALWAYS_HASHED = 8 * 1024 * 1024
@@ -26,10 +27,6 @@ SETTLED_AFTER = 2_000_000_000
 # ccache's list without tmpfs, where a shared mapping that was read before is written without any time stamp, and
 # without ext2 and ext3. Network and FUSE file systems, overlays and what is not known are hashed.
 KNOWN_FILE_SYSTEMS = frozenset({"ext4", "xfs", "btrfs"})
-BLOCK = 1024 * 1024  # bytes read at a time
-TRIES = 3  # at a file that is being written meanwhile
-
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a FIFO without a writer would block
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,12 @@ def take(path: str, *, now_ns: int) -> Fingerprint | None:
 def take_with_head(path: str, *, now_ns: int, most: int) -> tuple[Fingerprint, bytes] | None:
     """`take`, and the first `most` bytes (somewhat more, or all there are) of that same version."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a FIFO or a device does something
-            return None
-        fd = os.open(path, _READ)
-    except (OSError, ValueError):  # ValueError: a NUL in the path
+        fd, before = open_regular(path)
+    except (OSError, ValueError):
         return None
     try:
-        return _take(fd, now_ns, most)
-    except OSError:
+        return _take(fd, before, now_ns, most)
+    except (OSError, ValueError):
         return None
     finally:
         os.close(fd)
@@ -108,26 +103,17 @@ def look(path: str, old: Fingerprint, *, now_ns: int, suspect: bool = False) -> 
     return take(path, now_ns=now_ns)
 
 
-def is_unchanged(path: str, old: Fingerprint, *, now_ns: int, suspect: bool = False) -> bool:
-    """Do the same bytes stand at `path` as when `old` was taken? In doubt not."""
-    new = look(path, old, now_ns=now_ns, suspect=suspect)
-    return new is not None and new.digest == old.digest
+def _take(fd: int, before: os.stat_result, now_ns: int, most: int) -> tuple[Fingerprint, bytes] | None:
+    def read(state: os.stat_result) -> tuple[bytes, bytes, bool]:
+        written_out = Stat.of(state).has_settled(now_ns) and _write_out(fd, state)
+        return (*_hash(fd, state.st_size, most), written_out)
 
-
-def _take(fd: int, now_ns: int, most: int) -> tuple[Fingerprint, bytes] | None:
-    for attempt in range(TRIES):
-        if attempt:
-            os.lseek(fd, 0, os.SEEK_SET)
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        written_out = Stat.of(found).has_settled(now_ns) and _write_out(fd, found)
-        before = Stat.of(os.fstat(fd))
-        digest, head = _hash(fd, before.size, most)
-        if before == Stat.of(os.fstat(fd)):
-            settled = before.has_settled(now_ns)
-            return Fingerprint(before, digest, settled, settled and written_out), head
-    return None
+    (digest, head, written_out), after, is_stable = read_stable(fd, before, read)
+    if not is_stable:
+        return None
+    found = Stat.of(after)
+    settled = found.has_settled(now_ns)
+    return Fingerprint(found, digest, settled, settled and written_out), head
 
 
 def _write_out(fd: int, found: os.stat_result) -> bool:

@@ -7,24 +7,20 @@ not credited. Functions of `os` are used by module attribute, so that a mocked f
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
 import xxhash
 
+from readcache.disk.stable import BLOCK, open_regular, read_stable
 from readcache.reply import Reason
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024
-BLOCK = 1024 * 1024  # bytes of a large file read at a time
-TRIES = 3  # looks at a file that is being written before what was read is shown as it is
 # Texts kept at hand for a re-read, and their characters in all: the few files an agent goes back and forth between.
 MOST_KEPT = 64
 MOST_KEPT_CHARS = 16_000_000
-
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a FIFO without a writer would block
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +81,16 @@ class LineReader:
 
 def _read(path: str, end: int | None) -> tuple[bytes, bool]:
     """The file's bytes, at least up to line `end`, and whether it held still meanwhile. Raises OSError, ValueError."""
-    before = os.stat(path)
-    _require_file(before)  # first: opening a FIFO or a device does something, a writer that waits would go on
-    fd = os.open(path, _READ)
+    fd, before = open_regular(path)
+
+    def read(state: os.stat_result) -> bytes:
+        return _read_blocks(fd, end) if state.st_size > MOST_BYTES else _read_whole(fd, state.st_size, end)
+
     try:
-        for attempt in range(TRIES):
-            if attempt:
-                os.lseek(fd, 0, os.SEEK_SET)
-            data = _read_blocks(fd, end) if before.st_size > MOST_BYTES else _read_whole(fd, before.st_size, end)
-            after = os.fstat(fd)
-            same_times = before.st_ctime_ns == after.st_ctime_ns and before.st_mtime_ns == after.st_mtime_ns
-            if same_times and before.st_size == after.st_size and before.st_ino == after.st_ino:
-                return data, True
-            before = after
-            _require_file(before)
-        return data, False
+        data, _, is_stable = read_stable(fd, before, read)
+        return data, is_stable
     finally:
         os.close(fd)
-
-
-def _require_file(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("is a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file")
 
 
 def _read_whole(fd: int, size: int, end: int | None) -> bytes:

@@ -13,7 +13,7 @@ from readcache.judging.judge import insists
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, path_of
-from readcache.model.events import Account, Delivered, Moment, Pointer
+from readcache.model.events import Account, Delivered, Moment, Origin, Pointer
 from readcache.model.key_view import Reference
 from readcache.model.stored_text import count_lines_of
 from readcache.model.view import View
@@ -57,14 +57,13 @@ def _shown_last(view: View, call: Call) -> Reference | None:
     claim = claims[0] if len(claims) == 1 else None
     if not isinstance(claim, FileLines) or len(claim.keys) != 1 or claim.gaps or not claim.ranges:
         return None
-    start = claim.ranges[0][0]
-    for _, _, reference in view.key(claim.keys[0]).numbered.overlaps(start, start):
-        event, piece = reference.event, reference.piece
-        is_all = len(event.pieces) == 1 and piece.keys == claim.keys and piece.count == count_lines_of(event)
-        is_same = piece.sep == claim.sep and piece.shift == claim.shift and piece.first == start
-        if is_all and is_same and event.text == call.output:
-            return reference
-    return None
+    shown = view.key(claim.keys[0]).numbered.at(claim.ranges[0][0])
+    if shown is None or shown.event.text != call.output or shown.event.origin is not Origin.RESULT:
+        return None
+    event, piece = shown.event, shown.piece
+    is_all = len(event.pieces) == 1 and piece.keys == claim.keys and piece.count == count_lines_of(event)
+    is_same = piece.first == claim.ranges[0][0] and piece.sep == claim.sep and piece.shift == claim.shift
+    return shown if is_all and is_same else None
 
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:

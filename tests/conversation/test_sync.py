@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache import HeadTail, Outcome, Policy, Session
+from readcache import HeadTail, Outcome, Policy, Reply, Session
+from readcache.log.log import Log
+from readcache.log.reader import Reader
+from readcache.log.store import open_store
+from readcache.model.call import command_call
 from readcache.model.events import Forgot, Origin, Settled
+from readcache.shell.read import read_command
 from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.helpers.files import text
 from tests.helpers.replies import omits, sources
@@ -559,14 +565,19 @@ def test_after_a_restart_the_view_is_what_it_was(tmp_path: Path, shape: str) -> 
         assert kinds(session) == log
 
 
-def test_a_one_shot_session_knows_what_another_process_forgot(tmp_path: Path) -> None:
+def test_a_process_that_judges_one_call_knows_what_another_forgot(tmp_path: Path) -> None:
     with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
         turns = [read(session, "c1"), read(session, "c2", "g")]
         session.sync(message_list("openai", turns[1:]))
-    with Session("/w", session_id="s", store=tmp_path / "log.db", one_shot=True) as other:
-        assert other.observe("cat f", text(of="f")).text == text(of="f")
-    with Session("/w", session_id="s", store=tmp_path / "log.db", one_shot=True) as other:
-        assert omits(other.observe("cat g", text(of="g")))
+
+    def answer(path: str) -> Reply:
+        log = Log(lambda: open_store(tmp_path / "log.db"), "s", "main", lambda: 0.0)
+        with closing(log):
+            call = command_call("c3", f"cat {path}", "/w", text(of=path), read_command(f"cat {path}", "/w"))
+            return Reader(log, session.reader.rules, one_call=True).answer(call)
+
+    assert answer("f").text == text(of="f")
+    assert omits(answer("g"))
 
 
 def test_any_output_finds_nothing_in_a_forgotten_call() -> None:

@@ -19,7 +19,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 from readcache import Outcome, Reason, Reply, Session
 from readcache.disk import watch as watch_module
 from readcache.disk.changes import MOST_NAMED, Change, Follower, notice, reads_only
-from readcache.judging.judge import Call
+from readcache.model.call import Call
 from readcache.model.claims import FileLines, Reading
 from readcache.shell.read import read_command
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
@@ -44,28 +44,28 @@ class Agent:
         with self.follower.own_call():
             reply = self.session.run(command, call_id=next(self._ids))
         meanwhile()
-        self._saw(reply, read_command(command, str(self.root), reply.exit_code), here=True)
+        self._saw(reply, read_command(command, str(self.root), reply.exit_code), local=True)
         return reply
 
     def observe(self, command: str, output: str) -> Reply:
         reply = self.session.observe(command, output, call_id=next(self._ids))
-        self._saw(reply, read_command(command, str(self.root), 0), here=False)
+        self._saw(reply, read_command(command, str(self.root), 0), local=False)
         return reply
 
     def read(self, name: str, start: int = 1, end: int | None = None) -> Reply:
         reply = self.session.read(name, start=start, end=end, call_id=next(self._ids))
-        self._saw(reply, Reading((FileLines((str(self.root / name),), ((start, end),)),)), here=True)
+        self._saw(reply, Reading((FileLines((str(self.root / name),), ((start, end),)),)), local=True)
         return reply
 
     def wrote(self, name: str, content: str | None = None) -> None:
         call_id = next(self._ids)
         self.session.wrote(name, content=content, call_id=call_id)
-        self.follower.wrote(self.session.view, str(self.root / name), call_id, here=True)
+        self.follower.wrote(self.session.view, str(self.root / name), call_id, local=True)
 
-    def _saw(self, reply: Reply, reading: Reading, *, here: bool) -> None:
+    def _saw(self, reply: Reply, reading: Reading, *, local: bool) -> None:
         trouble = reply.reason if reply.reason is Reason.UNREADABLE else None
         call = Call(reply.call_id, "", "", reply.full_text, reading, trouble=trouble)
-        self.follower.saw(self.session.view, call, here=here)
+        self.follower.saw(self.session.view, call, local=local)
 
     @property
     def changed(self) -> list[str]:
@@ -458,7 +458,7 @@ def test_files_that_were_seen_before_are_followed_from_the_beginning(agent: Agen
     agent.session.run("sed -i 1d g")
     (agent.root / "h").write_text(EDITED)
     agent.session.run("git show HEAD:g; cat *.py; cat d/")
-    agent.follower.begin(agent.session.view, here=True)
+    agent.follower.begin(agent.session.view, local=True)
     assert agent.changed == ["h"]
     (agent.root / "f").write_text(EDITED)
     (agent.root / "i").unlink()

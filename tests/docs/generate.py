@@ -1,9 +1,9 @@
-"""Fills the blocks `<!-- generated: NAME -->` … `<!-- end -->` of the documents with what running the code gives.
+"""Fills the blocks `<!-- generated: NAME -->` … `<!-- end -->` of the documents by running the code.
 
     python -m tests.docs.generate           says which documents are out of date; exit status 1 when one is
     python -m tests.docs.generate --write   brings them up to date
 
-What makes each block is in `BLOCKS`.
+`BLOCKS` has the function that makes each.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 
+from readcache import Budget, Policy, Reply
 from tests.docs import reads, tables
-from tests.docs.sandbox import sandbox
+from tests.docs.sandbox import demo_block, sandbox
 from tests.docs.tables import TOP
-from tests.docs.transcript import transcript
 
-DOCUMENTS = ("README.md", "readcache/README.md")
+DOCUMENTS = ("README.md", *sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md")))
 BLOCKS: dict[str, Callable[[], str]] = {
-    "transcript": transcript,
-    "policy": tables.policy,
+    "demo": demo_block,
+    "policy": partial(tables.field_table, Policy),
+    "budget": partial(tables.field_table, Budget),
+    "reply": partial(tables.field_table, Reply),
     "reasons": tables.reasons,
     "reads": reads.reads,
     "command line": tables.command_line,
     "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
-    "modules": tables.modules,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

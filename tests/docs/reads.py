@@ -1,4 +1,4 @@
-"""The table of what the read tool makes of odd files: each row is a real file, read twice by a new session."""
+"""The table of odd files: each row is a real file, read twice by a new session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROWS: dict[str, tuple[Callable[[Path], object], int, int | None]] = {
 
 
 def reads() -> str:
-    """What the read tool answers to odd files."""
+    """The answers of the read tool to odd files."""
     return table(("what is read", "first answer", "second answer"), _rows())
 
 

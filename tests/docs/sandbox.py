@@ -1,32 +1,44 @@
-"""The README's sandbox: shims are installed, and what bash then really prints."""
+"""What the documents show of a terminal: `readcache demo`, and a sandbox with shims in which bash really runs."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from readcache.cli.demo import SESSION_ID, shorten, write_sample
+from readcache.cli.main import main
 from readcache.model.text import split_lines
 from tests.docs.tables import TOP
-from tests.docs.transcript import SESSION, shorten, write_project
 
 SETTING_UP = ("readcache shims install shims", 'eval "$(readcache shims env shims --launch)"; export READCACHE=on')
+PAGE = "readcache/cli/README.md"
 COMMANDS = (
     "cat shop.py",
-    "sed -n '8,30p' shop.py",
-    "sed -n '8,30p' shop.py | wc -l; cat shop.py >copy.py; cmp shop.py copy.py && echo the same",
+    "sed -n '8,29p' shop.py",
+    "sed -n '8,29p' shop.py | wc -l; cat shop.py >copy.py; cmp shop.py copy.py && echo the same",
 )
+
+
+def demo_block() -> str:
+    """The output of `readcache demo`, as a fenced block."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["demo"]) == 0
+    return f"```text\n{out.getvalue()}```\n"
 
 
 def sandbox() -> str:
     """The commands and what is printed, as a fenced block. Where shims do not work, the block as it is."""
     if not _shims_work():
-        text = (TOP / "README.md").read_text(encoding="utf-8")
+        text = (TOP / PAGE).read_text(encoding="utf-8")
         return text.partition("<!-- generated: sandbox -->\n")[2].partition("<!-- end -->")[0]
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory).resolve()
-        write_project(place)
+        write_sample(place)
         steps = "".join(f"$ {command}\n{_shown(printed)}\n" for command, printed in _run(place))
     return "```text\n" + steps.replace(str(place), "/sandbox").rstrip() + "\n```\n"
 
@@ -34,7 +46,7 @@ def sandbox() -> str:
 def _run(place: Path) -> list[tuple[str, str]]:
     """Each command with what it printed. Each is a bash of its own, whose stdout is a pipe."""
     env = {"PATH": f"{place}/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": str(place)}
-    env |= {"READCACHE_SESSION": SESSION, "READCACHE_STORE": f"{place}/readcache.db"}
+    env |= {"READCACHE_SESSION": SESSION_ID, "READCACHE_STORE": f"{place}/readcache.db"}
     (place / "bin").mkdir()
     (place / "bin/readcache").write_text(f'#!/bin/sh\nexec {sys.executable} -m readcache "$@"\n')
     (place / "bin/readcache").chmod(0o755)
@@ -51,7 +63,7 @@ def _bash(command: str, place: Path, env: dict[str, str]) -> str:
 
 
 def _shown(printed: str) -> str:
-    return "".join(line + "\n" for line in shorten(split_lines(printed), ()))
+    return "".join(line + "\n" for line in shorten(split_lines(printed)))
 
 
 def _shims_work() -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from readcache import Reason, Session
-from readcache.shell.parse import parse
+from readcache.cli.demo import COMMANDS, write_sample
+from readcache.cli.main import main
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
-from tests.docs.tables import TOP
-from tests.docs.transcript import write_project
+from tests.docs.tables import TOP, field_table
 
 ALL = (*DOCUMENTS, "CHANGELOG.md", "shims/README.md")
 REGENERATE = "run `python -m tests.docs.generate --write`"
@@ -42,7 +44,7 @@ def test_every_block_has_its_place_in_one_document() -> None:
 
 def test_a_block_that_was_edited_by_hand_is_noticed() -> None:
     text = text_of("README.md")
-    edited = text.replace("| `min_chars` | `", "| `min_chars` | `1", 1)
+    edited = text.replace("$ cat shop.py", "$ cat  shop.py", 1)
     assert edited != text
     assert fill(edited) == text
 
@@ -54,26 +56,31 @@ def test_every_relative_link_leads_to_a_file(name: str) -> None:
     assert missing == []
 
 
-def test_every_link_into_the_readme_names_a_heading_of_it() -> None:
-    text = text_of("README.md")
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
+def anchors(name: str) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", text_of(name), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_every_link_to_a_heading_names_one(name: str) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)]+)\)", text_of(name))
+    pages = ((TOP / name).parent.joinpath(page).resolve() if page else TOP / name for page, _ in links)
+    missing = [link for page, link in zip(pages, links, strict=True) if link[1] not in anchors(str(page))]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if fenced(text_of(name), "python")])
 def test_the_python_examples_run_and_print_what_is_said_beside_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_project(tmp_path)
+    write_sample(tmp_path)
     monkeypatch.chdir(tmp_path)
-    blocks = fenced(text_of("README.md"), "python")
     names: dict[str, Any] = {"__name__": "example"}
-    for block in blocks:
+    for block in fenced(text_of(name), "python"):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(block, "README.md", "exec"), names)
+            exec(compile(block, name, "exec"), names)
         assert out.getvalue().splitlines() == re.findall(r"print\(.*# -> (.*)$", block, re.MULTILINE), block
-    assert len(blocks) >= 5
 
 
 def test_the_one_line_commands_are_bash_and_start_from_a_bare_python() -> None:
@@ -85,16 +92,32 @@ def test_the_one_line_commands_are_bash_and_start_from_a_bare_python() -> None:
         subprocess.run(["bash", "-n", "-c", command], check=True)
 
 
-def test_the_tour_shows_a_full_read_a_marker_and_the_counters(tmp_path: Path) -> None:
-    command = fenced(text_of("README.md"), "sh")[0].strip()
-    tour = command.partition(" -q . && ")[2].replace("=.venv/", f"={tmp_path}/")
-    tour = tour.replace(".venv/bin/readcache", f"{sys.executable} -m readcache")
-    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": str(tmp_path)}
-    done = subprocess.run(["bash", "-c", tour], cwd=TOP, env=env, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("\n[FILE_UNCHANGED ") == 1
-    assert (TOP / "readcache/paths.py").read_text(encoding="utf-8") in done.stdout
-    assert re.search(r"^tokens_saved +[1-9]", done.stdout, re.MULTILINE)
+def test_the_demo_leaves_nothing_behind_and_tells_no_session_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("READCACHE_SESSION", "mine")
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that TMPDIR is looked at again
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out.count("\n$ ") == len(COMMANDS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_takes_no_option_that_it_would_not_heed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--session", "mine"]) == 2
+    assert "--session" in capsys.readouterr().err
+
+
+def test_the_table_of_a_class_lacks_no_field() -> None:
+    @dataclasses.dataclass
+    class Undescribed:
+        described: int = 1
+        """A number."""
+        forgotten: int = 2
+
+    with pytest.raises(ValueError, match="no string under it"):
+        field_table(Undescribed)
 
 
 def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
@@ -102,7 +125,6 @@ def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
 ) -> None:
     for module in ("bashlex", "bashlex.parser"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert parse("(cat song.txt)") is None
     lines = [f"{number} bottles of beer on the wall\n" for number in range(40)]
     session = Session("/repo")
     session.observe("cat song.txt", "".join(lines))

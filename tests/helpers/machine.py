@@ -370,7 +370,7 @@ def known(view: View) -> Any:
         key: [(r.delivery.event, r.piece, view.key(key).is_stale(r.delivery)) for r in view.key(key).references()]
         for key in view.known_keys()
     }
-    return [d.event for d in view.deliveries], references, view.counts, view.calls, view.tokens
+    return [d.event for d in view.deliveries], references, view.calls.counts, view.calls.number, view.calls.tokens
 
 
 def machine_with(policy: str) -> type[Sessions]:

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from readcache.conversation.settle import settle
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Piece, Rewound, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Piece, Rewound, Wrote
 from readcache.model.history_events import Condensed
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
@@ -98,6 +98,5 @@ def _deliveries(draw: st.DrawFn, name: str, call: int) -> Delivered:
         at += count
     text = "".join(f"{draw(st.sampled_from(('one', 'two')))} line {n}\n" for n in range(at))
     changed = draw(st.sampled_from(((), (), (), ("/w/a",))))
-    return Delivered(
-        name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, call=call, tokens_so_far=call * 9
-    )
+    when = Moment(call, call * 9)
+    return Delivered(name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, when=when)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache.judging.cover import Coverage, cover
-from readcache.model.events import Delivered, Piece, Wrote
-from readcache.model.view import Reference, View
+from readcache.model.events import Delivered, Moment, Piece, Wrote
+from readcache.model.key_view import Delivery
+from readcache.model.view import View
 
 F = "/w/f"
 LINES = st.lists(st.sampled_from(["alpha line", "beta line", "gamma line", "}", ""]), min_size=1, max_size=12)
@@ -17,10 +18,10 @@ SEPS = st.sampled_from([None, None, "\t", ": ", "→"])
 def shown(lines: list[str], first: int, sep: str | None, call: int) -> Delivered:
     text = "".join((f"{n}{sep}" if sep else "") + line + "\n" for n, line in enumerate(lines, first))
     piece = Piece((F,), 0, len(lines), first, sep)
-    return Delivered(f"c{call}", text, "cat f", pieces=(piece,), call=call)
+    return Delivered(f"c{call}", text, "cat f", pieces=(piece,), when=Moment(call))
 
 
-def anywhere(_reference: Reference) -> bool:
+def anywhere(_delivery: Delivery) -> bool:
     return True
 
 

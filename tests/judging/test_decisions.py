@@ -135,6 +135,12 @@ def advised(new: Sessions) -> Reply:
     return twice(new(Policy(mode=Mode.ADVISE)), "cat f", text())
 
 
+def holds_a_marker(new: Sessions) -> Reply:
+    session = new()
+    marker = twice(session, "cat f", text()).text
+    return twice(session, "cat notes", text(21) + marker)
+
+
 def binary(new: Sessions) -> Reply:
     return twice(new(), "cat f", text() + "\0")
 
@@ -226,6 +232,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (no_gain, F, Reason.NO_GAIN),
     (same_batch, F, Reason.SAME_BATCH),
     (unnumbered, F, Reason.UNNUMBERED),
+    (holds_a_marker, F, Reason.HOLDS_A_MARKER),
     (no_partial, F, Reason.NO_PARTIAL),
     (never, F, Reason.NEVER),
     (protected, F, Reason.PROTECTED),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from readcache.judging.match import match
 from readcache.model.claims import Anything, Claim, FileLines, Literal
-from readcache.model.events import Delivered, Piece
+from readcache.model.events import Delivered, Moment, Piece
 from readcache.model.text import split_number
 from readcache.model.view import View
 
@@ -34,7 +34,7 @@ def knowing(*files: tuple[str, list[str]]) -> View:
     for call, (key, lines) in enumerate(files, 1):
         text = "".join(line + "\n" for line in lines)
         piece = Piece((key,), 0, len(lines), 1, eof=True)
-        view.apply(Delivered(f"c{call}", text, "cat", pieces=(piece,), call=call))
+        view.apply(Delivered(f"c{call}", text, "cat", pieces=(piece,), when=Moment(call)))
     return view
 
 

@@ -24,6 +24,7 @@ from readcache.model.events import (
     Event,
     Failed,
     Forgot,
+    Moment,
     Origin,
     Piece,
     Pointer,
@@ -32,8 +33,9 @@ from readcache.model.events import (
     Settled,
     Wrote,
 )
+from readcache.model.key_view import Reference
 from readcache.model.text import digest
-from readcache.model.view import Reference, View
+from readcache.model.view import View
 from tests.helpers import strategies
 
 StoreFactory = Callable[[], Store]
@@ -207,7 +209,7 @@ class StoreConformance:
         assert [record.seq for record in records] == sorted({record.seq for record in records})
         assert all(record in everything for record in records)
         part = fold(records)
-        assert (part.calls, part.tokens) == (whole.calls, whole.tokens)
+        assert (part.calls.number, part.calls.tokens) == (whole.calls.number, whole.calls.tokens)
         assert [known(part, key) for key in keys] == [known(whole, key) for key in keys]
         for name in digests:
             found = part.whole(name)
@@ -330,8 +332,7 @@ def event(kind: str, call_id: str, call: int, shown: list[Piece]) -> st.SearchSt
             origin=origins,
             pieces=pieces,
             changed=changed,
-            call=st.just(call),
-            tokens_so_far=st.just(call * 10),
+            when=st.just(Moment(call, call * 10)),
         ),
         "w": st.builds(Wrote, st.just(call_id), keys, st.just("edit"), st.just(call)),
         "s": st.builds(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 
 from readcache import Policy, Reason, Session
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Origin, Piece, Rewound, Settled, Wrote
 from readcache.model.text import split_lines
 from readcache.model.view import View
 from tests.helpers.files import TEXT
@@ -36,7 +36,7 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                 outdate(key, position)
             shown.append(event)
             order[id(event)] = position
-            numbers[event.call_id] = event.call
+            numbers[event.call_id] = event.when.call
         elif isinstance(event, Wrote):
             if event.call_id:
                 numbers[event.call_id] = event.call
@@ -45,7 +45,7 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
         elif isinstance(event, Settled):
             for k, old in enumerate(shown):
                 if old.call_id == event.call_id:
-                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, call=old.call)
+                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
             gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - event.kept
@@ -54,9 +54,9 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
         elif isinstance(event, Rewound):
             last = numbers.get(event.call_id, -1)
             for old in shown:
-                if old.call > last:
+                if old.when.call > last:
                     del numbers[old.call_id]
-            shown = [old for old in shown if old.call <= last]
+            shown = [old for old in shown if old.when.call <= last]
         known = {key for old in shown for piece in old.pieces for key in piece.keys}
         invalid = {key: at for key, at in invalid.items() if key in known}
     current = {key: invalid.get(key, -1) for key in KEYS}
@@ -113,7 +113,7 @@ def test_a_view_folded_anew_is_the_same(log: list[Event]) -> None:
     for key in KEYS:
         assert lines_of(kept, key) == lines_of(anew, key)
         assert kept.key(key).total == anew.key(key).total
-    assert (kept.counts, kept.calls, kept.tokens) == (anew.counts, anew.calls, anew.tokens)
+    assert bookkeeping(kept) == bookkeeping(anew)
 
 
 @settings(max_examples=100, deadline=None)
@@ -130,12 +130,16 @@ def test_what_is_gone_is_found_nowhere(log: list[Event]) -> None:
         assert {reference.delivery.event.call_id for reference in view.key(key).references()} <= visible
 
 
+def bookkeeping(view: View) -> object:
+    return view.calls.counts, view.calls.number, view.calls.tokens
+
+
 # ------------------------------------------------------------ single rules
 
 
 def delivered(call_id: str, first: int, count: int, call: int, key: str = "/w/f") -> Delivered:
     text = "".join(f"{call_id} line {n}\n" for n in range(first, first + count))
-    return Delivered(call_id, text, "cat", pieces=(Piece((key,), 0, count, first),), call=call)
+    return Delivered(call_id, text, "cat", pieces=(Piece((key,), 0, count, first),), when=Moment(call))
 
 
 def test_covers_asks_for_every_line() -> None:
@@ -200,7 +204,7 @@ def test_a_write_of_another_context_is_no_call_of_this_one() -> None:
     parent = Session("/w")
     parent.observe("cat f", TEXT)
     parent.fork("helper").wrote("g")
-    assert parent.view.calls == 1
+    assert parent.view.calls.number == 1
     assert parent.observe("cat f", TEXT).reason is Reason.COVERED
 
 

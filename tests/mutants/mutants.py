@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import session
-from readcache.conversation import compact, mend, sync
-from readcache.judging import answer, cover, judge, marker
-from readcache.judging import reread as again
-from readcache.log import log as ledger
-from readcache.model.events import Compacted, Event, Forgot, Rewound, Settled, Wrote
+from readcache.conversation import compaction, mend, sync
+from readcache.judging import cover, judge, marker, reread
+from readcache.log import log, reader
+from readcache.model.call import Call
+from readcache.model.events import Compacted, Event, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.key_view import Reference
 from readcache.model.view import View
+from readcache.policy import Policy, Rules
 
 Patch = tuple[Any, str, Any]
 
@@ -53,7 +54,7 @@ def _deaf_to(kind: type) -> Callable[[], list[Patch]]:
         def deaf(self: View, event: Event) -> None:
             if isinstance(event, kind):
                 if isinstance(event, Wrote) and event.call_id:
-                    self.calls = event.call
+                    self.calls.write(event)
                 return
             apply(self, event)
 
@@ -62,16 +63,18 @@ def _deaf_to(kind: type) -> Callable[[], list[Patch]]:
     return patches
 
 
-def _decides(change: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[], list[Patch]]:
+def _decides(change: Callable[[Call, Policy], tuple[Call, Policy]]) -> Callable[[], list[Patch]]:
     """The judgement is made of another call or under another policy than it should."""
 
+    def changed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def mutated(seen: View, call: Call, rules: Rules, *rest: Any) -> Any:
+            call, policy = change(call, rules.policy)
+            return function(seen, call, replace(rules, policy=policy), *rest)
+
+        return mutated
+
     def patches() -> list[Patch]:
-        decide = answer.decide  # type: ignore[attr-defined]
-
-        def mutated(seen: View, call: Any, policy: Any, *rest: Any, **more: Any) -> Any:
-            return decide(seen, *change(call, policy), *rest, **more)
-
-        return [(answer, "decide", mutated)]
+        return [(reader, name, changed(vars(reader)[name])) for name in ("decide", "answer_reread")]
 
     return patches
 
@@ -87,7 +90,7 @@ def _keeps_all(owner: Any) -> Callable[[], list[Patch]]:
     """Lines that are cut away keep their credit."""
 
     def credits_everything(event: Any, _text: str) -> Settled:
-        return Settled(event.call_id, event.text, event.pieces, event.pointers, event.origin)
+        return Settled(event.call_id, event.text, event.pieces, event.pointers, event.origin, lost=False)
 
     return lambda: [(owner, "settle", credits_everything)]
 
@@ -103,13 +106,19 @@ def _an_id_names_all_its_texts() -> list[Patch]:
 
 
 def _foreign_writes_are_skipped() -> list[Patch]:
-    take = ledger.Ledger._take
+    def own_only(record: Record, agent_id: str) -> Event | None:
+        return record.event if record.agent_id == agent_id else None
 
-    def own_only(self: Any, record: Any) -> None:
-        if record.agent_id == self._agent_id:
-            take(self, record)
+    return [(log, "event_for", own_only)]
 
-    return [(ledger.Ledger, "_take", own_only)]
+
+def _a_reread_may_have_another_text() -> list[Patch]:
+    def shown_last(view: View, call: Call) -> Reference | None:
+        keys = sorted(call.reading.keys)
+        found = view.key(keys[0]).numbered.overlaps(1, 1) if len(keys) == 1 else []
+        return found[0][2] if found else None
+
+    return [(reread, "_shown_last", shown_last)]
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -122,7 +131,7 @@ MUTANTS = (
     Mutant("what is not in the message list is not forgotten", _deaf_to(Forgot)),
     Mutant("what a sync finds clipped counts as seen", _keeps_all(sync), "eager"),
     Mutant("settle is ignored", _deaf_to(Settled), "eager"),
-    Mutant("lines that were cut away count as seen", _keeps_all(session), "eager"),
+    Mutant("lines that were cut away count as seen", _keeps_all(reader), "eager"),
     Mutant("writes are ignored", _deaf_to(Wrote)),
     Mutant("other contexts' writes are ignored", _foreign_writes_are_skipped),
     Mutant("bytes are not compared", _believes_the_digest),
@@ -134,14 +143,14 @@ MUTANTS = (
     Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(
         "clipping is ignored",
-        lambda: [(answer, "clip", lambda event, _kept: event)],
+        lambda: [(reader, "clip", lambda event, _kept: event)],
         "head and tail",
     ),
-    Mutant("who insists is not heard", lambda: [(owner, "insists", _always(False)) for owner in (judge, again)]),
-    Mutant("a re-read is answered whatever its text", lambda: [(again, "_still_stands", _always(True))]),
-    Mutant("a re-read is answered whatever the rules", lambda: [(again, "_lets", _always(True))]),
+    Mutant("who insists is not heard", lambda: [(owner, "insists", _always(False)) for owner in (judge, reread)]),
+    Mutant("a re-read is answered whatever its text", _a_reread_may_have_another_text),
+    Mutant("a re-read is answered whatever the rules", lambda: [(reread, "_may_omit", _always(True))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
-    Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compact, sync)]),
+    Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compaction, sync)]),
     Mutant("a restored section is believed to hold everything", lambda: [(mend, "_stands_in", _always(True))]),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),
     Mutant(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shims.conftest import Ran, Sandbox, start
+from tests.shims.sandbox import Ran, Sandbox, start
 
 CONFIGURE = r"""#!/bin/sh
 # What autoconf's scripts do: look programs up, try them, put the results into files by here-documents and sed.

@@ -13,7 +13,7 @@ import pytest
 
 from readcache.cli import shim_files
 from readcache.cli.main import main
-from tests.shims.conftest import LINES, Sandbox, make_sandbox
+from tests.shims.sandbox import LINES, Sandbox, make_sandbox, script
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -59,13 +59,6 @@ def cat(sandbox: Sandbox, path: str, *words: str, **env: str) -> subprocess.Comp
 @pytest.fixture(autouse=True)
 def _fresh(sandbox: Sandbox) -> None:
     sandbox.reset()
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def test_two_generations_on_one_path_do_not_call_each_other(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shims.conftest import LINES, OTHER, Ran, Sandbox, no_shell_above, start
-from tests.shims.test_finding import script
+from tests.shims.sandbox import LINES, OTHER, Ran, Sandbox, no_shell_above, script, start
 
 CUT = b"UNCHANGED "
 WAYS = ["agent-shell.sh", "agent-command.sh"]

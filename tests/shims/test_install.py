@@ -15,7 +15,7 @@ import pytest
 from readcache.cli import shim_files
 from readcache.cli.main import main
 from readcache.shell.readers import READERS
-from tests.shims.conftest import LINES, ROOT
+from tests.shims.sandbox import LINES, ROOT
 
 Capture = pytest.CaptureFixture[str]
 

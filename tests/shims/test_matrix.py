@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.shims.conftest import LINES, STDOUTS, Ran, Sandbox
+from tests.shims.sandbox import LINES, STDOUTS, Ran, Sandbox
 from tests.shims.shapes import BASH_SHAPES, CUT, CUT_WITH_STDERR, SHAPES
 
 COMMANDS = SHAPES | BASH_SHAPES

@@ -13,7 +13,7 @@ import pytest
 from readcache import Policy
 from readcache.cli import failures
 from readcache.policy import SUBMIT_COMMANDS
-from tests.shims.conftest import LINES, OTHER, ROOT, Sandbox, start
+from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, start
 
 CUT = "[FILE_UNCHANGED "
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shims.conftest import LINES, Sandbox, no_shell_above, start
+from tests.shims.sandbox import LINES, Sandbox, no_shell_above, start
 
 CUT = "[FILE_UNCHANGED "
 DONE = "all_is_done"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.shims.conftest import LINES, OTHER, ROOT, Sandbox, start
+from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, start
 
 CUT = "[FILE_UNCHANGED "
 

@@ -1,76 +1,72 @@
-"""What pyfakefs cannot replace: functions of the file system that were bound before it became active."""
+"""What pyfakefs cannot replace: functions of the file system that are bound when a module is imported.
+
+pyfakefs puts its own functions in the place of `os.stat` and its like. A call finds those by name. A default argument,
+a class attribute, a table or `from os import stat` keeps the real one.
+"""
 
 from __future__ import annotations
 
-import functools
-import importlib
+import ast
 import inspect
 import io
 import os
-import pkgutil
 import shutil
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+
+import pytest
 
 import readcache
 
-# Where no mocked file system is of use: SQLite and processes do not see one.
-REAL = ("readcache.__main__", "readcache.cli.main", "readcache.log.store.sqlite", "readcache.shell.treesitter")
-HOMES = (os, os.path, io, shutil)
-FUNCTIONS = {value for home in HOMES for value in vars(home).values() if inspect.isroutine(value)} | {open}
+HOMES = {"os": os, "os.path": os.path, "io": io, "shutil": shutil}
+FUNCTIONS = {
+    f"{home}.{name}" for home, module in HOMES.items() for name in dir(module) if inspect.isroutine(vars(module)[name])
+}
+PACKAGE = Path(readcache.__file__).parent
 
 
-def bound(value: Any, depth: int = 0) -> bool:
-    """Is it such a function, or does it hold one?"""
-    if isinstance(value, functools.partial):
-        return bound(value.func)
-    if isinstance(value, staticmethod | classmethod):
-        return bound(value.__func__)
-    if isinstance(value, dict | list | tuple | set | frozenset) and depth < 3:
-        return any(bound(inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
-    return inspect.isroutine(value) and (value in FUNCTIONS or any(map(bound, defaults(value))))
+def at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """All that is evaluated when the module is imported: everything but the bodies of functions."""
+    yield node
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    for name, value in ast.iter_fields(node):
+        if not (is_function and name == "body"):
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, ast.AST):
+                    yield from at_import(inner)
 
 
-def defaults(function: Any) -> list[Any]:
-    keywords = getattr(function, "__kwdefaults__", None) or {}
-    return [*(getattr(function, "__defaults__", None) or ()), *keywords.values()]
+def bound(source: str) -> list[str]:
+    """The functions of the file system that the source names at import without calling them."""
+    nodes = list(at_import(ast.parse(source)))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    named = [ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute) and node not in called]
+    taken = [f"{node.module}.{name.name}" for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names]
+    return [name for name in (*named, *taken) if name in FUNCTIONS | {"open"}]
 
 
-def names(module: Any) -> Iterator[tuple[str, Any]]:
-    """Everything defined or imported in a module, and what its classes define."""
-    for name, value in vars(module).items():
-        if name.startswith("__"):
-            continue
-        yield name, value
-        if inspect.isclass(value) and value.__module__ == module.__name__:
-            yield from ((f"{name}.{inner}", held) for inner, held in vars(value).items())
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_function_of_the_file_system_is_bound_at_import(path: Path) -> None:
+    assert bound(path.read_text(encoding="utf-8")) == []
 
 
-def modules() -> Iterator[Any]:
-    """Every module of the package that can be imported here: some need packages that are optional."""
-    for _, name, _ in pkgutil.walk_packages(readcache.__path__, "readcache."):
-        if not name.startswith(REAL):
-            try:
-                yield importlib.import_module(name)
-            except ModuleNotFoundError as error:
-                if str(error.name).startswith("readcache"):
-                    raise
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Home:\n    stat = staticmethod(os.stat)",
+        "def read(path, opener=open): ...",
+        "TABLE = {'read': [os.read]}",
+        "JOIN = functools.partial(os.path.join, '/')",
+        "from os import listdir",
+        "find = lambda name, which=shutil.which: which(name)",
+    ],
+)
+def test_a_binding_at_import_would_be_found(source: str) -> None:
+    assert len(bound(source)) == 1
 
 
-def test_no_function_of_the_file_system_is_bound_before_it_may_be_mocked() -> None:
-    found = [f"{module.__name__}.{name}" for module in modules() for name, value in names(module) if bound(value)]
-    assert found == []
-
-
-def test_such_a_binding_would_be_found() -> None:
-    class Home:
-        stat = staticmethod(os.stat)
-
-    def opens(path: str, opener: Any = open) -> Any:
-        return opener(path)
-
-    table = {"read": [os.read]}
-    partial = functools.partial(os.path.join, "/")
-    held = (vars(Home)["stat"], opens, table, partial, os.listdir, shutil.which)
-    assert all(bound(value) for value in held)
-    assert not any(bound(value) for value in (len, os.sep, Home, "open", {"read": 1}))
+@pytest.mark.parametrize(
+    "source", ["def read(path):\n    return os.stat(path)", "HERE = os.getcwd()", "SEPARATOR = os.sep"]
+)
+def test_a_call_by_name_is_no_binding(source: str) -> None:
+    assert bound(source) == []

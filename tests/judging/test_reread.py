@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from readcache.judging.answer import make_request
-from readcache.log.calls import read_call
 
 from readcache import Insist, Mode, Policy, Reply, Session
 from readcache.judging.compose import compose
-from readcache.judging.judge import Call, decide
-from readcache.judging.reread import answer_again
+from readcache.judging.judge import decide
+from readcache.judging.reread import answer_reread
+from readcache.model.call import Call, make_request, read_call
 from readcache.model.claims import FileLines, Reading
 from readcache.model.events import Compacted, Delivered, Wrote
 from readcache.model.view import View
+from readcache.policy import Rules
 from tests.helpers.machine import POLICIES, make_text
 
 TAG = "7f3a"
@@ -25,12 +25,13 @@ TEXT = make_text(1, "a.py")
 
 
 def by_rules(view: View, call: Call, policy: Policy) -> tuple[Reply, Delivered]:
-    return compose(view, call, decide(view, call, policy, TAG), policy, session_tag=TAG, exit_code=0)
+    rules = Rules(policy, TAG)
+    return compose(view, call, decide(view, call, rules), rules)
 
 
 def read(call_id: str, output: str = TEXT, *, path: str = "/w/a.py", sep: str | None = None, batch: str = "") -> Call:
     reading = Reading((FileLines((path,), ((1, None),), sep),))
-    return Call(call_id, f"read {path}", make_request(path, sep), output, reading, batch)
+    return Call(call_id, f"read {path}", make_request(path, sep), output, reading, batch=batch)
 
 
 def shown(view: View, call: Call, policy: Policy = Policy()) -> None:  # noqa: B008  frozen
@@ -38,7 +39,7 @@ def shown(view: View, call: Call, policy: Policy = Policy()) -> None:  # noqa: B
 
 
 def short(view: View, call: Call, policy: Policy = Policy()) -> tuple[Reply, Delivered] | None:  # noqa: B008  frozen
-    return answer_again(view, call, policy, session_tag=TAG, exit_code=0)
+    return answer_reread(view, call, Rules(policy, TAG))
 
 
 def test_a_plain_reread_takes_the_short_way() -> None:
@@ -78,7 +79,6 @@ def test_the_rules_are_asked_when_anything_is_not_plain() -> None:
     assert short(view, read("c1")) is None, "the same call"
     assert short(view, read("c2", TEXT + "more\n")) is None, "another text"
     assert short(view, replace(read("c2"), fresh=True)) is None, "asked for afresh"
-    assert short(view, replace(read("c2"), request="another")) is None, "another request"
     view.apply(Wrote("w", ("/w/a.py",), "", 2))
     assert short(view, read("c3")) is None, "written since"
 
@@ -95,7 +95,7 @@ def test_an_answer_that_left_the_conversation_is_no_answer() -> None:
     view = View()
     shown(view, read("c1"))
     view.apply(Compacted(frozenset()))
-    assert view.answer_to(read("c2").request) is None
+    assert short(view, read("c2")) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,17 +121,9 @@ def test_wherever_it_is_taken_the_rules_leave_out_as_much(seed: int, steps: list
         else:
             end = 20 if step == "part" else None
             output = "".join(line + "\n" for line in files[which].split("\n")[:end])
-            view = session.view
             call = read_call(f"c{n}", f"/w/{path}", output, 1, end)
-            again = answer_again(view, call, session.policy, session_tag=session.tag, exit_code=0)
-            rules = compose(
-                view,
-                call,
-                decide(view, call, session.policy, session.tag),
-                session.policy,
-                session_tag=session.tag,
-                exit_code=0,
-            )
+            rules, view = session.reader.rules, session.view
+            again = answer_reread(view, call, rules)
             if again is not None:
-                assert (again[0].outcome, again[0].full_text) == (rules[0].outcome, rules[0].full_text)
+                assert again == compose(view, call, decide(view, call, rules), rules)
             session.observe_read(path, output, end=end, call_id=f"c{n}")

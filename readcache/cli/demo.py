@@ -1,0 +1,112 @@
+"""`readcache demo`: an agent's commands on a sample, what the agent sees of each, and why. Leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache.cli.show import say
+from readcache.model.text import split_lines
+from readcache.reply import Outcome
+from readcache.session import Session
+
+SHOP = '''\
+"""A shop's orders: what they cost and what is in stock."""
+
+from dataclasses import dataclass
+
+TAX = 0.19
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of an order: what, how many, at which price."""
+
+    name: str
+    count: int
+    price: float
+
+
+def net(items: list[Item]) -> float:
+    """The sum of an order before tax."""
+    return sum(item.count * item.price for item in items)
+
+
+def total(items: list[Item]) -> float:
+    """What the customer pays."""
+    return round(net(items) * (1 + TAX), 2)
+
+
+def missing(items: list[Item], stock: dict[str, int]) -> list[str]:
+    """The names of the items that are not there in full."""
+    return [item.name for item in items if stock.get(item.name, 0) < item.count]
+
+
+def reserve(items: list[Item], stock: dict[str, int]) -> None:
+    """Takes the items out of the stock; ValueError when one is missing."""
+    if names := missing(items, stock):
+        raise ValueError(f"not in stock: {', '.join(names)}")
+    for item in items:
+        stock[item.name] -= item.count
+'''
+TEST = """\
+from shop import Item, total
+
+
+def test_total() -> None:
+    assert total([Item("tea", 2, 10.0)]) == 21.4
+"""
+COMMANDS = (
+    "cat shop.py",
+    "sed -n '8,29p' shop.py",
+    "sed -n '8,29p' shop.py",
+    "sed -n '18,38p' shop.py; cat test_shop.py",
+    "sed -i.bak 's/0.19/0.07/' shop.py && cat shop.py",  # with a suffix BSD's sed takes it too
+)
+SESSION_ID = "demo"  # the tag in the markers is made from it
+MOST_LINES, HEAD_LINES, TAIL_LINES = 7, 3, 1  # printed of one output; of a longer one its head and tail
+INTRODUCTION = """\
+An agent's commands, and what the agent sees of each. `=>` says what readcache
+made of the output, and why. `⋮` shortens this page, not what the agent sees.
+"""
+NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash tool."
+
+
+def demo() -> int:
+    """Prints the demonstration. The sample is in a temporary directory, the session in memory."""
+    say(INTRODUCTION)
+    # Where the shims of a sandbox are in force, its own session must not hear of this.
+    env = {**os.environ, "READCACHE": "off"}
+    with tempfile.TemporaryDirectory(prefix="readcache-") as root, Session(root, session_id=SESSION_ID) as session:
+        write_sample(Path(root))
+        for command in COMMANDS:
+            _show(session, command, env)
+        counts = session.stats()
+    printed, shown, saved = (counts[name] for name in ("output_chars", "shown_chars", "tokens_saved"))
+    say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, markers")
+    say(f"included, which saves {saved} tokens, and still has every line in view.\n\n{NEXT}")
+    return 0
+
+
+def write_sample(directory: Path) -> None:
+    """The files `shop.py` and `test_shop.py`."""
+    (directory / "shop.py").write_text(SHOP, encoding="utf-8")
+    (directory / "test_shop.py").write_text(TEST, encoding="utf-8")
+
+
+def _show(session: Session, command: str, env: dict[str, str]) -> None:
+    reply = session.run(command, env=env)
+    saved = "" if reply.outcome is Outcome.FULL else f", {reply.tokens_saved} tokens saved"
+    verdict = f"=> {reply.outcome.name} ({reply.reason.value}){saved}: {reply.reason.why}"
+    for line in (f"$ {command}", *shorten(split_lines(reply.text)), verdict, ""):
+        say(line)
+
+
+def shorten(lines: Sequence[str]) -> list[str]:
+    """The lines, of which a long text loses its middle; its ends are enough to see what came."""
+    gone = len(lines) - HEAD_LINES - TAIL_LINES
+    if len(lines) <= MOST_LINES:
+        return [*lines]
+    return [*lines[:HEAD_LINES], f"  ⋮  {gone} more lines", *lines[-TAIL_LINES:]]

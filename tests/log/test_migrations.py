@@ -1,0 +1,87 @@
+"""A store of an older version is brought up to this one, and what it held counts on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from readcache import Reason, Session
+from readcache.log.store.migrations import MIGRATIONS
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.events import Account, Delivered, Moment, Piece
+from readcache.model.text import digest
+from readcache.reply import Outcome
+from tests.helpers.files import text
+
+TEXT = text()
+
+
+def version_1(path: Path, *bodies: dict[str, object]) -> None:
+    """A file as version 1 wrote it: the bodies of deliveries were flat."""
+    with closing(sqlite3.connect(path)) as db, db:
+        for statement in MIGRATIONS[0]:
+            assert isinstance(statement, str)
+            db.execute(statement)
+        db.execute("PRAGMA user_version = 1")
+        name = f"{digest(TEXT)}-{len(TEXT):x}"
+        db.execute("INSERT INTO blobs VALUES (?, ?)", (name, TEXT))
+        for body in bodies:
+            row = ("s", "main", 1.0, "delivered", body["call_id"], json.dumps(body), name)
+            sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            db.execute(sql, row)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+SHOWN: dict[str, object] = {
+    "call_id": "c1",
+    "label": "cat f",
+    "request": "r",
+    "pieces": [{"keys": ["/w/f"], "at": 0, "count": 60, "first": 1, "eof": True}],
+    "output_chars": len(TEXT),
+    "call": 1,
+    "tokens_so_far": 9,
+    "batch": "b",
+}
+
+
+def test_a_delivery_of_version_1_is_read_as_it_was(path: Path) -> None:
+    version_1(path, SHOWN)
+    with closing(SqliteStore(path)) as store:
+        (record,) = store.records("s", "main")
+    assert record.event == Delivered(
+        "c1",
+        TEXT,
+        "cat f",
+        pieces=(Piece(("/w/f",), 0, 60, 1, eof=True),),
+        when=Moment(1, 9, "b"),
+        account=Account("r", Outcome.FULL, Reason.NOT_SEEN, len(TEXT), 0),
+    )
+
+
+def test_what_was_never_credited_is_not_credited_now(path: Path) -> None:
+    version_1(path, {"call_id": "c1", "label": "submit", "request": "r", "reason": "never", "call": 1})
+    with closing(SqliteStore(path)) as store:
+        (record,) = store.records("s", "main")
+    assert isinstance(record.event, Delivered)
+    assert not record.event.credited
+
+
+def test_a_session_of_version_1_goes_on(path: Path) -> None:
+    version_1(path, SHOWN)
+    with Session("/w", session_id="s", store=path) as session:
+        assert session.observe("cat f", TEXT).reason is Reason.COVERED
+
+
+def test_the_version_is_this_ones_afterwards(path: Path) -> None:
+    version_1(path, SHOWN)
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)

@@ -1,0 +1,87 @@
+"""What adapters need of a session: ids and replies of wrapped calls, named batches, whose disk it is, mended lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Reason, Reply, Session
+from tests.helpers.files import TEXT
+
+
+def test_a_wrapped_tool_asks_the_harness_for_the_calls_id(session: Session) -> None:
+    ids = iter(["c1", "c2"])
+    bash = session.wrap(lambda _command: TEXT, call_id=lambda: next(ids))
+    bash("cat f")
+    assert [delivery.event.call_id for delivery in session.view.deliveries] == ["c1"]
+    bash("cat f", call_id="given")
+    assert session.view.is_visible("given"), "an id that is given at the call wins"
+
+
+def test_a_wrapped_tool_tells_each_reply(session: Session) -> None:
+    replies: list[Reply] = []
+    bash = session.wrap(lambda _command: TEXT, on_reply=replies.append)
+    assert [bash("cat f"), bash("cat f")] == [reply.text for reply in replies]
+    assert [reply.reason for reply in replies] == [Reason.NOT_SEEN, Reason.COVERED]
+
+
+def test_calls_of_one_named_batch_do_not_point_at_each_other(session: Session) -> None:
+    first, second = (session.observe("cat f", TEXT, batch="turn 1") for _ in range(2))
+    assert (first.reason, second.reason) == (Reason.NOT_SEEN, Reason.SAME_BATCH)
+    assert session.observe("cat f", TEXT, batch="turn 2").reason is Reason.COVERED
+
+
+def test_reads_have_batches_too(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT)
+    session = Session(tmp_path)
+    session.read("f", batch="b")
+    assert session.read("f", batch="b").reason is Reason.SAME_BATCH
+    assert session.observe_read("f", TEXT, batch="b").reason is Reason.SAME_BATCH
+    assert session.run("cat f", batch="b").reason is Reason.SAME_BATCH
+
+
+def plan_text(session: Session) -> str:
+    return session.restore_plan().render()
+
+
+def test_a_session_of_a_container_restores_what_was_seen_and_not_this_machines_file(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("another file of that name\n" * 40)
+    session = Session(tmp_path, local=False)
+    session.observe("cat f", TEXT)
+    session.run("true")
+    assert "line number 7 " in plan_text(session)
+    assert "another file" not in plan_text(session)
+
+
+def test_a_session_that_is_told_that_its_files_are_here_restores_them_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT.replace("number 7 ", "number seven "))
+    session = Session(tmp_path, local=True)
+    session.observe("cat f", TEXT)
+    assert "line number seven " in plan_text(session)
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_list_whose_marker_lost_its_source_comes_back_mended(session: Session, shape: str) -> None:
+    texts = {call_id: session.observe("cat f", TEXT, call_id=call_id).text for call_id in ("c1", "c2")}
+
+    def result(call_id: str, text: str) -> dict[str, Any]:
+        if shape == "openai":
+            return {"role": "tool", "tool_call_id": call_id, "content": text}
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": text}]}
+
+    whole: list[Mapping[str, Any]] = [result(call_id, text) for call_id, text in texts.items()]
+    assert session.mend(whole) is whole
+    cleared: list[Mapping[str, Any]] = [result("c1", "[cleared]"), whole[1]]
+    mended = session.mend(cleared)
+    assert mended[0] == cleared[0]
+    assert "left the conversation" in str(mended[1])
+    assert session.mend(mended) is mended
+
+
+def test_an_output_that_holds_one_of_our_markers_says_so_and_is_shown(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    log = TEXT + session.observe("cat f", TEXT).text
+    assert [session.observe("cat agent.log", log).reason for _ in range(2)] == [Reason.HOLDS_A_MARKER] * 2

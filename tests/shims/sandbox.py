@@ -1,0 +1,163 @@
+"""A directory of shims, a sandbox of files, and a harness that starts shells the ways harnesses do."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from readcache import Session
+from readcache.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = "".join(f"line {n} of the file that was shown\n" for n in range(1, 61))
+OTHER = "".join(f"{n}: some other words\n" for n in range(1, 41))
+STDOUTS = ("pipe", "merged", "pty", "socketpair", "file")
+
+
+@dataclass
+class Ran:
+    """What came of a command: its output, stderr (empty where it goes with stdout), status, and every file."""
+
+    out: bytes
+    err: bytes
+    status: int
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class Sandbox:
+    """`place` holds the files, `shims` the shims; `store` knows that the agent was shown `f` when `primed`."""
+
+    place: Path
+    shims: Path
+    store: Path
+    primed: Path
+
+    def reset(self) -> None:
+        """The files as they were at first, and a store in which `f` was shown."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        (self.place / "sub").mkdir(parents=True)
+        (self.place / "f").write_text(LINES)
+        (self.place / "sub" / "g").write_text(OTHER)
+        (self.place / "script").write_text("#!/bin/sh\ncat f\nhead -3 f >out.script\n")
+        (self.place / "script").chmod(0o755)
+        (self.place / "Makefile").write_text("all: out.make\n\tcat f\nout.make: f\n\tsed 's/line/LINE/' f > $@\n")
+        for path in self.store.parent.glob(f"{self.store.name}*"):
+            path.unlink()
+        shutil.copy(self.primed, self.store)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.place)): path.read_bytes()
+            for path in sorted(self.place.rglob("*"))
+            if path.is_file()
+        }
+
+    def env(self, **more: str) -> dict[str, str]:
+        """A small environment without anything of readcache in it, and `more`."""
+        path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        return {"PATH": path, "HOME": str(self.place.parent), "LC_ALL": "C.UTF-8", "TERM": "dumb"} | more
+
+    def readcache(self, **more: str) -> dict[str, str]:
+        """The same with what a harness sets whose agent has shims."""
+        return self.env(**{"READCACHE_SESSION": "s", "READCACHE_STORE": str(self.store), "READCACHE": "on"} | more)
+
+    def by_bash_env(self, **more: str) -> dict[str, str]:
+        return self.readcache(BASH_ENV=str(self.shims / "agent-shell.sh"), **more)
+
+    def run(self, words: Sequence[str], env: Mapping[str, str], stdout: str = "pipe") -> Ran:
+        """Starts the shell with fresh files, gathers everything that can be seen of it."""
+        self.reset()
+        ran = start(words, env, stdout, self.place)
+        ran.files = self.files()
+        return ran
+
+
+def start(words: Sequence[str], env: Mapping[str, str], stdout: str, cwd: Path) -> Ran:
+    """Runs `words` as a harness does whose stdout is of that kind."""
+    read, write = _STDOUTS[stdout]()
+    alone = stdout in ("pipe", "file", "socketpair")
+    with open(read, "rb", buffering=0) as mine:
+        try:
+            process = subprocess.Popen(
+                words,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=write,
+                stderr=subprocess.PIPE if alone else subprocess.STDOUT,
+                start_new_session=True,
+            )
+        finally:
+            os.close(write)
+        with process:
+            if stdout == "file":
+                err = process.communicate(timeout=60)[1]
+                out = mine.read()
+            else:
+                out = b"".join(_chunks(mine))
+                err = process.communicate(timeout=60)[1]
+    return Ran(out, err or b"", process.returncode)
+
+
+def no_shell_above() -> list[str]:
+    """What starts a command as `docker exec` does: nothing is above it. Skips where that is not possible."""
+    for words in (["unshare", "-pf", "--mount-proc"], ["unshare", "-Urpf", "--mount-proc"]):
+        if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
+            return words
+    pytest.skip("no process ids of one's own here")
+
+
+def _chunks(file: io.FileIO) -> Iterator[bytes]:
+    with contextlib.suppress(OSError):  # a pty whose other side was closed
+        while chunk := file.read(1 << 16):
+            yield chunk
+
+
+def _socketpair() -> tuple[int, int]:
+    mine, theirs = socket.socketpair()
+    return mine.detach(), theirs.detach()
+
+
+def _file() -> tuple[int, int]:
+    fd, path = tempfile.mkstemp()
+    mine = os.open(path, os.O_RDONLY)
+    os.unlink(path)
+    return mine, fd
+
+
+_STDOUTS: dict[str, Callable[[], tuple[int, int]]] = {
+    "pipe": os.pipe,
+    "merged": os.pipe,
+    "pty": os.openpty,
+    "socketpair": _socketpair,
+    "file": _file,
+}
+
+
+def make_sandbox(top: Path, *options: str) -> Sandbox:
+    """`options` are those of `readcache shims install`."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["shims", "install", str(top / "shims"), *options]) == 0
+    made = Sandbox(top / "work", top / "shims", top / "store.db", top / "primed.db")
+    with Session(made.place, session_id="s", store=made.primed) as session:
+        session.observe("cat f", LINES, cwd=made.place)
+    made.reset()
+    return made
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
