@@ -10,15 +10,22 @@ Bytes are left out of a reply only if the reader was shown those very bytes, can
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from readcache.disk.changes import Change, notice
+    from readcache.errors import ReadcacheError, StoreError, UsageError
+    from readcache.model.view import View
     from readcache.policy import Budget, Head, HeadTail, Insist, Mode, Policy
     from readcache.reply import Omitted, Outcome, Reason, Reply, Shown
+    from readcache.restore.plan import Compaction, RestoreItem, RestorePlan
     from readcache.session import Session
 
 __all__ = [
     "Budget",
+    "Change",
+    "Compaction",
     "Head",
     "HeadTail",
     "Insist",
@@ -26,24 +33,44 @@ __all__ = [
     "Omitted",
     "Outcome",
     "Policy",
+    "ReadcacheError",
     "Reason",
     "Reply",
+    "RestoreItem",
+    "RestorePlan",
     "Session",
     "Shown",
+    "StoreError",
+    "UsageError",
+    "View",
+    "notice",
 ]
 __version__ = "0.1.0"
 
-_HOMES = {
-    **dict.fromkeys(("Budget", "Head", "HeadTail", "Insist", "Mode", "Policy"), "policy"),
-    **dict.fromkeys(("Omitted", "Outcome", "Reason", "Reply", "Shown"), "reply"),
-    "Session": "session",
-}
+
+def lazy_names(homes: dict[str, str], package: dict[str, Any]) -> Callable[[str], Any]:
+    """A `__getattr__` for the package with these globals, whose public names are imported when they are first used (PEP
+    562): the command line starts without most of them. `homes`: module -> its names, apart by blanks."""
+    home_of = {name: module for module, names in homes.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
+        value = package[name] = getattr(importlib.import_module(home_of[name]), name)
+        return value
+
+    return get
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used: the command line starts without most of them (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    {
+        "readcache.disk.changes": "Change notice",
+        "readcache.errors": "ReadcacheError StoreError UsageError",
+        "readcache.model.view": "View",
+        "readcache.policy": "Budget Head HeadTail Insist Mode Policy",
+        "readcache.reply": "Omitted Outcome Reason Reply Shown",
+        "readcache.restore.plan": "Compaction RestoreItem RestorePlan",
+        "readcache.session": "Session",
+    },
+    globals(),
+)

@@ -113,7 +113,7 @@ class Forwarding:
         return os.waitstatus_to_exitcode(status)
 
     def wait_no_longer(self) -> int | None:
-        """The same, or None while it lives."""
+        """The child's exit status as `wait` gives it; None while it lives."""
         pid, status = os.waitpid(self._pid, os.WNOHANG)
         if not pid:
             return None

@@ -36,7 +36,7 @@ def note(session: str, cause: str, detail: str) -> None:
 
 
 def note_failure(session: str, what: Exception | str) -> None:
-    """The same for an exception, or for a cause and a detail as "cause: detail"."""
+    """Adds one failure: an exception, or a cause and a detail as "cause: detail"."""
     cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
     note(session, cause, detail)
 

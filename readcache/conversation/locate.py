@@ -1,4 +1,4 @@
-"""Where in a longer text a delivery stands: whole, whole but for its markers, or what a cut has left of it.
+"""Finds a delivery inside a longer text: exactly, with other markers, or truncated.
 
 Lines count whole only, and whatever stands before and after them is no matter.
 """

@@ -96,9 +96,11 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
 
 
 def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict[int, int]) -> list[int]:
-    """Where each marker, or the beginning that a cut has left of it, stands in the lines `after`; -1: nowhere. `moved`
-    is what `align` found. A beginning that could be of several markers is the first one's that could stand there:
-    what follows it was cut away."""
+    """Where each marker, or the beginning that a cut left of it, stands in the lines `after`; -1: nowhere.
+
+    `moved` is what `align` found. The cut line `[UNCHANGED 7f3a: app.py li` may have been `… lines 1-9, …` or `… lines
+    20-30, …`: it is taken for the first of these markers, since what followed a cut is gone.
+    """
     taken = set(moved.values())
     known = sorted(moved)
     places = []

@@ -251,7 +251,7 @@ class Standing:
             place.text.release(delivery)
 
     def _events(self, visible: Sequence[Delivery], settled: Mapping[Delivery, Settled]) -> list[Event]:
-        """A call of which nothing is left is forgotten; of another call the text that is gone is settled to nothing."""
+        """Calls with no text left become `Forgot`; if one of several texts is gone, it becomes an empty `Settled`."""
         gone = [delivery for delivery in visible if delivery not in self._places]
         if not gone:
             return list(settled.values())

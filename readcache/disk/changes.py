@@ -185,7 +185,8 @@ class Follower:
             self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
 
     def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
-        """The same for a file of which no line can count as seen: it is empty, binary, protected."""
+        """The agent knows a file of which no line can count as seen (it is empty, binary, protected), if it was just
+        answered with the `whole` of it."""
         taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
         if taken is not None and _is_all(whole, taken[1]):
             self._follow(path, _Seen(taken[0], call_id))
@@ -225,8 +226,8 @@ class Follower:
             self._look_at(path, seen, suspect=path in touched)
 
     def _glance(self) -> None:
-        """The same for what a stat can tell. A change that leaves no trace keeps its old version here, to be found when
-        somebody looks."""
+        """Finds out what has changed, as far as a stat tells. A change that leaves no trace keeps its old version here,
+        to be found when somebody looks."""
         for path, seen in self._seen.items():
             if not _is_surely_same(path, seen):
                 self._look_at(path, seen, suspect=False)

@@ -1,4 +1,4 @@
-"""The text that stands in an omission's place: its wording is spelled here and nowhere else.
+"""The text that stands in an omission's place.
 
 A marker is one line: what is left out, that the bytes are the same, where they stand, how to get them all the same.
 It is written for a model, which sees no call ids: a source is named by the command or tool that printed it and how many

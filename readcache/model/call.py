@@ -72,7 +72,8 @@ def read_call(
 def other_read_call(
     call_id: str, key: str, output: str, start: int, end: int | None, *, numbered: bool, batch: str = ""
 ) -> Call:
-    """The same lines as another tool printed them; the form of its numbers is found out from the output."""
+    """Lines `start` to `end` of the file `key` as another tool printed them. `numbered`: with numbers in front, whose
+    form is found out from the output."""
     sep = find_separator(split_lines(output)) if numbered else None
     call = read_call(call_id, key, output, start, end, sep=sep, batch=batch)
     if numbered and sep is None:  # nothing that looks like numbered lines: an error text, a picture

@@ -45,7 +45,7 @@ def why_not_name(path: str, protected: Sequence[str] = ()) -> str | None:
 
 
 def why_not_text(path: str, text: str) -> str | None:
-    """The same by what is known of the file's text."""
+    """Why a file with this text must not be restored; None when it may."""
     if "\0" in text:
         return "binary"
     if _SECRET.search(text):

@@ -8,8 +8,9 @@ The fixtures `readcache_session`, `readcache_policy` and `readcache_clock` come 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from readcache import lazy_names
 
 if TYPE_CHECKING:
     from readcache.testing.bash import BashCall, ScriptedBash
@@ -18,17 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BashCall", "FakeClock", "ScriptedBash", "assert_omitted", "assert_shown", "reconstruct"]
 
-_HOMES = {
-    **dict.fromkeys(("BashCall", "ScriptedBash"), "bash"),
-    "FakeClock": "clock",
-    **dict.fromkeys(("assert_omitted", "assert_shown", "reconstruct"), "replies"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used: pytest imports this package at every start (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(  # pytest imports this package at every start
+    {
+        "readcache.testing.bash": "BashCall ScriptedBash",
+        "readcache.testing.clock": "FakeClock",
+        "readcache.testing.replies": "assert_omitted assert_shown reconstruct",
+    },
+    globals(),
+)
