@@ -35,6 +35,7 @@ from readcache.wrap import wrap
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, Follower
+    from readcache.log.history_log import HistoryLog
 
 
 class Session:
@@ -316,6 +317,13 @@ class Session:
 
         `call_id()` gives the harness's id for the call under way; `on_reply` is told each reply."""
         return wrap(bash, self.observe, self._own_call, call_id=call_id, on_reply=on_reply)
+
+    def history_log(self) -> HistoryLog:
+        """Where a compactor keeps the events of this conversation's messages: in the session's store."""
+        from readcache.log.history_log import HistoryLog
+
+        log = self.reader.log
+        return HistoryLog(lambda: log.store, self.session_id, self.agent_id, self._clock, log.fail)
 
     # ------------------------------------------------------------ what there is to see
 

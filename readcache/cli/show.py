@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from readcache.cli.settings import Settings, store_file
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Record, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Rewound, Settled, Wrote
 from readcache.reply import Outcome, Reason
 from readcache.session import Session
 
@@ -119,7 +119,7 @@ def clock(at: float) -> str:
 
 def call_of(event: Event) -> str:
     """The event's call id; "-" when it has none."""
-    return "-" if isinstance(event, Compacted | Forgot) or not event.call_id else event.call_id
+    return getattr(event, "call_id", "") or "-"
 
 
 def _told(event: Event) -> tuple[str, str, str]:
@@ -136,7 +136,9 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "forgot", f"{len(event.call_ids):,} calls", ""
     if isinstance(event, Rewound):
         return "rewound", "", ""
-    return f"failed/{event.cause}", "", event.detail
+    if isinstance(event, Failed):
+        return f"failed/{event.cause}", "", event.detail
+    return type(event).__name__.lower(), "", ""  # of a conversation's history
 
 
 def _kind(event: Delivered) -> str:

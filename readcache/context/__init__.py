@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from readcache.context.compaction import How
     from readcache.context.compactor import Compactor, Report
-    from readcache.context.history import CondensationRequested, Condensed, History, Item, Replaced
+    from readcache.context.history import History
     from readcache.context.prompt import SUMMARY_PROMPT, summary_request
     from readcache.context.pruner import prune
     from readcache.messages.messages import Kind, Message, Part, normalise
     from readcache.messages.structure import Cause, Fault, cut_points, faults, find_cut, repair
     from readcache.messages.transcript import serialize_transcript
+    from readcache.model.history_events import CondensationRequested, Condensed, Item, Replaced
 
 __all__ = [
     "SUMMARY_PROMPT",
@@ -50,8 +51,9 @@ _HOMES = {
     "How": "readcache.context.compaction",
     **dict.fromkeys(("Kind", "Message", "Part", "normalise"), "readcache.messages.messages"),
     **dict.fromkeys(("SUMMARY_PROMPT", "summary_request"), "readcache.context.prompt"),
-    **dict.fromkeys(("CondensationRequested", "Condensed", "History", "Item", "Replaced"), "readcache.context.history"),
+    **dict.fromkeys(("CondensationRequested", "Condensed", "Item", "Replaced"), "readcache.model.history_events"),
     **dict.fromkeys(("Cause", "Fault", "cut_points", "faults", "find_cut", "repair"), "readcache.messages.structure"),
+    "History": "readcache.context.history",
     "prune": "readcache.context.pruner",
     "serialize_transcript": "readcache.messages.transcript",
 }

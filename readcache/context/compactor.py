@@ -6,22 +6,37 @@ was at work on, and tells the session, so that no marker that is left points at 
 
 It calls nothing but its session and `summarize`. A summary that cannot be had is done without: the agent goes on with
 its task, its last turns, the files it was at work on, and the list of what it read and changed.
+
+What it is given and what it makes of it is recorded as a `History` in the session's store; a process that comes after a
+crash gets the same list from `resume`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Mapping
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from readcache.context import overflow
-from readcache.context.compaction import How, Level, Made, Request, Settings, Steps, compact
-from readcache.context.prune_rules import Rules, pruned
+from readcache.context.compaction import (
+    CompactionResult,
+    CompactorOptions,
+    How,
+    Level,
+    Request,
+    Steps,
+    compaction_steps,
+)
+from readcache.context.history import History
+from readcache.context.message_log import MessageLog
+from readcache.context.prune_rules import PruneRules, prune_messages
 from readcache.context.pruner import ALL_STRATEGIES, check_strategies
-from readcache.context.split import part
-from readcache.context.telling import as_known_to
+from readcache.context.session_link import mend_list, session_rules
+from readcache.context.split import split_turns
 from readcache.errors import UsageError
+from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
+from readcache.messages.structure import repair
 from readcache.policy import Budget, Mode
 
 if TYPE_CHECKING:
@@ -35,7 +50,29 @@ ENOUGH = 0.7
 # Characters of each text of the last turn, when nothing else is left to be made shorter. CooperBench clips at 20,000.
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
-Raw = Mapping[str, Any]
+# OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A limit of
+# tokens for each minute is something else.
+_SAYINGS = re.compile(
+    r"context_length_exceeded|maximum context length"
+    r"|prompt is too long|exceed context limit"
+    r"|exceeds the maximum number of (?:input )?tokens"
+    r"|input is too long for requested model"
+    r"|reduce the length of the (?:messages|prompt|input)"
+    r"|maximum prompt length"
+    r"|exceeds? the (?:available )?context (?:size|window|length)"
+    r"|context ?window ?(?:exceeded|overflow|limit)",
+    re.IGNORECASE,
+)
+
+
+def is_overflow(error: BaseException) -> bool:
+    """Does the error, or one that it was raised from, say that the request was longer than the context window?"""
+    seen: BaseException | None = error
+    while seen is not None:
+        if _SAYINGS.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'code', '')}"):
+            return True
+        seen = seen.__cause__
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +88,11 @@ class Report:
 class Compactor:
     """Compacts the conversation of one session.
 
-    `summarize` takes a list of one user message and returns the model's answer, a text or a message, or an awaitable of
-    it for `acompact`. `trigger_tokens`: conversations of fewer are left alone by `maybe_compact`. `keep_turns`: so many
-    of the last turns (see `turns`) stay verbatim, fewer where they leave too little room. `budget`: of the files put
-    back. `strategies`: of `prune`. `is_overflow(error)`: did `summarize` fail because the request was too long? Raises
-    UsageError for what has no meaning.
+    `summarize` takes a list of one user message and returns the model's response, a text or a message, or an awaitable
+    of it for `acompact`. `trigger_tokens`: conversations of fewer are left alone by `maybe_compact`. `keep_turns`:
+    so many of the last turns (see `turns`) stay verbatim, fewer where they leave too little room. `budget`: of the
+    files put back. `strategies`: of `prune`. `is_overflow(error)`: did `summarize` fail because the request was too
+    long? Raises UsageError for what has no meaning.
     """
 
     def __init__(
@@ -67,138 +104,158 @@ class Compactor:
         keep_turns: int = 2,
         budget: Budget = Budget(),  # noqa: B008  frozen
         strategies: Collection[str] = ALL_STRATEGIES,
-        is_overflow: Callable[[Exception], bool] = overflow.is_overflow,
+        is_overflow: Callable[[Exception], bool] = is_overflow,
     ) -> None:
         check_strategies(strategies)
         if trigger_tokens <= 0 or keep_turns < 0:
             raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0 and keep_turns={keep_turns} not below")
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._settings = Settings(session, trigger_tokens, budget, strategies, is_overflow)
+        self._log = MessageLog(session.history_log())
+        self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)
         self._summarize = summarize
         fewest = min(1, keep_turns)
         self._levels = [Level(turns, is_first=turns == keep_turns) for turns in range(keep_turns, fewest - 1, -1)]
         self._levels += [Level(fewest, chars) for chars in LAST_TURN_CHARS]
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
 
+    @property
+    def history(self) -> History:
+        """All that was ever in the list, and the events that made it what it is now. Read it, do not change it."""
+        self._log.load()
+        return self._log.history
+
+    def resume(self) -> list[Raw]:
+        """The messages as the last call of a compactor on this session, in whichever process, left them; [] when there
+        was none. What a crash tore apart is repaired, the session is told, and the messages are the caller's own."""
+        kept = normalise(repair(raw_messages(self._log.load())))
+        messages = mend_list(self._options.session, kept)
+        self._log.condense(messages)
+        return [plain(message.raw) for message in messages]
+
+    def request(self) -> None:
+        """Asks for a compaction: the next `maybe_compact`, of whichever process, compacts whatever the count."""
+        self._log.request()
+
     def maybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
         what the model's API last said that the conversation has; else they are counted by the session's policy."""
-        counted = self._count(messages, tokens)
-        if self._is_below(counted):
-            return messages
-        return self._finish(messages, self._call(self._compact_if_needed(messages, counted)))
+        normal = self._log.take(messages)
+        steps = self._steps_if_due(normal, tokens)
+        return messages if steps is None else self._finish(messages, normal, self._call(steps))
 
     def compact(self, messages: list[Raw]) -> list[Raw]:
         """The messages compacted now, whatever they count, as when the model said that they are too many: each time
         tighter, where the time before left nothing to gain."""
-        return self._finish(messages, self._call(self._compact_now(messages)))
+        normal = self._log.take(messages)
+        return self._finish(messages, normal, self._call(self._compact_now(normal)))
 
     async def amaybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """`maybe_compact` with a `summarize` that may be asynchronous."""
-        counted = self._count(messages, tokens)
-        if self._is_below(counted):
-            return messages
-        return self._finish(messages, await self._await(self._compact_if_needed(messages, counted)))
+        normal = self._log.take(messages)
+        steps = self._steps_if_due(normal, tokens)
+        return messages if steps is None else self._finish(messages, normal, await self._await(steps))
 
     async def acompact(self, messages: list[Raw]) -> list[Raw]:
         """`compact` with a `summarize` that may be asynchronous."""
-        return self._finish(messages, await self._await(self._compact_now(messages)))
+        normal = self._log.take(messages)
+        return self._finish(messages, normal, await self._await(self._compact_now(normal)))
 
     # ------------------------------------------------------------ the steps, and how the model is called between them
 
-    def _count(self, messages: list[Raw], tokens: int | None) -> int:
-        return self._settings.tokens(messages) if tokens is None else tokens
-
-    def _is_below(self, counted: int) -> bool:
-        if counted >= self._settings.trigger_tokens:
-            return False
+    def _steps_if_due(self, messages: Sequence[Message], tokens: int | None) -> Steps | None:
+        """The steps of a compaction; None when none is due."""
+        counted = self._options.tokens(messages) if tokens is None else tokens
+        if self._log.history.requested:
+            return self._compact_now(messages)
+        if counted >= self._options.trigger_tokens:
+            return self._compact_if_needed(messages, counted)
         self._level = 0
         self.report = Report(How.NOTHING, counted, counted)
-        return True
+        return None
 
-    def _compact_if_needed(self, messages: list[Raw], counted: int) -> Steps:
+    def _compact_if_needed(self, messages: Sequence[Message], counted: int) -> Steps:
         """Prunes, and does no more where that is enough. Nobody is told of a pruning that is not."""
-        shorter = self._pruned(messages)
-        share = self._settings.tokens(shorter) / max(1, self._settings.tokens(messages))
-        if counted * share <= self._settings.trigger_tokens * ENOUGH:
-            return Made(self._settings.session.mend(shorter), How.PRUNED)
+        shorter = self._prune(messages)
+        share = self._options.tokens(shorter) / max(1, self._options.tokens(messages))
+        if counted * share <= self._options.trigger_tokens * ENOUGH:
+            return CompactionResult(mend_list(self._options.session, shorter), How.PRUNED)
         return (yield from self._at(self._roomy_level(messages, counted), messages))
 
-    def _roomy_level(self, messages: list[Raw], counted: int) -> int:
+    def _roomy_level(self, messages: Sequence[Message], counted: int) -> int:
         """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
-        settings = self._settings
-        most = settings.trigger_tokens * ENOUGH * settings.tokens(messages) / counted
+        options = self._options
+        most = options.trigger_tokens * ENOUGH * options.tokens(messages) / counted
         for level in range(self._level, len(self._levels) - len(LAST_TURN_CHARS)):
-            parts = part(messages, self._levels[level].keep_turns)
-            if not parts.old:
+            split = split_turns(messages, self._levels[level].keep_turns)
+            if not split.old:
                 break
-            if settings.tokens([*parts.head, *parts.kept]) <= most:
+            if options.tokens([*split.head, *split.kept]) <= most:
                 return level
         return self._level
 
-    def _compact_now(self, messages: list[Raw]) -> Steps:
-        made = Made(messages, How.NOTHING)
+    def _compact_now(self, messages: Sequence[Message]) -> Steps:
+        result = CompactionResult(messages, How.NOTHING)
         for level in range(self._level, len(self._levels)):
-            made = yield from self._at(level, messages)
-            if made.how is not How.NOTHING:
+            result = yield from self._at(level, messages)
+            if result.how is not How.NOTHING:
                 break
-        return made
+        return result
 
-    def _at(self, level: int, messages: list[Raw]) -> Steps:
+    def _at(self, level: int, messages: Sequence[Message]) -> Steps:
         ask = self.failures < MOST_FAILURES
-        made = yield from compact(messages, self._settings, self._levels[level], ask=ask)
-        if made.how is How.SUMMARISED:
+        result = yield from compaction_steps(messages, self._options, self._levels[level], ask=ask)
+        if result.how is How.SUMMARISED:
             self.failures = 0
-        elif made.how is How.MECHANICAL and ask:
+        elif result.how is How.MECHANICAL and ask:
             self.failures += 1
-        return made
+        return result
 
-    def _pruned(self, messages: list[Raw]) -> list[Raw]:
+    def _prune(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages as pruning would leave them; the session is not told yet."""
-        session = self._settings.session
+        session = self._options.session
         if session.policy.mode is not Mode.ON:
             return messages
-        rules = as_known_to(session, Rules(protect_last_turns=self._levels[0].keep_turns))
-        return pruned(messages, self._settings.strategies, rules)
+        rules = session_rules(session, PruneRules(protect_last_turns=self._levels[0].keep_turns))
+        return prune_messages(messages, self._options.strategies, rules)
 
-    def _finish(self, messages: list[Raw], made: Made) -> list[Raw]:
-        after = self._settings.tokens(made.messages)
-        self.report = Report(made.how, self._settings.tokens(messages), after, made.trouble)
-        is_enough = made.how is not How.NOTHING and after < self._settings.trigger_tokens
+    def _finish(self, messages: list[Raw], normal: Sequence[Message], result: CompactionResult) -> list[Raw]:
+        """The list for the harness: its own objects where a message is as it was, and copies of the others."""
+        after = self._options.tokens(result.messages)
+        self.report = Report(result.how, self._options.tokens(normal), after, result.trouble)
+        is_enough = result.how is not How.NOTHING and after < self._options.trigger_tokens
         self._level = 0 if is_enough else min(self._level + 1, len(self._levels) - 1)
-        return made.messages
+        if result.how is How.NOTHING:
+            return messages
+        self._log.condense(result.messages)
+        given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
+        return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
-    def _call(self, steps: Generator[Request, Any, Made]) -> Made:
+    def _call(self, steps: Steps) -> CompactionResult:
+        try:
+            self._await(steps, waits=False).send(None)
+        except StopIteration as end:  # as it never waits, it has come to its end
+            result: CompactionResult = end.value
+            return result
+        raise AssertionError("a coroutine that awaits nothing was suspended")
+
+    async def _await(self, steps: Steps, *, waits: bool = True) -> CompactionResult:
+        """Asks the model what the steps ask for. Raises UsageError when its response has to be awaited and may not."""
         try:
             request = next(steps)
             while True:
                 try:
-                    answer = self._summarize(request)
+                    response = self._summarize(request)
+                    if waits and inspect.isawaitable(response):
+                        response = await response
                 except Exception as error:
                     request = steps.throw(error)
                     continue
-                if inspect.isawaitable(answer):
-                    if inspect.iscoroutine(answer):
-                        answer.close()  # else Python warns that nobody awaited it
+                if inspect.isawaitable(response):
+                    if inspect.iscoroutine(response):
+                        response.close()  # else Python warns that nobody awaited it
                     raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
-                request = steps.send(answer)
+                request = steps.send(response)
         except StopIteration as end:
-            made: Made = end.value
-            return made
-
-    async def _await(self, steps: Generator[Request, Any, Made]) -> Made:
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    answer = self._summarize(request)
-                    if inspect.isawaitable(answer):
-                        answer = await answer
-                except Exception as error:
-                    request = steps.throw(error)
-                    continue
-                request = steps.send(answer)
-        except StopIteration as end:
-            made: Made = end.value
-            return made
+            result: CompactionResult = end.value
+            return result

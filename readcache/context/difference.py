@@ -4,60 +4,62 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
-from readcache.context.history import Condensed, Item, Replaced, summary_message
-from readcache.messages.messages import Kind, normalise_one
+from readcache.context.history import summary_message
+from readcache.messages.messages import Kind, Message
+from readcache.model.history_events import Condensed, Item, Replaced
 
 
 def difference(
-    condensation_id: str, view: Sequence[Item], messages: Sequence[Mapping[str, Any]]
+    condensation_id: str, view: Sequence[Item], before: Sequence[Message], after: Sequence[Message]
 ) -> list[Condensed | Replaced]:
-    """The events after which the items of `view` have just these messages; none when they have them already.
+    """The events that make `view`, whose messages are `before`, hold just the messages `after`; none if it does.
 
-    Calls and results keep their item by their call ids, whatever was done to their texts: they are `Replaced` where
-    they differ. All that is new is a summary of the condensation; of `<condensation_id>.2`, `.3` … what comes after the
-    first.
+    A message keeps its item by the ids of its calls and results, whatever was done to their texts: it is `Replaced`
+    where it differs. All that is new is a summary of the condensation; of `<condensation_id>.2`, `.3` … what comes
+    after the first.
     """
-    items = _kept(view, messages)
-    forgotten = frozenset(item.id for item in view) - {item.id for item in items if item is not None}
+    places = find_places(before, after)
+    kept = {place for place in places if place is not None}
+    forgotten = frozenset(item.id for place, item in enumerate(view) if place not in kept)
     condensed: list[Condensed | Replaced] = []
     replaced: list[Condensed | Replaced] = []
-    for offset, (item, message) in enumerate(zip(items, messages, strict=True)):
-        if item is None:
+    for offset, (place, message) in enumerate(zip(places, after, strict=True)):
+        if place is None:
             name = f"{condensation_id}.{len(condensed) + 1}" if condensed else condensation_id
-            words = "\n".join(part.text for part in normalise_one(message, offset).parts)
+            words = "\n".join(part.text for part in message.parts)
             event = Condensed(name, frozenset() if condensed else forgotten, words, offset)
             condensed.append(event)
             item = Item(event.summary_id, summary_message(words))
-        if item.message != message:
-            replaced.append(Replaced(item.id, message))
-    if not condensed and (forgotten or replaced):
+        else:
+            item = view[place]
+        if item.message != message.raw:
+            replaced.append(Replaced(item.id, message.raw))
+    if not condensed and forgotten:
         condensed.append(Condensed(condensation_id, forgotten))
     return condensed + replaced
 
 
-def _kept(view: Sequence[Item], messages: Sequence[Mapping[str, Any]]) -> list[Item | None]:
-    """For each message the item that it is, in the order of the view; None for a new one."""
+def find_places(before: Sequence[Message], after: Sequence[Message]) -> list[int | None]:
+    """For each message of `after` its place in `before`, ascending; None for a new one."""
     places: dict[Hashable, list[int]] = defaultdict(list)
-    for place, item in enumerate(view):
-        places[_identity(item.message)].append(place)
-    out: list[Item | None] = []
+    for place, message in enumerate(before):
+        places[_identity(message)].append(place)
+    out: list[int | None] = []
     last = -1
-    for message in messages:
+    for message in after:
         later = places[_identity(message)]
         at = bisect(later, last)
         if at == len(later):
             out.append(None)
         else:
             last = later[at]
-            out.append(view[last])
+            out.append(last)
     return out
 
 
-def _identity(message: Mapping[str, Any]) -> Hashable:
+def _identity(message: Message) -> Hashable:
     """By what a message is known again: its calls and results, or else its words."""
-    normal = normalise_one(message, 0)
-    ids = tuple((part.kind, part.call_id) for part in normal.parts if part.kind in (Kind.CALL, Kind.RESULT))
-    return ids if any(call_id for _, call_id in ids) else (normal.role, tuple(part.text for part in normal.parts))
+    ids = tuple((part.kind, part.call_id) for part in message.parts if part.kind in (Kind.CALL, Kind.RESULT))
+    return ids if any(call_id for _, call_id in ids) else (message.role, tuple(part.text for part in message.parts))

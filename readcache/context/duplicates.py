@@ -13,7 +13,7 @@ Line = tuple[str, int, str]  # a file's key, a line number, the line itself
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownResult:
     """A result: its text, which lines of which files stand in it, and whether it may go."""
 
     place: int
@@ -22,7 +22,7 @@ class Shown:
     may_go: bool
 
 
-def duplicates(shown: Sequence[Shown], *, newest: bool) -> Iterator[Shown]:
+def duplicates(shown: Sequence[ShownResult], *, newest: bool) -> Iterator[ShownResult]:
     """Those that may go because what stays holds all of them: a result with the very same bytes, or one or several
     reads with the same bytes on the same lines of the same file. What goes is never what another one goes for.
 
@@ -48,7 +48,7 @@ class _Kept:
         self._numbered: dict[Line, int] = {}
         self._lines: dict[int, frozenset[str]] = {}
 
-    def add(self, item: Shown) -> None:
+    def add(self, item: ShownResult) -> None:
         self._texts.add(item.text)
         lines = split_lines(item.text)
         self._lines[item.place] = frozenset(lines)
@@ -58,7 +58,7 @@ class _Kept:
                 if is_numbered:
                     self._numbered.setdefault(line, item.place)
 
-    def holds(self, item: Shown) -> bool:
+    def holds(self, item: ShownResult) -> bool:
         """Does every line of it stand in what stays? Lines around a file's, such as a header, in the same sources."""
         if item.text in self._texts:
             return True
@@ -75,7 +75,7 @@ class _Kept:
         return bool(sources) and all(lines[at] in around for at in rest)
 
 
-def _file_lines(item: Shown, lines: list[str]) -> Iterator[tuple[int, Line, bool]]:
+def _file_lines(item: ShownResult, lines: list[str]) -> Iterator[tuple[int, Line, bool]]:
     """(place in the text, line, does a number stand in front) for each line whose file and number are known."""
     for piece in item.pieces:
         if len(piece.keys) != 1 or not piece.first:

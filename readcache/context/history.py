@@ -2,10 +2,9 @@
 
     history = History()
     history.append(Item("m1", {"role": "user", "content": "Fix the tax"}))
-    ...
-    shorter = compactor.maybe_compact(history.messages())
-    for event in difference("c1", history.view, shorter):
-        history.append(event)
+    history.append(Item("m2", {"role": "assistant", "content": "I look."}))
+    history.append(Condensed("c1", frozenset({"m2"}), summary="It looked.", offset=1))
+    history.messages()  # the task, and the summary
 
 Forgetting is an event, so all that was ever said stays in `events`. The view is a fold over them and nothing else: one
 that grew by `append` and one that `from_events` rebuilds after a restart are equal. The shape is that of OpenHands'
@@ -18,92 +17,14 @@ cost the same in any history. Only a summary that goes before other items costs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A message of the conversation, in the shape of its API, under an id of its own. From then on it is read-only."""
-
-    id: str
-    message: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """In the place of the item `id` now stands `message`. An id that is not in view: nothing happens."""
-
-    id: str
-    message: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Condensed:
-    """The items `forgotten` left the view; then `summary`, if any, was inserted before the item at `offset`.
-
-    `offset` counts from 0 in what is left after the forgetting; past the end it is the end. Ids that are not in view
-    are forgotten without effect. ValueError: a summary without an offset or the other way round, a negative offset.
-    """
-
-    id: str
-    forgotten: frozenset[str] = frozenset()
-    summary: str | None = None
-    offset: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.summary is None) != (self.offset is None):
-            raise ValueError(f"condensation {self.id!r} has one of summary and offset: give both or neither")
-        if self.offset is not None and self.offset < 0:
-            raise ValueError(f"condensation {self.id!r} has offset {self.offset}: offsets count from 0")
-
-    @property
-    def summary_id(self) -> str:
-        """The id under which the summary stands in the view, for a later condensation to forget."""
-        return f"{self.id}-summary"
+from readcache.model.history_events import Condensed, HistoryEvent, Item, Replaced
 
 
 def summary_message(summary: str) -> dict[str, Any]:
     """A summary as the model reads it."""
     return {"role": "user", "content": summary}
-
-
-@dataclass(frozen=True, slots=True)
-class CondensationRequested:
-    """Somebody asked for a condensation; the next one answers."""
-
-
-HistoryEvent = Item | Replaced | Condensed | CondensationRequested
-
-_KINDS: dict[str, type[HistoryEvent]] = {
-    "item": Item,
-    "replaced": Replaced,
-    "condensed": Condensed,
-    "condensation_requested": CondensationRequested,
-}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
-
-def to_dict(event: HistoryEvent) -> dict[str, Any]:
-    """The event as plain data, fit for JSON if its message is."""
-    data = {field.name: getattr(event, field.name) for field in fields(event)}
-    if isinstance(event, Condensed):
-        data["forgotten"] = sorted(event.forgotten)
-    return {"event": _NAMES[type(event)], **data}
-
-
-def from_dict(data: Mapping[str, Any]) -> HistoryEvent:
-    """The event that `to_dict` wrote. ValueError for anything else."""
-    try:
-        values = dict(data)
-        kind = _KINDS[values.pop("event")]
-        if "forgotten" in values:
-            if not isinstance(values["forgotten"], list):
-                raise TypeError("forgotten is no list of ids")
-            values["forgotten"] = frozenset(values["forgotten"])
-        return kind(**values)
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"not an event of a history: {data!r:.200} ({error})") from error
 
 
 class History:

@@ -1,4 +1,4 @@
-"""The request for a summary, and what is taken of the answer.
+"""The request for a summary, and what is taken of the model's response.
 
 The model that summarises is shown a document and asked for a text. There is no turn for it to go on with and no tool to
 call: the conversation is inside one user message, between tags that stand nowhere else in it.
@@ -7,11 +7,12 @@ call: the conversation is inside one user message, between tags that stand nowhe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from readcache.context.file_map import file_map
+from readcache.context.summary import file_map
 from readcache.errors import StoreError
+from readcache.messages.messages import Message, Raw
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.text import digest
 
@@ -77,7 +78,7 @@ def _prompt(known_files: Sequence[str]) -> str:
 SUMMARY_PROMPT = _prompt(())
 
 
-def summary_request(messages: Sequence[Mapping[str, Any]], session: Session | None = None) -> list[dict[str, str]]:
+def summary_request(messages: Sequence[Raw | Message], session: Session | None = None) -> list[dict[str, str]]:
     """The request for a summary of these messages: a list of one user message, for any API. With a session the FILE MAP
     is filled in from its log."""
     return request_of(serialize_transcript(messages), known_files(session))
@@ -105,16 +106,16 @@ def known_files(session: Session | None) -> list[str]:
 _TAG = re.compile(r"<(/?)(summary|analysis|think|thinking|scratchpad)>", re.IGNORECASE)
 
 
-def summary_in(answer: str) -> str:
-    """The summary in a model's answer: without the analysis, and without the reasoning that small models leave in their
+def summary_in(response: str) -> str:
+    """The summary in a response: without the analysis, and without the reasoning that small models leave in their
     text, closed, never closed, or never opened. "" when there is nothing else."""
     at = 0
-    while (tag := _TAG.search(answer, at)) is not None:
+    while (tag := _TAG.search(response, at)) is not None:
         is_end, name = bool(tag.group(1)), tag.group(2).lower()
         if name == "summary":
-            return answer[at : tag.start()].strip() if is_end else _up_to_the_end(answer[tag.end() :])
-        at = tag.end() if is_end else _past_the_reasoning(answer, tag.end(), name)
-    return answer[at:].strip()
+            return response[at : tag.start()].strip() if is_end else _up_to_the_end(response[tag.end() :])
+        at = tag.end() if is_end else _past_the_reasoning(response, tag.end(), name)
+    return response[at:].strip()
 
 
 def _up_to_the_end(text: str) -> str:
@@ -122,12 +123,12 @@ def _up_to_the_end(text: str) -> str:
     return text[: ends[-1].start() if ends else None].strip()
 
 
-def _past_the_reasoning(answer: str, at: int, name: str) -> int:
-    end = re.compile(f"</{name}>", re.IGNORECASE).search(answer, at)
+def _past_the_reasoning(response: str, at: int, name: str) -> int:
+    end = re.compile(f"</{name}>", re.IGNORECASE).search(response, at)
     if end is not None:
         return end.end()
-    start = re.compile("<summary>", re.IGNORECASE).search(answer, at)
-    return start.start() if start is not None else len(answer)
+    start = re.compile("<summary>", re.IGNORECASE).search(response, at)
+    return start.start() if start is not None else len(response)
 
 
 def invented_numbers(summary: str, known: str) -> list[str]:

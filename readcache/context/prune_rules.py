@@ -5,27 +5,26 @@ Calls and results are never removed, so that a list stays well formed. Pruning a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from readcache.context import notes
-from readcache.context.clipping import MOST_CHARS, clip
-from readcache.context.duplicates import Shown, duplicates
+from readcache.context.clip import MOST_CHARS, clip_text
+from readcache.context.duplicates import ShownResult, duplicates
 from readcache.context.tool_calls import (
-    Exchange,
-    command_of,
-    exchanges,
+    ToolCall,
     file_of,
     is_failed,
     may_have_written,
     name_pieces,
     overwritten,
     pieces_of,
+    shell_command,
+    tool_calls,
 )
 from readcache.messages.editing import with_arguments, with_result_text, without_images
-from readcache.messages.messages import Kind, Message, normalise
+from readcache.messages.messages import Kind, Message, raw_messages, update
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.claims import path_of
 from readcache.model.events import Piece
@@ -37,11 +36,9 @@ from readcache.policy import MIN_CHARS
 # A note must save this many times its own characters, as a marker must.
 GAIN = 2
 
-Raw = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PruneRules:
     """How to prune. `view` is what a session knows of the calls; `pinned` are calls that a visible marker names."""
 
     keeps_newest: bool = True
@@ -55,26 +52,25 @@ class Rules:
     pinned: frozenset[str] = frozenset()
 
 
-def pruned(messages: list[Raw], strategies: Collection[str], rules: Rules) -> list[Raw]:
+def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
     shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
-    work = _Pruning(normalise(shown), rules)
+    work = _Work(shown, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
             strategy(work)
-    out = work.applied(shown)
+    out = work.result()
     return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
 
 
-def _without_images(messages: list[Raw], rules: Rules) -> list[Raw]:
-    """Images outside of the task and the last turns give way to a note."""
-    normal = normalise(messages)
-    first = next(iter(turn_starts(normal)), len(normal))
-    border = last_turns(normal, rules.protect_last_turns)
+def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Message]:
+    """The messages with notes for the images that are neither in the task nor in the last turns."""
+    first = next(iter(turn_starts(messages)), len(messages))
+    border = last_turns(messages, rules.protect_last_turns)
     note = notes.image(rules.tag)
     return [
-        without_images(message, note) if first <= index < border and _has_image(normal[index]) else message
-        for index, message in enumerate(messages)
+        update(message, without_images(message.raw, note)) if first <= at < border and _has_image(message) else message
+        for at, message in enumerate(messages)
     ]
 
 
@@ -82,12 +78,13 @@ def _has_image(message: Message) -> bool:
     return any(part.kind is Kind.IMAGE for part in message.parts)
 
 
-class _Pruning:
-    """The changes gathered so far. A result is named by its place among the exchanges."""
+class _Work:
+    """The changes gathered so far. A result is named by its place among the calls."""
 
-    def __init__(self, messages: Sequence[Message], rules: Rules) -> None:
+    def __init__(self, messages: Sequence[Message], rules: PruneRules) -> None:
         self.rules = rules
-        self.exchanges = exchanges(messages, rules.root)
+        self.messages = messages
+        self.calls = tool_calls(messages, rules.root)
         self.border = last_turns(messages, rules.protect_last_turns)
         self.texts: dict[int, str] = {}  # the results that changed
         self.inputs: dict[int, dict[str, object]] = {}  # the calls whose arguments changed
@@ -96,20 +93,20 @@ class _Pruning:
     def pieces(self) -> list[tuple[Piece, ...]]:
         """Which lines of which files each result shows."""
         view, tag = self.rules.view, self.rules.tag
-        return [() if notes.is_note(e.result.text) else pieces_of(e, view, tag) for e in self.exchanges]
+        return [() if notes.is_note(e.result.text) else pieces_of(e, view, tag) for e in self.calls]
 
     def may_go(self, place: int, *, pinned: frozenset[str]) -> bool:
         """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
-        exchange = self.exchanges[place]
-        if exchange.answered >= self.border or place in self.texts or exchange.result.call_id in pinned:
+        tool_call = self.calls[place]
+        if tool_call.result_at >= self.border or place in self.texts or tool_call.result.call_id in pinned:
             return False
-        is_long = len(exchange.result.text) >= self.rules.min_chars
+        is_long = len(tool_call.result.text) >= self.rules.min_chars
         return is_long and not self.is_protected(place)
 
     def is_protected(self, place: int) -> bool:
         """Is it about a file that a glob protects?"""
         paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
-        paths |= {path for path in [file_of(self.exchanges[place])] if path is not None}
+        paths |= {path for path in [file_of(self.calls[place])] if path is not None}
         return any(matches(path, self.rules.protected) for path in paths)
 
     def what(self, place: int) -> str:
@@ -117,88 +114,88 @@ class _Pruning:
         stretches = name_pieces(self.pieces[place])
         if stretches:
             return notes.name_stretches(stretches)
-        lines = count_lines(self.exchanges[place].result.text)
+        lines = count_lines(self.calls[place].result.text)
         return f"this output, {lines} line{'s' if lines > 1 else ''}"
 
     def replace(self, place: int, note: str) -> None:
         """Let the result give way to a note, if that is worth it."""
-        if len(self.exchanges[place].result.text) >= GAIN * len(note):
+        if len(self.calls[place].result.text) >= GAIN * len(note):
             self.texts[place] = note
 
-    def applied(self, messages: list[Raw]) -> list[Raw]:
+    def result(self) -> list[Message]:
         """The messages with all changes made."""
-        out = list(messages)
+        raws = raw_messages(self.messages)
         for place, text in self.texts.items():
-            at, call_id = self.exchanges[place].answered, self.exchanges[place].result.call_id
-            out[at] = with_result_text(out[at], call_id, text)
+            at, call_id = self.calls[place].result_at, self.calls[place].result.call_id
+            raws[at] = with_result_text(raws[at], call_id, text)
         for place, arguments in self.inputs.items():
-            at, call_id = self.exchanges[place].asked, self.exchanges[place].call.call_id
-            out[at] = with_arguments(out[at], call_id, arguments)
-        return out
+            at, call_id = self.calls[place].call_at, self.calls[place].call.call_id
+            raws[at] = with_arguments(raws[at], call_id, arguments)
+        return [update(message, raw) for message, raw in zip(self.messages, raws, strict=True)]
 
 
 # ---------------------------------------------------------------- strategies
 
 
-def _errored_inputs(work: _Pruning) -> None:
+def _errored_inputs(work: _Work) -> None:
     """Long arguments of calls that failed. A command that failed may have written a file before that, and what it wrote
     may be nowhere else in view: its text stays."""
-    for place, exchange in enumerate(work.exchanges):
-        is_late = exchange.answered >= work.border or exchange.asked >= work.border
-        if is_late or not is_failed(exchange) or exchange.call.call_id in work.rules.pinned:
+    for place, tool_call in enumerate(work.calls):
+        is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
+        if is_late or not is_failed(tool_call) or tool_call.call.call_id in work.rules.pinned:
             continue
-        if may_have_written(exchange) or work.is_protected(place):
+        if may_have_written(tool_call) or work.is_protected(place):
             continue
-        given = dict(exchange.call.arguments or {})
+        given = dict(tool_call.call.arguments or {})
         long = {key: v for key, v in given.items() if isinstance(v, str) and len(v) >= work.rules.min_chars}
         if long:
             short = {key: notes.failed_input(work.rules.tag, len(value)) for key, value in long.items()}
             work.inputs[place] = {**given, **short}
 
 
-def _superseded_reads(work: _Pruning) -> None:
+def _superseded_reads(work: _Work) -> None:
     """Reads of nothing but files that a later call overwrote as a whole."""
     gone: set[str] = set()
-    for place in reversed(range(len(work.exchanges))):
-        gone |= overwritten(work.exchanges[place], work.rules.view)
+    for place in reversed(range(len(work.calls))):
+        gone |= overwritten(work.calls[place], work.rules.view)
         if not gone or not work.may_go(place, pinned=frozenset()):  # a marker that names it is mended: it is old, too
             continue
         pieces = work.pieces[place]
         is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
-        if is_of_them and _shows_nothing_else(work.exchanges[place], pieces):
+        if is_of_them and _shows_nothing_else(work.calls[place], pieces):
             work.replace(place, notes.superseded(work.rules.tag, work.what(place)))
 
 
-def _shows_nothing_else(exchange: Exchange, pieces: Sequence[Piece]) -> bool:
-    """What a tool that reads files puts around them ("Here's the result of running `cat -n` on …") is nothing else."""
-    is_tool = command_of(exchange.call) is None
-    return is_tool or sum(piece.count for piece in pieces) == count_lines(exchange.result.text)
+def _shows_nothing_else(tool_call: ToolCall, pieces: Sequence[Piece]) -> bool:
+    """Headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content."""
+    is_tool = shell_command(tool_call.call) is None
+    return is_tool or sum(piece.count for piece in pieces) == count_lines(tool_call.result.text)
 
 
-def _duplicate_outputs(work: _Pruning) -> None:
+def _duplicate_outputs(work: _Work) -> None:
     """Results that others hold, as a whole or line for line. What an error says stays."""
     pinned = work.rules.pinned
-    shown = [
-        Shown(place, e.result.text, work.pieces[place], not e.result.is_error and work.may_go(place, pinned=pinned))
-        for place, e in enumerate(work.exchanges)
-        if place not in work.texts
-    ]
+    shown = []
+    for place, tool_call in enumerate(work.calls):
+        if place not in work.texts:
+            may_go = not tool_call.result.is_error and work.may_go(place, pinned=pinned)
+            shown.append(ShownResult(place, tool_call.result.text, work.pieces[place], may_go))
     for item in duplicates(shown, newest=work.rules.keeps_newest):
         note = notes.duplicate(work.rules.tag, work.what(item.place), later=work.rules.keeps_newest)
         work.replace(item.place, note)
 
 
-def _oversized_outputs(work: _Pruning) -> None:
+def _oversized_outputs(work: _Work) -> None:
     """The middle of long results."""
-    for place, exchange in enumerate(work.exchanges):
-        text = exchange.result.text
+    for place, tool_call in enumerate(work.calls):
+        text = tool_call.result.text
         is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
         if is_long and work.may_go(place, pinned=work.rules.pinned):
-            work.texts[place] = clip(text, work.rules.max_chars, work.rules.tag)
+            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
-STRATEGIES: dict[str, Callable[[_Pruning], None]] = {
+STRATEGIES: dict[str, Callable[[_Work], None]] = {
     "errored_inputs": _errored_inputs,
     "superseded_reads": _superseded_reads,
     "duplicate_outputs": _duplicate_outputs,

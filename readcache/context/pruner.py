@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal
 
-from readcache.context.clipping import MOST_CHARS
-from readcache.context.prune_rules import STRATEGIES, Rules, pruned
-from readcache.context.telling import as_known_to
+from readcache.context.clip import MOST_CHARS
+from readcache.context.prune_rules import STRATEGIES, PruneRules, prune_messages
+from readcache.context.session_link import mend_list, session_rules
 from readcache.errors import UsageError
+from readcache.messages.messages import Raw, normalise, raw_messages
 from readcache.policy import Mode
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ ALL_STRATEGIES = tuple(STRATEGIES)
 
 
 def prune(
-    messages: list[Mapping[str, Any]],
+    messages: list[Raw],
     session: Session | None = None,
     *,
     strategies: Collection[str] = ALL_STRATEGIES,
@@ -26,7 +27,7 @@ def prune(
     keep: Literal["newest", "oldest"] = "newest",
     max_chars: int = MOST_CHARS,
     protected: Sequence[str] = (),
-) -> list[Mapping[str, Any]]:
+) -> list[Raw]:
     """The messages with what is not needed pruned: the very same list when nothing is.
 
     - `duplicate_outputs`: results whose bytes stand in others that stay. `keep="newest"` leaves them where the agent is
@@ -37,29 +38,32 @@ def prune(
 
     The last `protect_last_turns` turns (see `turns`) stay as they are; calls and results are never removed. `protected`
     are globs of files never pruned, beside those of the session's policy. A session is told what is gone, and markers
-    that pointed there are mended; with one that only advises, or is off, nothing is pruned. Raises UsageError for a
-    strategy that there is none of.
+    that pointed there are mended; with one that only advises, or is off, nothing is pruned. Raises UsageError for an
+    unknown strategy.
     """
     if keep not in ("newest", "oldest"):
         raise UsageError(f"cannot keep {keep!r} of equal results: keep 'newest' or 'oldest'")
     check_strategies(strategies)
-    rules = Rules(
+    rules = PruneRules(
         keeps_newest=keep == "newest",
         max_chars=max_chars,
         protected=tuple(protected),
         protect_last_turns=protect_last_turns,
     )
+    normal = normalise(messages)
     if session is None:
-        return pruned(messages, strategies, rules)
+        out = prune_messages(normal, strategies, rules)
+        return messages if out is normal else raw_messages(out)
     if session.policy.mode is not Mode.ON:
         return messages
-    while (out := pruned(messages, strategies, as_known_to(session, rules))) is not messages:
-        messages = session.mend(out)  # after which it may know more of the list, and fewer markers name its results
+    while (out := prune_messages(normal, strategies, session_rules(session, rules))) is not normal:
+        normal = mend_list(session, out)  # after which it may know more of the list, and fewer markers name its results
+        messages = raw_messages(normal)
     return messages
 
 
 def check_strategies(strategies: Collection[str]) -> None:
-    """Raises UsageError for a strategy that there is none of."""
+    """Raises UsageError for an unknown strategy."""
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
         raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")

@@ -3,89 +3,88 @@ is made of them again."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from readcache.context import summary
 from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, as_mapping, normalise, normalise_one
-from readcache.messages.structure import cut_points
+from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise_one, raw_messages
+from readcache.messages.structure import cut_points, find_cut
 from readcache.messages.turns import last_turns
 from readcache.restore import plan as restore
 
 OWN_HEADINGS = (summary.HEADING, f"## {restore.HEADING}")
 
-Raw = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class Parted:
-    """`head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest
-    first. `old` is to be summarised, `kept` stays and begins at message `cut` of the list. `in_blocks`: are its calls
-    blocks, as in Anthropic's API?"""
+class Split:
+    """A conversation in its parts.
 
-    head: list[Raw]
+    `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first.
+    `old` is to be summarised, `kept` stays and begins at message `cut` of the list. `in_blocks`: are its calls blocks,
+    as in Anthropic's API?
+    """
+
+    head: list[Message]
     summaries: list[str]
-    old: list[Raw]
-    kept: list[Raw]
+    old: list[Message]
+    kept: list[Message]
     cut: int
     in_blocks: bool
 
 
-def part(messages: Sequence[Raw], keep_turns: int) -> Parted:
+def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
     """The parts, when the last `keep_turns` turns are kept, or more where the list may not be cut there: where it may
     be cut nowhere before, less. A restored section of an earlier compaction, known by its heading, is in none."""
-    normal = normalise(messages)
     opening = _Opening()
-    first = next((message.index for message in normal if not opening.takes(message, messages)), len(normal))
-    cut = _cut(messages, normal, first, keep_turns)
+    first = next((index for index, message in enumerate(messages) if not opening.takes(message)), len(messages))
+    cut = _cut(messages, first, keep_turns)
     old = [*opening.said_since, *messages[first:cut]] if cut > first else []
     in_blocks = any(map(_has_blocks_of_calls, messages))
-    return Parted(opening.head, opening.summaries, old, list(messages[cut:]), cut, in_blocks)
+    return Split(opening.head, opening.summaries, old, list(messages[cut:]), cut, in_blocks)
 
 
 class _Opening:
     """What stands before the turns: the head, and what an earlier compaction put there."""
 
     def __init__(self) -> None:
-        self.head: list[Raw] = []
+        self.head: list[Message] = []
         self.summaries: list[str] = []
-        self.said_since: list[Raw] = []  # by the user, in the message that holds the summary
+        self.said_since: list[Message] = []  # by the user, in the message that holds the summary
         self._was_compacted = False
 
-    def takes(self, message: Message, messages: Sequence[Raw]) -> bool:
+    def takes(self, message: Message) -> bool:
         """Is the message a part of the opening? Then it is taken in."""
-        raw = messages[message.index]
         own = [p.text for p in message.parts if p.kind is Kind.TEXT and p.text.startswith(OWN_HEADINGS)]
         if message.role == "assistant" or (self._was_compacted and not own):
             return False
         if not own:
-            self.head.append(raw)
+            self.head.append(message)
             return True
         self._was_compacted = True
         self.summaries += [text for text in own if text.startswith(summary.HEADING)]
-        blocks = as_blocks(as_mapping(raw) or {})
+        raw = as_mapping(message.raw) or {}
+        blocks = as_blocks(raw)
         is_own = [(as_mapping(block) or {}).get("text") in own for block in blocks]
         at = is_own.index(True)
         since = [block for block, own_ in zip(blocks[at:], is_own[at:], strict=True) if not own_]
-        self.head += [{**raw, "content": blocks[:at]}] if at else []
-        self.said_since += [{**raw, "content": since}] if since else []
+        self.head += [normalise_one({**raw, "content": blocks[:at]})] if at else []
+        self.said_since += [normalise_one({**raw, "content": since})] if since else []
         return True
 
 
-def _cut(messages: Sequence[Raw], normal: Sequence[Message], first: int, keep_turns: int) -> int:
-    unanswered = len(normal)
-    while unanswered > first and _is_plain_user(normal[unanswered - 1]):
+def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:
+    unanswered = len(messages)
+    while unanswered > first and _is_plain_user(messages[unanswered - 1]):
         unanswered -= 1
-    border = max(first, min(unanswered, last_turns(normal, keep_turns)))
+    border = max(first, min(unanswered, last_turns(messages, keep_turns)))
     points = cut_points(messages)
     below = points[bisect_right(points, border) - 1]
     if below > first or border == first:
         return max(below, first)
-    above = bisect_left(points, border)
-    return points[above] if above < len(points) else first
+    above = find_cut(messages, border)
+    return first if above is None else above
 
 
 def _is_plain_user(message: Message) -> bool:
@@ -94,24 +93,24 @@ def _is_plain_user(message: Message) -> bool:
     )
 
 
-def joined(parts: Parted, said: Sequence[str], kept: Sequence[Raw]) -> list[Raw]:
-    """The new list: the head, what is `said` to the agent as messages of the user, and what was kept. In blocks,
-    adjacent messages of the user are one, so that roles alternate as Anthropic's API has it."""
-    told: list[Raw] = [{"role": "user", "content": text} for text in said if text]
-    if not parts.in_blocks:
-        return [*parts.head, *told, *kept]
+def join_turns(split: Split, texts: Sequence[str], kept: Sequence[Message]) -> list[Message]:
+    """The new list: the head, `texts` as messages of the user, and what was kept. In blocks, adjacent messages of the
+    user are one, so that roles alternate as Anthropic's API has it."""
+    ours = [normalise_one({"role": "user", "content": text}) for text in texts if text]
+    whole = [*split.head, *ours, *kept]
+    if not split.in_blocks:
+        return whole
     out: list[Raw] = []
-    border = len(parts.head) + len(told)
-    for at, message in enumerate((*parts.head, *told, *kept)):
-        if out and at <= border and message.get("role") == "user" == out[-1].get("role"):
-            out[-1] = {**out[-1], "content": [*as_blocks(out[-1]), *as_blocks(message)]}
+    border = len(split.head) + len(ours)
+    for at, raw in enumerate(raw_messages(whole)):
+        if out and at <= border and raw.get("role") == "user" == out[-1].get("role"):
+            out[-1] = {**out[-1], "content": [*as_blocks(out[-1]), *as_blocks(raw)]}
         else:
-            out.append(message)
-    return out
+            out.append(raw)
+    read = {id(message.raw): message for message in whole}
+    return [read.get(id(raw)) or normalise_one(raw) for raw in out]
 
 
-def _has_blocks_of_calls(message: Raw) -> bool:
-    content = message.get("content") if isinstance(message, Mapping) else None
-    if not isinstance(content, (list, tuple)):
-        return False
-    return any(p.kind in (Kind.CALL, Kind.RESULT) for p in normalise_one({"role": "user", "content": content}, 0).parts)
+def _has_blocks_of_calls(message: Message) -> bool:
+    blocks = as_blocks(as_mapping(message.raw) or {})
+    return any((as_mapping(block) or {}).get("type") in ("tool_use", "tool_result") for block in blocks)

@@ -1,11 +1,15 @@
-"""The text that takes the place of the turns that a compaction took out."""
+"""A summary: the text that takes the place of old turns, with the FILE MAP, which lists the files read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from readcache.context.clipping import clip
+from readcache.context.clip import clip_text
 from readcache.messages.messages import Kind, Message
+from readcache.model.claims import WHOLE_TREE, path_of
+from readcache.model.events import Delivered, Origin, Record, Wrote
+from readcache.model.spans import Span
+from readcache.model.spans import normalise as normalise_spans
 
 HEADING = "## Summary of the conversation so far"
 _FILE_MAP = "FILE MAP, from a log (line numbers as they were when read):"
@@ -16,6 +20,9 @@ _NO_SUMMARY = (
 # Characters of one message of the user, and of an earlier summary, where no model makes a new one.
 USER_CHARS = 2_000
 EARLIER_CHARS = 10_000
+# Newest first; the rest is counted. In 99 of 100 recorded sessions no more files were touched, in nine of ten 25.
+MOST_FILES = 60
+MOST_SPANS = 8  # ranges named of one file; 99 of 100 have no more than six
 
 
 def written_summary(text: str, invented: Sequence[str], files: Sequence[str]) -> str:
@@ -26,11 +33,11 @@ def written_summary(text: str, invented: Sequence[str], files: Sequence[str]) ->
 
 def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], files: Sequence[str]) -> str:
     """What can be said without a model: the earlier summaries, what the user said in the turns `old`, the files."""
-    said = [clip(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
+    said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
         said = []  # a chat without calls, where tools answer as the user: who said what cannot be told
     asked = "\n\n".join(["The user said meanwhile:", *said]) if said else ""
-    before = [clip(body_of(summary), EARLIER_CHARS) for summary in earlier]
+    before = [clip_text(body_of(summary), EARLIER_CHARS) for summary in earlier]
     return _sections([*before, _NO_SUMMARY.format(count=len(old)), asked], files)
 
 
@@ -42,3 +49,45 @@ def body_of(summary: str) -> str:
 def _sections(texts: Sequence[str], files: Sequence[str]) -> str:
     known = "\n".join([_FILE_MAP, *files]) if files else ""
     return "\n\n".join(filter(None, [HEADING, *texts, known])) + "\n"
+
+
+def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
+    """The FILE MAP: one line for each file, those touched last first, such as `src/app.py: read lines 1-120; written`.
+
+    It comes from the log, so that no model has to remember it, and none can invent it. Paths below `root` are relative
+    to it. Empty when no file was touched.
+    """
+    read: dict[str, list[Span]] = {}
+    written: set[str] = set()
+    newest: dict[str, int] = {}
+    for record in records:
+        event = record.event
+        if isinstance(event, Delivered) and event.origin is Origin.RESULT and record.agent_id == agent_id:
+            for piece in event.pieces:
+                if len(piece.keys) == 1 and piece.first:
+                    path = path_of(piece.keys[0])
+                    read.setdefault(path, []).append((piece.first, piece.first + piece.count - 1))
+                    newest[path] = record.seq
+        elif isinstance(event, Wrote):
+            for path in event.keys:
+                if path != WHOLE_TREE:
+                    written.add(path)
+                    newest[path] = record.seq
+    paths = sorted(newest, key=lambda path: -newest[path])
+    lines = [_file_line(path, read.get(path, []), path in written, root) for path in paths[:MOST_FILES]]
+    if len(paths) > MOST_FILES:
+        lines.append(f"and {len(paths) - MOST_FILES} files that were touched before these")
+    return lines
+
+
+def _file_line(path: str, read: list[Span], is_written: bool, root: str) -> str:
+    facts = []
+    if read:
+        spans = normalise_spans(read)
+        runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
+        more = f" and {len(spans) - MOST_SPANS} more stretches" if len(spans) > MOST_SPANS else ""
+        facts.append(f"read lines {runs}{more}")
+    if is_written:
+        facts.append("written")
+    name = "".join(c if c.isprintable() else "?" for c in path.removeprefix(root.rstrip("/") + "/"))
+    return f"{name}: {'; '.join(facts)}"

@@ -39,96 +39,97 @@ _MAY_HAVE_FAILED = re.compile(
     r"|traceback|(?:return|exit)\s?-?_?(?:code|status)\W{1,4}[1-9]",
     re.IGNORECASE,
 )
-LOOKED_AT = 500  # characters of a tool's answer to a write; "ok" and its cousins are shorter
+LOOKED_AT = 500  # characters of the result of a write; "ok" and its cousins are shorter
 _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """A call and its result, at the messages `asked` and `answered`; `cwd` is the directory as far as it is known."""
+class ToolCall:
+    """A call and its result, in the messages at `call_at` and `result_at`; `cwd` is the directory as far as it is
+    known."""
 
     call: Part
     result: Part
-    asked: int
-    answered: int
+    call_at: int
+    result_at: int
     cwd: str
 
 
-def exchanges(messages: Sequence[Message], root: str = "/") -> list[Exchange]:
+def tool_calls(messages: Sequence[Message], root: str = "/") -> list[ToolCall]:
     """Every result with its call, in the order of the results. An id used again is that of the newer call."""
     waiting: dict[str | None, tuple[Part, int, str]] = {}
-    out: list[Exchange] = []
+    out: list[ToolCall] = []
     cwd = root
-    for message in messages:
+    for index, message in enumerate(messages):
         for part in message.parts:
             if part.kind is Kind.CALL:
-                waiting[part.call_id] = (part, message.index, cwd)
-                if _CHANGES_DIRECTORY.search(command_of(part) or ""):
-                    cwd = f"{NOWHERE}{message.index}"
+                waiting[part.call_id] = (part, index, cwd)
+                if _CHANGES_DIRECTORY.search(shell_command(part) or ""):
+                    cwd = f"{NOWHERE}{index}"
             elif part.kind is Kind.RESULT and part.call_id in waiting:
-                call, asked, where = waiting.pop(part.call_id)
-                out.append(Exchange(call, part, asked, message.index, where))
+                call, call_at, where = waiting.pop(part.call_id)
+                out.append(ToolCall(call, part, call_at, index, where))
     return out
 
 
-def pieces_of(exchange: Exchange, view: View | None = None, tag: str = "") -> tuple[Piece, ...]:
+def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> tuple[Piece, ...]:
     """Which lines of which files stand where in the result's text."""
-    text = exchange.result.text
-    for delivery in view.of_call(exchange.result.call_id or "") if view is not None else ():
+    text = tool_call.result.text
+    for delivery in view.of_call(tool_call.result.call_id or "") if view is not None else ():
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
         if found is not None:  # between whatever words the harness puts around it
             above = text.count("\n", 0, found[0])
             return tuple(replace(piece, at=piece.at + above) for piece in delivery.event.pieces)
-    if exchange.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
+    if tool_call.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
         return ()
     lines = split_lines(text)
-    command = command_of(exchange.call)
+    command = shell_command(tool_call.call)
     if command is not None:
-        return match(read_command(command, exchange.cwd, None).claims, lines, View())
-    claim = _claim(exchange, lines)
+        return match(read_command(command, tool_call.cwd, None).claims, lines, View())
+    claim = _claim(tool_call, lines)
     return match((claim,), lines, View()) if claim is not None else ()
 
 
-def overwritten(exchange: Exchange, view: View | None = None) -> frozenset[str]:
+def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]:
     """The files that the call gave a whole new content, which stands in the call itself. Edits are not among them, nor
     is anything that may have failed."""
-    if exchange.result.is_error or _MAY_HAVE_FAILED.search(exchange.result.text[:LOOKED_AT]):
+    if tool_call.result.is_error or _MAY_HAVE_FAILED.search(tool_call.result.text[:LOOKED_AT]):
         return frozenset()
-    known = view.of_call(exchange.result.call_id or "") if view is not None else []
+    known = view.of_call(tool_call.result.call_id or "") if view is not None else []
     written = [delivery.event for delivery in known if delivery.event.origin is Origin.COMMAND]
     if written:
         return frozenset(key for event in written for piece in event.pieces if piece.eof for key in piece.keys)
     if known:
         return frozenset()
-    command = command_of(exchange.call)
+    command = shell_command(tool_call.call)
     if command is not None:
-        reading = read_command(command, exchange.cwd, None)
+        reading = read_command(command, tool_call.cwd, None)
         keys = [write.key for write in reading.writes]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
-    given = exchange.call.arguments or {}
-    path = file_of(exchange)
-    is_whole = _overwrites(exchange.call) and _string(given, CONTENT_KEYS) is not None
+    given = tool_call.call.arguments or {}
+    path = file_of(tool_call)
+    is_whole = _overwrites(tool_call.call) and _string(given, CONTENT_KEYS) is not None
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
-def is_failed(exchange: Exchange) -> bool:
+def is_failed(tool_call: ToolCall) -> bool:
     """Did the call surely fail? OpenAI's shape has no word for it: there the result must begin by saying so."""
-    return exchange.result.is_error or _SURELY_FAILED.match(exchange.result.text) is not None
+    return tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text) is not None
 
 
-def may_have_written(exchange: Exchange) -> bool:
+def may_have_written(tool_call: ToolCall) -> bool:
     """May a part of the call's input have become a file's content, whatever became of the rest of the call?"""
-    command = command_of(exchange.call)
-    return command is not None and bool(read_command(command, exchange.cwd, None).authored)
+    command = shell_command(tool_call.call)
+    return command is not None and bool(read_command(command, tool_call.cwd, None).authored)
 
 
-def file_of(exchange: Exchange) -> str | None:
+def file_of(tool_call: ToolCall) -> str | None:
     """The file that a tool other than a shell is called for."""
-    path = _string(exchange.call.arguments or {}, PATH_KEYS)
-    return canonical_path(path, exchange.cwd) if path else None
+    path = _string(tool_call.call.arguments or {}, PATH_KEYS)
+    return canonical_path(path, tool_call.cwd) if path else None
 
 
-def command_of(call: Part) -> str | None:
+def shell_command(call: Part) -> str | None:
     """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
     given = call.arguments or {}
     if _string(given, PATH_KEYS) is not None:  # an editor, whose `command` is "view" or "create"
@@ -142,11 +143,11 @@ def command_of(call: Part) -> str | None:
     return None
 
 
-def _claim(exchange: Exchange, lines: list[str]) -> FileLines | None:
+def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
     """What the result of a tool that reads files should be."""
-    given = exchange.call.arguments or {}
-    key = file_of(exchange)
-    if key is None or READ_VERBS.isdisjoint(_verbs(exchange.call)):
+    given = tool_call.call.arguments or {}
+    key = file_of(tool_call)
+    if key is None or READ_VERBS.isdisjoint(_verbs(tool_call.call)):
         return None
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0

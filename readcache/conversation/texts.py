@@ -128,7 +128,7 @@ class MessageTexts:
                 before = by_object.get(id(message), before)
                 if before in reused:
                     before = None
-                before = self._read(message, index, before)
+                before = self._read(message, before)
                 reused.add(before)
             entries.append(before)
         for entry in left:
@@ -169,11 +169,11 @@ class MessageTexts:
         entries = takewhile(lambda entry: entry.role != "assistant", self._entries)
         return [text for entry in entries for text in entry.texts]
 
-    def _read(self, message: Mapping[str, Any], index: int, before: _Entry | None) -> _Entry:
+    def _read(self, message: Mapping[str, Any], before: _Entry | None) -> _Entry:
         """The entry of a message; `before` itself where the model reads the same in it."""
         if before is not None and before.copy == message:
             return before
-        new = normalise_one(message, index)
+        new = normalise_one(message)
         if before is not None and (before.role, before.parts) == (new.role, new.parts):
             before.copy, before.object_id = _copy(message), id(message)
             return before

@@ -17,25 +17,24 @@ from readcache.messages.messages import (
     RESULT_ROLES,
     TEXTS,
     Kind,
+    Raw,
     as_mapping,
     normalise_one,
     parse_arguments,
 )
 
-Raw = Mapping[str, Any]
-
 
 def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
-    """The message with `text` as what the tool answered to this call. Images in the answer stay."""
+    """The message with `text` as the result of this call. Images in the result stay."""
     raw = as_mapping(message) or {}
     if raw.get("role") in RESULT_ROLES and raw.get("tool_call_id") == call_id:
-        return {**raw, "content": _retold(raw.get("content"), text)}
+        return {**raw, "content": _with_text(raw.get("content"), text)}
     if raw.get("type") in ITEM_RESULTS and raw.get("call_id") == call_id:
-        return {**raw, "output": _retold(raw.get("output"), text)}
+        return {**raw, "output": _with_text(raw.get("output"), text)}
 
     def change(block: Raw) -> Raw:
         if block.get("type") == "tool_result" and block.get("tool_use_id") == call_id:
-            return {**block, "content": _retold(block.get("content"), text)}
+            return {**block, "content": _with_text(block.get("content"), text)}
         return block
 
     return _with_blocks(message, change)
@@ -48,7 +47,7 @@ def with_results(messages: list[Raw], by_text: Mapping[str, str]) -> list[Raw]:
         return messages
     out = list(messages)
     for at, message in enumerate(messages):
-        for part in normalise_one(message, at).parts:
+        for part in normalise_one(message).parts:
             if part.kind is Kind.RESULT and part.text in by_text:
                 out[at] = with_result_text(out[at], part.call_id, by_text[part.text])
         out[at] = with_texts(out[at], lambda text: by_text.get(text, text))
@@ -60,12 +59,12 @@ def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, ob
     raw = as_mapping(message) or {}
     if raw.get("type") in ITEM_CALLS and raw.get("call_id") == call_id:
         key = ITEM_CALLS[raw["type"]]
-        return {**raw, key: _rewritten(raw.get(key), arguments)}
+        return {**raw, key: _encoded_like(raw.get(key), arguments)}
     if call_id is None and as_mapping(raw.get("function_call")) is not None:
-        return {**raw, "function_call": _recalled(raw["function_call"], arguments)}
+        return {**raw, "function_call": _call_with_arguments(raw["function_call"], arguments)}
     calls = raw.get("tool_calls")
     if isinstance(calls, list) and any((as_mapping(call) or {}).get("id") == call_id for call in calls):
-        return {**raw, "tool_calls": [_readdressed(call, call_id, arguments) for call in calls]}
+        return {**raw, "tool_calls": [_tool_call_with_arguments(call, call_id, arguments) for call in calls]}
 
     def change(block: Raw) -> Raw:
         if block.get("type") == "tool_use" and block.get("id") == call_id:
@@ -83,13 +82,13 @@ def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
         new = change(content)
         return message if new == content else {**raw, "content": new}
 
-    def retell(block: Raw) -> Raw:
+    def change_block(block: Raw) -> Raw:
         if block.get("type") not in TEXTS or not isinstance(block.get("text"), str):
             return block
         new = change(block["text"])
         return block if new == block["text"] else {**block, "text": new}
 
-    return message if raw.get("role") in RESULT_ROLES else _with_blocks(message, retell)
+    return message if raw.get("role") in RESULT_ROLES else _with_blocks(message, change_block)
 
 
 def as_blocks(message: Raw) -> list[Any]:
@@ -128,35 +127,35 @@ def _changed(block: Any, inner: Raw, change: Callable[[Raw], Raw]) -> Any:
     return block if new is inner else new
 
 
-def _retold(content: object, text: str) -> object:
+def _with_text(content: object, text: str) -> object:
     """The content of a result with its text blocks replaced by one."""
     if not isinstance(content, (list, tuple)):
         return text
     out: list[object] = []
-    told = False
+    is_placed = False
     for block in content:
         inner = as_mapping(block)
         if not isinstance(block, str) and (inner is None or inner.get("type") not in TEXTS):
             out.append(block)
-        elif not told:
+        elif not is_placed:
             out.append({**(inner or {"type": "text"}), "text": text})
-            told = True
-    return out if told else [{"type": "text", "text": text}, *out]
+            is_placed = True
+    return out if is_placed else [{"type": "text", "text": text}, *out]
 
 
-def _readdressed(call: Any, call_id: str | None, arguments: Mapping[str, object]) -> Any:
+def _tool_call_with_arguments(call: Any, call_id: str | None, arguments: Mapping[str, object]) -> Any:
     raw = as_mapping(call)
     if raw is None or raw.get("id") != call_id or as_mapping(raw.get("function")) is None:
         return call
-    return {**raw, "function": _recalled(raw["function"], arguments)}
+    return {**raw, "function": _call_with_arguments(raw["function"], arguments)}
 
 
-def _recalled(function: Any, arguments: Mapping[str, object]) -> dict[str, Any]:
+def _call_with_arguments(function: Any, arguments: Mapping[str, object]) -> dict[str, Any]:
     raw = as_mapping(function) or {}
-    return {**raw, "arguments": _rewritten(raw.get("arguments"), arguments)}
+    return {**raw, "arguments": _encoded_like(raw.get("arguments"), arguments)}
 
 
-def _rewritten(given: object, arguments: Mapping[str, object]) -> object:
+def _encoded_like(given: object, arguments: Mapping[str, object]) -> object:
     if isinstance(given, str) and parse_arguments(given) is not None:
         return json.dumps(arguments, ensure_ascii=False)
     return dict(arguments)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+Raw = Mapping[str, Any]  # a message as its harness wrote it
 
 
 class Kind(enum.Enum):
@@ -21,7 +23,7 @@ class Kind(enum.Enum):
 
     TEXT = "text"
     CALL = "call"  # the model calls a tool
-    RESULT = "result"  # what the tool answered
+    RESULT = "result"  # what the tool gave back
     THINKING = "thinking"
     IMAGE = "image"
     OTHER = "other"
@@ -47,11 +49,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: who speaks, what is said, and where it stands in the list."""
+    """A message: who speaks and what is said. `raw` is the message as the harness wrote it."""
 
     role: str
     parts: tuple[Part, ...]
-    index: int
+    raw: Any = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -70,22 +72,32 @@ ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
 UNREAD = ("type", "id", "data", "signature", "encrypted_content", "cache_control", "media_type", "url")
 
 
-def normalise(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Every message of the list, in one shape."""
-    return [normalise_one(message, index) for index, message in enumerate(messages)]
+def normalise(messages: Sequence[Raw | Message]) -> list[Message]:
+    """Every message of the list in one shape. A `Message` is passed on: no list is read twice."""
+    return [message if isinstance(message, Message) else normalise_one(message) for message in messages]
 
 
-def normalise_one(message: Mapping[str, Any], index: int) -> Message:
-    """The message at place `index` in one shape."""
+def normalise_one(message: Raw) -> Message:
+    """The message in one shape."""
     raw = as_mapping(message)
     if raw is None:
-        return Message("", (Part(Kind.OTHER, message if isinstance(message, str) else ""),), index)
+        return Message("", (Part(Kind.OTHER, message if isinstance(message, str) else ""),), message)
     role = raw.get("role")
     if isinstance(role, str) and role:
-        return Message(role, tuple(_parts(raw, role)), index)
+        return Message(role, tuple(_parts(raw, role)), message)
     kind = _string(raw.get("type"))
     role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in ITEM_CALLS or kind in THINKING else ""
-    return Message(role, tuple(_block(raw)), index)
+    return Message(role, tuple(_block(raw)), message)
+
+
+def update(message: Message, raw: Raw) -> Message:
+    """The message as it is after a change by `editing` that gave `raw`: read anew only if that changed it."""
+    return message if raw is message.raw else normalise_one(raw)
+
+
+def raw_messages(messages: Iterable[Message]) -> list[Raw]:
+    """The messages as the harness wrote them."""
+    return [message.raw for message in messages]
 
 
 def as_mapping(thing: object) -> Mapping[str, Any] | None:
@@ -98,6 +110,15 @@ def as_mapping(thing: object) -> Mapping[str, Any] | None:
         return None
     dumped = dump(exclude_none=True)
     return dumped if isinstance(dumped, Mapping) else None
+
+
+def plain(value: Any) -> Any:
+    """A copy of a message in JSON's types, so that a later change to the message does not reach it. The objects of the
+    APIs' packages become dicts; what JSON has no type for stays what it is."""
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    raw = as_mapping(value)
+    return value if raw is None else {key: plain(inner) for key, inner in raw.items()}
 
 
 def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:

@@ -4,24 +4,23 @@ The four properties are those of OpenHands' software-agent-sdk, for message list
 
 - one result for each call: the first one, a late second one (crash recovery) is dropped;
 - calls and results together: none without the other, and no cut between them;
-- batches whole: of the calls of one answer all have their results, or none is left;
-- thinking loops whole: an answer with thinking and calls, and the answers without thinking that go on from its results,
-  are one unit, since Anthropic's API checks the thinking that a tool loop began with.
+- batches whole: of the calls of one response (see `turns`) all have their results, or none is left;
+- thinking loops whole: a response with thinking and calls, and the responses without thinking that go on from its
+  results, are one unit, since Anthropic's API checks the thinking that a tool loop began with.
 
-An *answer* is what the model said at once: adjacent messages of the assistant, because some harnesses and OpenAI's
-Responses API write one message for each of its blocks. A call id used again in a later answer is another call, so that
-models which count their calls from 0 in every answer are understood. A chat without ids may be cut anywhere.
+A call id used again in a later response is another call, so that models which count their calls from 0 in every
+response are understood. A chat without ids may be cut anywhere.
 """
 
 from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from readcache.messages.messages import RESULT_ROLES, Kind, Message, as_mapping, normalise, normalise_one
+from readcache.messages.messages import RESULT_ROLES, Kind, Message, Raw, as_mapping, normalise, normalise_one
+from readcache.messages.turns import is_response, turn_starts
 
 # Where OpenAI's shape and those that extend it keep calls and thinking, outside of `content`.
 BESIDE_CONTENT = ("tool_calls", "function_call", "thinking_blocks", "reasoning_content")
@@ -33,7 +32,7 @@ class Cause(enum.Enum):
     DUPLICATE = "a second result for its call"
     NO_CALL = "a result without its call"
     NO_RESULT = "a call without its result"
-    BATCH = "another call of the same answer has no result"
+    BATCH = "another call of the same response has no result"
     LOOP = "an earlier call of the same thinking loop has no result"
 
 
@@ -47,17 +46,17 @@ class Fault:
     cause: Cause
 
 
-def cut_points(messages: Sequence[Mapping[str, Any]]) -> list[int]:
+def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
     """The places, ascending, at which a well-formed list may be cut: 0 is before the first message.
 
     Inserting at one of them, and deleting what lies between two of them, leaves the list well formed. Calls at the end
     that wait for their results may not be cut off from them: then the length of the list is not among the places.
     """
     normal = normalise(messages)
-    answers, _ = _read(normal)
-    ends = {unit[0].start: _end(unit) for unit in _units(normal, answers)}
-    if answers and not answers[-1].is_complete:
-        ends[answers[-1].start] = len(normal) + 1  # its results are still to come
+    responses, _ = _read(normal)
+    ends = {unit[0].start: _end(unit) for unit in _units(normal, responses)}
+    if responses and not responses[-1].is_complete:
+        ends[responses[-1].start] = len(normal) + 1  # its results are still to come
     points, whole_to = [], 0
     for place in range(len(normal) + 1):
         if place >= whole_to:
@@ -66,14 +65,14 @@ def cut_points(messages: Sequence[Mapping[str, Any]]) -> list[int]:
     return points
 
 
-def find_cut(messages: Sequence[Mapping[str, Any]], at_least: int) -> int | None:
+def find_cut(messages: Sequence[Raw | Message], at_least: int) -> int | None:
     """The first cut point at or after `at_least`; None when there is none."""
     points = cut_points(messages)
     at = bisect_left(points, at_least)
     return points[at] if at < len(points) else None
 
 
-def faults(messages: Sequence[Mapping[str, Any]]) -> tuple[Fault, ...]:
+def faults(messages: Sequence[Raw | Message]) -> tuple[Fault, ...]:
     """What `repair` drops, in the order of the list. Calls that the list ends with are among it: their results are not
     there, whether they are still to come or never will."""
     normal = normalise(messages)
@@ -84,10 +83,10 @@ def faults(messages: Sequence[Mapping[str, Any]]) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def repair(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def repair(messages: Sequence[Raw]) -> list[Raw]:
     """The list without its `faults`: the very same list when it has none.
 
-    An answer that loses its calls loses its thinking too and keeps its words. Of a thinking loop what comes before the
+    A response that loses its calls loses its thinking too and keeps its words. Of a thinking loop what comes before the
     fault is kept: the API has accepted just that before. Results are not moved to where their call is, so a list whose
     messages are in a wrong order stays so.
     """
@@ -97,7 +96,7 @@ def repair(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         gone.setdefault(index, set()).add(at)
     if not gone and isinstance(messages, list):
         return messages
-    left = (_without(message, gone.get(index, set())) for index, message in enumerate(messages))
+    left = (_without(message, gone.get(index, set())) for index, message in enumerate(normal))
     return [message for message in left if message is not None]
 
 
@@ -107,7 +106,7 @@ _Place = tuple[int, int]  # a message's index, a part's place in it
 
 
 @dataclass(slots=True, eq=False)
-class _Answer:
+class _Response:
     """The messages from `start` up to `end`, and for each of their calls the place of its result."""
 
     start: int
@@ -120,75 +119,67 @@ class _Answer:
         return None not in self.calls.values()
 
 
-def _read(messages: list[Message]) -> tuple[list[_Answer], dict[_Place, Cause]]:
-    """The answers, with the results of their calls, and the results that belong to no call."""
-    answers: list[_Answer] = []
+def _read(messages: list[Message]) -> tuple[list[_Response], dict[_Place, Cause]]:
+    """The responses, with the results of their calls, and the results that belong to no call."""
+    responses: list[_Response] = []
     strays: dict[_Place, Cause] = {}
-    callers: dict[str | None, _Answer] = {}  # the last answer that used this call id
-    for message in messages:
-        if _is_answer(message):
-            _join(answers, message)
+    callers: dict[str | None, _Response] = {}  # the last response that used this call id
+    starts = set(turn_starts(messages))
+    for index, message in enumerate(messages):
+        if index in starts:
+            responses.append(_Response(index, index))
+        if is_response(message):
+            responses[-1].end = index + 1
         for at, part in enumerate(message.parts):
-            if part.kind is Kind.CALL:
-                callers[part.call_id] = answers[-1]
+            if part.kind is Kind.THINKING:
+                responses[-1].thinks = True
+            elif part.kind is Kind.CALL:
+                responses[-1].calls[index, at] = None
+                callers[part.call_id] = responses[-1]
             elif part.kind is Kind.RESULT:
                 caller = callers.get(part.call_id)
                 call = None if caller is None else _waiting(messages, caller, part.call_id)
                 if caller is None or call is None:
-                    strays[message.index, at] = Cause.NO_CALL if caller is None else Cause.DUPLICATE
+                    strays[index, at] = Cause.NO_CALL if caller is None else Cause.DUPLICATE
                 else:
-                    caller.calls[call] = (message.index, at)
-    return answers, strays
+                    caller.calls[call] = (index, at)
+    return responses, strays
 
 
-def _join(answers: list[_Answer], message: Message) -> None:
-    """Take in a message of the assistant: it goes on with the last answer or begins one."""
-    if not answers or answers[-1].end != message.index:
-        answers.append(_Answer(message.index, message.index))
-    answer = answers[-1]
-    answer.end += 1
-    answer.thinks |= any(part.kind is Kind.THINKING for part in message.parts)
-    answer.calls |= {(message.index, at): None for at, part in enumerate(message.parts) if part.kind is Kind.CALL}
-
-
-def _waiting(messages: list[Message], answer: _Answer, call_id: str | None) -> _Place | None:
-    """The first call of an answer with this id that has no result yet."""
-    for (index, at), result in answer.calls.items():
+def _waiting(messages: list[Message], response: _Response, call_id: str | None) -> _Place | None:
+    """The first call of a response with this id that has no result yet."""
+    for (index, at), result in response.calls.items():
         if result is None and messages[index].parts[at].call_id == call_id:
             return index, at
     return None
 
 
-def _is_answer(message: Message) -> bool:
-    return message.role == "assistant" or any(part.kind in (Kind.CALL, Kind.THINKING) for part in message.parts)
-
-
-def _units(messages: list[Message], answers: list[_Answer]) -> Iterator[list[_Answer]]:
-    """The answers in groups that stay or go together: thinking loops, and each other one by itself."""
-    unit: list[_Answer] = []
-    for answer in answers:
-        if unit and not (unit[0].thinks and _goes_on(messages, unit[-1], answer)):
+def _units(messages: list[Message], responses: list[_Response]) -> Iterator[list[_Response]]:
+    """The responses in groups that stay or go together: thinking loops, and each other one by itself."""
+    unit: list[_Response] = []
+    for response in responses:
+        if unit and not (unit[0].thinks and _goes_on(messages, unit[-1], response)):
             yield unit
             unit = []
-        unit.append(answer)
+        unit.append(response)
     if unit:
         yield unit
 
 
-def _goes_on(messages: list[Message], before: _Answer, answer: _Answer) -> bool:
-    """Does `answer` go on from the results of `before` with further calls, without thinking anew?"""
-    if answer.thinks or not answer.calls:
+def _goes_on(messages: list[Message], before: _Response, response: _Response) -> bool:
+    """Does `response` go on from the results of `before` with further calls, without thinking anew?"""
+    if response.thinks or not response.calls:
         return False
-    return all(_has_result(message) for message in messages[before.end : answer.start])
+    return all(_has_result(message) for message in messages[before.end : response.start])
 
 
 def _has_result(message: Message) -> bool:
     return any(part.kind is Kind.RESULT for part in message.parts)
 
 
-def _end(unit: list[_Answer]) -> int:
+def _end(unit: list[_Response]) -> int:
     """One past the last message of a unit."""
-    results = [result[0] + 1 for answer in unit for result in answer.calls.values() if result is not None]
+    results = [result[0] + 1 for response in unit for result in response.calls.values() if result is not None]
     return max([unit[-1].end, *results])
 
 
@@ -197,47 +188,46 @@ def _end(unit: list[_Answer]) -> int:
 
 def _faulty(messages: list[Message]) -> dict[_Place, Cause]:
     """The parts that cannot stay."""
-    answers, faulty = _read(messages)
-    for unit in _units(messages, answers):
-        broken = False
-        for answer in unit:
-            if answer.is_complete and not broken:
+    responses, faulty = _read(messages)
+    for unit in _units(messages, responses):
+        is_broken = False
+        for response in unit:
+            if response.is_complete and not is_broken:
                 continue
-            why = Cause.LOOP if answer.is_complete else Cause.BATCH
-            for index in range(answer.start, answer.end):
+            why = Cause.LOOP if response.is_complete else Cause.BATCH
+            for index in range(response.start, response.end):
                 for at, part in enumerate(messages[index].parts):
                     if part.kind in (Kind.CALL, Kind.THINKING):
                         faulty[index, at] = why
-            for call, result in answer.calls.items():
+            for call, result in response.calls.items():
                 if result is not None:
                     faulty[result] = why
                 else:
                     faulty[call] = Cause.NO_RESULT
-            broken = True
+            is_broken = True
     return faulty
 
 
-def _without(message: Mapping[str, Any], gone: set[int]) -> Mapping[str, Any] | None:
+def _without(message: Message, gone: set[int]) -> Raw | None:
     """The message without its parts at these places; None when nothing is left that is worth a message."""
-    raw = as_mapping(message)
+    raw = as_mapping(message.raw)
     if not gone or raw is None:
-        return message
+        whole: Raw = message.raw
+        return whole
     role = raw.get("role")
     if not role or role in RESULT_ROLES:
         return None
-    parts = normalise_one(raw, 0).parts
-    loses_calls = any(parts[at].kind is not Kind.RESULT for at in gone)
+    loses_calls = any(message.parts[at].kind is not Kind.RESULT for at in gone)
     rest = {key: value for key, value in raw.items() if not (loses_calls and key in BESIDE_CONTENT)}
     if isinstance(raw.get("content"), (list, tuple)):
-        results = (at in gone for at, part in enumerate(parts) if part.kind is Kind.RESULT)
+        results = (at in gone for at, part in enumerate(message.parts) if part.kind is Kind.RESULT)
         rest["content"] = [block for block in raw["content"] if not _is_gone(block, loses_calls, results)]
-    left = normalise_one(rest, 0).parts
-    return rest if any(part.text or part.kind is Kind.IMAGE for part in left) else None
+    return rest if any(part.text or part.kind is Kind.IMAGE for part in normalise_one(rest).parts) else None
 
 
 def _is_gone(block: object, loses_calls: bool, results: Iterator[bool]) -> bool:
     """Must this block of a message go? `results` tells it of each result in turn."""
-    kinds = [part.kind for part in normalise_one({"role": "user", "content": [block]}, 0).parts]
+    kinds = [part.kind for part in normalise_one({"role": "user", "content": [block]}).parts]
     if Kind.RESULT in kinds:
         return next(results)
     return loses_calls and not {Kind.CALL, Kind.THINKING}.isdisjoint(kinds)

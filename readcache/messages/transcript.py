@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from readcache.messages.messages import RESULT_ROLES, Kind, Message, Part, normalise
+from readcache.messages.messages import RESULT_ROLES, Kind, Message, Part, Raw, normalise
 
 
-def serialize_transcript(messages: Sequence[Mapping[str, Any]]) -> str:
+def serialize_transcript(messages: Sequence[Raw | Message]) -> str:
     """The flat transcript: a line with the role, `[system]`, `[user]`, `[assistant]`, `[tool_output]` (`[tool_output
     error]`), or whatever else it is called, and what was said below; calls as `-> tool_call name({"command": "ls"})`.
 
@@ -39,12 +38,12 @@ class _Transcript:
             elif part.kind is Kind.IMAGE and results:
                 results[-1] += "\n(an image)"
             elif part.kind is not Kind.THINKING:
-                said.append(self._told(part))
+                said.append(self._line(part))
         yield from results
         if said or not results:
             yield "\n".join([f"[{_header(message)}]", *filter(None, said)])
 
-    def _told(self, part: Part) -> str:
+    def _line(self, part: Part) -> str:
         if part.kind is Kind.CALL:
             given = part.text if part.arguments is None else json.dumps(part.arguments, ensure_ascii=False, default=str)
             return f"-> tool_call {' '.join(part.name.split())}({' '.join(given.splitlines())})"

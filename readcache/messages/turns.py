@@ -1,24 +1,31 @@
-"""Turns: what the model said at once, and everything up to when it speaks again.
+"""Turns: a response of the model, and everything up to its next one.
 
-A turn begins with the assistant, not with the user: an agent at work by itself has one user message and many turns, and
-a border at the last user message would protect all of them or none.
+A *response* is what the model said at once: adjacent messages of the assistant, because some harnesses and OpenAI's
+Responses API write one message for each of its blocks. A turn begins with the assistant and not with the user: an agent
+at work by itself has one user message and many turns, and a border at the last user message would protect all of them
+or none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.messages.messages import Message
+from readcache.messages.messages import Kind, Message
+
+
+def is_response(message: Message) -> bool:
+    """Is the message the model's, by its role or by what is in it?"""
+    return message.role == "assistant" or any(part.kind in (Kind.CALL, Kind.THINKING) for part in message.parts)
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
-    """The indexes at which turns begin. Adjacent messages of the assistant are one answer: the Responses API has one
-    item for each of its calls."""
-    return [
-        message.index
-        for message in messages
-        if message.role == "assistant" and (message.index == 0 or messages[message.index - 1].role != "assistant")
-    ]
+    """The indexes at which responses, and with them turns, begin."""
+    starts, was_response = [], False
+    for index, message in enumerate(messages):
+        if is_response(message) and not was_response:
+            starts.append(index)
+        was_response = is_response(message)
+    return starts
 
 
 def last_turns(messages: Sequence[Message], count: int) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from readcache.model.history_events import HistoryEvent
 from readcache.model.stored_text import stores_text
 from readcache.reply import Outcome, Reason
 
@@ -148,7 +149,7 @@ class Failed:
     detail: str
 
 
-Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed | HistoryEvent  # the last: no view has any
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ Before each step `maybe_compact` is called with a trigger of 28,000 tokens, Coop
 
 - every call has its result after it and every result its call, and Anthropic's roles alternate;
 - what counts as visible stands in the messages, line by line;
-- the lines that a marker stands for, known from the real output, stand where the marker says.
+- the lines that a marker stands for, known from the real output, stand where the marker says;
+- the history of the conversation, folded anew from its events, holds just these messages.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 from measuring import Record, Table, main, sessions
 
 from readcache import Omitted, Policy, Reply, Session, Shown
-from readcache.context import Compactor, How, Kind, normalise
+from readcache.context import Compactor, History, How, Kind, normalise
 from readcache.model.events import Delivered
 from readcache.model.text import bodies, find_separator, split_lines
 
@@ -49,7 +50,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
             f"median {statistics.median(before or [0]):,.0f} -> {statistics.median(after or [0]):,.0f} tokens; {kinds}"
         )
         table.row(f"{shape}: of a conversation left", sum(after) / max(1, sum(before)), tokens)
-        for fault in ("ill-formed", "not there", "untrue"):
+        for fault in ("ill-formed", "not there", "untrue", "not in the history"):
             table.row(f"{shape}: {fault}", counts[fault], f"of {counts['markers']} markers", most=0, unit="")
 
 
@@ -90,7 +91,7 @@ class Replay:
     def step(self, call_id: str, record: Record) -> Messages:
         """A call and its result."""
         given, output = record["input"], record["output"]
-        reply = self.answer(None if self.shape == "no ids" else call_id, record)
+        reply = self.reply(None if self.shape == "no ids" else call_id, record)
         if reply is not None:
             self.replies[reply.call_id] = reply
             output = reply.text
@@ -109,8 +110,8 @@ class Replay:
         shown = f"<returncode>0</returncode>\n<output>\n{output}\n</output>"
         return [{"role": "assistant", "content": said}, {"role": "user", "content": shown}]
 
-    def answer(self, call_id: str | None, record: Record) -> Reply | None:
-        """The session's answer, where the record is a command or a read."""
+    def reply(self, call_id: str | None, record: Record) -> Reply | None:
+        """The session's reply, where the record is a command or a read."""
         given, output = record["input"], record["output"]
         if record["tool"] == "bash" and isinstance(given.get("command"), str):
             return self.session.observe(given["command"], output, cwd=record["cwd"] or "/testbed", call_id=call_id)
@@ -123,6 +124,7 @@ class Replay:
     def check(self, messages: Messages) -> None:
         """Counts what is wrong with the list, and with what the session believes of it."""
         self.counts["ill-formed"] += not is_well_formed(messages)
+        self.counts["not in the history"] += History.from_events(self.compactor.history.events).messages() != messages
         if self.shape == "anthropic":
             self.counts["ill-formed"] += any(a["role"] == b["role"] for a, b in pairwise(messages))
         lines = {line for message in normalise(messages) for part in message.parts for line in part.text.split("\n")}

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from readcache import Budget, Policy, Session
-from readcache.context import Compactor, How, repair
+from readcache.context import Compactor, How, Item, repair
 from readcache.context.compaction import MESSAGE_TOKENS
 from readcache.context.compactor import ENOUGH
-from readcache.context.difference import difference
-from readcache.context.history import CondensationRequested, History, Item
-from tests.context.chats import SHAPES, Step, chat, results, text, turn_of
-from tests.context.histories import restart
-from tests.context.shapes import is_sendable
-from tests.context.test_compactor import Model, TooLong, assert_true_markers, six_reads, texts
+from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, text, texts, turn_of
+from tests.helpers.compactor import Model, TooLong, assert_true_markers, six_reads
+from tests.helpers.histories import restart
 
-Messages = list[Mapping[str, Any]]
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 
 
 # ------------------------------------------------------------ how often
@@ -41,7 +35,7 @@ def foretold(steps: int, most: int, keep_turns: int) -> list[int]:
 
 @pytest.mark.parametrize("keep_turns", [0, 1, 2, 5])
 @pytest.mark.parametrize("most", [14, 15, 30, 200])
-def test_how_often_it_compacts_and_how_long_the_list_is_can_be_foretold(most: int, keep_turns: int) -> None:
+def test_it_compacts_when_the_list_is_full_and_never_twice_in_a_row(most: int, keep_turns: int) -> None:
     session, model = Session("/w", policy=Policy(count_tokens=lambda _: 0)), Model()
     trigger = MESSAGE_TOKENS * most  # the messages alone count
     compactor = Compactor(
@@ -63,7 +57,7 @@ def test_how_often_it_compacts_and_how_long_the_list_is_can_be_foretold(most: in
 
 @each_shape
 @pytest.mark.parametrize("turns", [0, 1])
-def test_where_there_is_no_old_turn_asking_for_a_compaction_changes_nothing(shape: str, turns: int) -> None:
+def test_a_compaction_without_old_turns_changes_nothing(shape: str, turns: int) -> None:
     model = Model()
     compactor = Compactor(Session("/w"), model, trigger_tokens=1)
     for messages in ([], chat(shape, *[Step("ls", "f\n")] * turns)):
@@ -125,27 +119,28 @@ def step(shape: str, session: Session, call_id: str, command: str) -> Messages:
 
 
 @each_shape
-def test_an_agent_whose_api_says_too_long_compacts_and_goes_on_and_the_log_has_it_all(shape: str) -> None:
+def test_after_too_long_an_agent_compacts_and_its_log_has_all_messages(shape: str) -> None:
     session, api = Session("/w"), Api(most=12)
     compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
-    history = History.from_events(Item(f"m{n}", message) for n, message in enumerate(chat(shape)))
-    said = history.messages()
+    messages = chat(shape)
+    said = list(messages)
     for n in range(12):
+        assert compactor.maybe_compact(messages) is messages
         try:
-            command = api(history.messages())
+            command = api(messages)
         except TooLong:
-            for event in difference(f"k{n}", history.view, compactor.compact(history.messages())):
-                history.append(event)
-            command = api(history.messages())
+            messages = compactor.compact(messages)
+            assert compactor.history.messages() == messages
+            command = api(messages)
         new = step(shape, session, f"c{n}", command)
-        for message in new:
-            history.append(Item(f"m{len(said)}", message))
-            said.append(message)
-        assert is_sendable(list(history.messages()))
-        assert_true_markers(session, history.messages())
+        messages, said = [*messages, *new], [*said, *new]
+        assert is_sendable(messages)
+        assert_true_markers(session, messages)
+    compactor.maybe_compact(messages)
     shorter = [n for n, (before, after) in enumerate(zip(api.sent, api.sent[1:], strict=False)) if after < before]
     assert len(shorter) == 2, "every other request is longer than the one before"
     assert len(api.sent) == 12
+    history = compactor.history
     assert [event.message for event in history.events if isinstance(event, Item)] == said
     assert len(said) == 2 * 12 + len(chat(shape))
     assert len(history.view) < len(said)
@@ -153,7 +148,7 @@ def test_an_agent_whose_api_says_too_long_compacts_and_goes_on_and_the_log_has_i
 
 
 @each_shape
-def test_an_agent_whose_api_takes_nothing_hears_that_there_is_nothing_to_gain(shape: str) -> None:
+def test_compacting_again_and_again_ends_with_nothing_to_gain(shape: str) -> None:
     session, model = Session("/w"), Model()
     compactor = Compactor(session, model, trigger_tokens=1_000_000)
     messages, tried = six_reads(shape, session), 0
@@ -164,13 +159,11 @@ def test_an_agent_whose_api_takes_nothing_hears_that_there_is_nothing_to_gain(sh
     assert len(model.asked) <= tried
 
 
-def test_a_request_to_condense_is_answered_by_the_next_compaction() -> None:
+def test_whoever_asks_for_a_compaction_gets_it_at_the_next_step_whatever_the_count() -> None:
     session = Session("/w")
-    history = History.from_events(Item(f"m{n}", m) for n, m in enumerate(six_reads("openai", session)))
-    history.append(CondensationRequested())
+    messages = six_reads("openai", session)
     compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
-    assert compactor.maybe_compact(history.messages()) == history.messages()
-    for event in difference("k", history.view, compactor.compact(history.messages())):
-        history.append(event)
-    assert not history.requested
-    assert len(history.view) < 14
+    assert compactor.maybe_compact(messages) is messages
+    compactor.request()
+    assert len(compactor.maybe_compact(messages)) < len(messages)
+    assert not compactor.history.requested

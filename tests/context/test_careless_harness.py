@@ -6,10 +6,10 @@ import pytest
 
 from readcache import Session
 from readcache.context import Compactor, How, prune
-from tests.context.chats import SHAPES, Step, chat, results, text
-from tests.context.test_compactor import SUMMARY, Messages, Model, assert_true_markers, roles_alternate, texts
+from tests.helpers.chats import APIS, Messages, Step, chat, results, roles_alternate, text, texts
+from tests.helpers.compactor import SUMMARY, Model, assert_true_markers
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 WRITE = f"cat > f <<'EOF'\n{text(1, 40, of='new')}EOF\n"
 
 
@@ -58,7 +58,7 @@ def plain(*turns: tuple[str, str]) -> Messages:
     return messages
 
 
-def test_a_chat_without_ids_keeps_the_harnesss_words_and_its_other_results_when_a_marker_is_retired() -> None:
+def test_without_ids_only_the_marker_that_is_retired_changes() -> None:
     session = Session("/w")
     session.observe("cat f", text(1, 60))
     whole = text(1, 60, of="other")
@@ -74,7 +74,7 @@ def test_a_chat_without_ids_keeps_the_harnesss_words_and_its_other_results_when_
 
 
 @each_shape
-def test_a_reply_that_the_session_was_told_is_gone_and_that_stays_loses_its_markers(shape: str) -> None:
+def test_a_reply_that_stays_though_it_was_said_to_be_gone_loses_its_markers(shape: str) -> None:
     session = Session("/w")
     steps = [observed(session, f"c{n}", "cat f", text(1, 60)) for n in (1, 2)]
     steps.append(observed(session, "c3", "make", text(1, 300, of="log")))

@@ -1,62 +1,36 @@
-"""The compactor. What each test of OpenHands' condensers became, and what CooperBench's code promises, is listed in
-condensers.md and summaries.md."""
-
 from __future__ import annotations
 
 import asyncio
 import copy
 import json
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from readcache import Budget, Mode, Policy, Session
 from readcache.context import Compactor, How, normalise
-from readcache.context.overflow import is_overflow
+from readcache.context.compactor import is_overflow
 from readcache.errors import UsageError
-from tests.context.chats import SHAPES, Step, arguments, chat, results, text, turn_of, write
-from tests.context.shapes import is_sendable
+from tests.helpers.chats import (
+    APIS,
+    Messages,
+    Step,
+    arguments,
+    chat,
+    is_sendable,
+    results,
+    roles_alternate,
+    text,
+    texts,
+    turn_of,
+    write,
+)
+from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, commands, six_reads
 
-Messages = list[Mapping[str, Any]]
-SUMMARY = "<analysis>hm</analysis><summary>TASK: go on\nNEXT STEP: read on</summary>"
 HEADING = "## Summary of the conversation so far"
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
-
-
-class Model:
-    """Answers what it was told to answer, and remembers what it was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers) or [SUMMARY]
-        self.asked: list[str] = []
-
-    def __call__(self, request: list[dict[str, str]]) -> Any:
-        (message,) = request
-        self.asked.append(message["content"])
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def commands(shape: str, session: Session, *given: tuple[str, str]) -> Messages:
-    """The conversation of an agent whose tool answers through a session."""
-    steps = [
-        Step(command, session.observe(command, output, call_id=f"c{n}").text)
-        for n, (command, output) in enumerate(given, 1)
-    ]
-    return chat(shape, *steps)
-
-
-def six_reads(shape: str, session: Session) -> Messages:
-    return commands(shape, session, *[(f"cat {name}", text(of=name)) for name in "abcdef"])
-
-
-def texts(messages: Messages) -> list[str]:
-    return [part.text for message in normalise(messages) for part in message.parts]
+each_shape = pytest.mark.parametrize("shape", APIS)
 
 
 def summary_of(messages: Messages) -> str:
@@ -67,24 +41,6 @@ def summary_of(messages: Messages) -> str:
 def section_of(messages: Messages) -> str:
     found = [text for text in texts(messages) if text.startswith("## Files restored after compaction")]
     return "".join(found)
-
-
-def roles_alternate(messages: Messages) -> bool:
-    roles = [message["role"] for message in messages]
-    return all(a != b for a, b in pairwise(roles))
-
-
-def assert_true_markers(session: Session, messages: Messages) -> None:
-    """Every marker in the messages names a source that is visible, and nothing counts as visible that is not there."""
-    everything = "\n".join(texts(messages))
-    lines = everything.split("\n")
-    for delivery in session.view.deliveries:
-        assert set(delivery.event.text.split("\n")) <= {*lines, ""}, delivery.event.call_id
-        for pointer in delivery.event.pointers:
-            assert all(session.view.is_visible(source) for source in pointer.sources)
-    known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
-    for marker in session.markers_in(everything):
-        assert marker in known or marker.startswith("[GONE ")
 
 
 # ------------------------------------------------------------ when
@@ -309,13 +265,6 @@ def test_a_thinking_loop_is_never_cut(keep_turns: int) -> None:
 # ------------------------------------------------------------ when the model fails
 
 
-class TooLong(Exception):
-    """As OpenAI says it."""
-
-    def __init__(self) -> None:
-        super().__init__("This model's maximum context length is 8192 tokens, however you requested 9000")
-
-
 @each_shape
 def test_a_request_that_is_too_long_is_made_shorter(shape: str) -> None:
     session, model = Session("/w"), Model(TooLong(), TooLong(), SUMMARY)
@@ -395,7 +344,7 @@ def test_each_compaction_that_gains_nothing_is_tighter() -> None:
     assert_true_markers(session, kept_one)
 
 
-def test_asked_to_compact_again_it_always_gains_something_until_there_is_nothing_left() -> None:
+def test_each_compaction_gains_something_until_nothing_is_left() -> None:
     session = Session("/w")
     messages = six_reads("anthropic", session)
     compactor = Compactor(session, Model(), trigger_tokens=100_000)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session
 from readcache.context import Compactor
-from tests.context.chats import Step, chat, results, text, turn_of
-from tests.context.shapes import is_sendable
-from tests.context.test_compactor import SUMMARY, Model, TooLong, assert_true_markers, roles_alternate
+from tests.helpers.chats import Step, chat, is_sendable, results, roles_alternate, text, turn_of
+from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers
 
 FILES = {name: text(1, 60, of=name) for name in "fgh"}
 

@@ -62,7 +62,7 @@ def test_a_result_gets_its_new_text_in_its_own_shape(message: dict[str, Any]) ->
     before = copy.deepcopy(message)
     after = with_result_text(message, "c1", "new")
     assert message == before
-    old, new = normalise_one(message, 0), normalise_one(after, 0)
+    old, new = normalise_one(message), normalise_one(after)
     assert [p.text for p in new.parts if p.call_id == "c1" and p.kind is Kind.RESULT] == ["new"]
     assert [p for p in new.parts if p.call_id != "c1"] == [p for p in old.parts if p.call_id != "c1"]
     assert [p.kind for p in new.parts] == [p.kind for p in old.parts]
@@ -79,7 +79,7 @@ def test_a_call_gets_its_new_arguments_in_its_own_shape(message: dict[str, Any])
     after = with_arguments(message, "c1", {"a": "néw\n"})
     assert message == before
     assert types(after) == types(message)
-    given = {p.call_id: p.arguments for p in normalise_one(after, 0).parts if p.kind is Kind.CALL}
+    given = {p.call_id: p.arguments for p in normalise_one(after).parts if p.kind is Kind.CALL}
     assert given["c1"] == {"a": "néw\n"}
     assert given.get("c0", {}) == {}
 

@@ -10,7 +10,7 @@ import pytest
 from readcache import Mode, Policy, Session
 from readcache.context import normalise, prune
 from readcache.errors import UsageError
-from tests.context.chats import SHAPES, Step, arguments, chat, numbered, read, results, text, write
+from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
 
 NOW = Step("ls", "f\n")  # the turn that is under way
 IMAGE = {
@@ -18,7 +18,7 @@ IMAGE = {
     "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
 }
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 
 
 def kept(messages: list[Any], **options: Any) -> set[str]:
@@ -38,7 +38,7 @@ def test_of_equal_results_the_newest_stays(shape: str) -> None:
     assert kept(chat(shape, [same, same], NOW)) == {"c2", "c3"}
 
 
-def test_the_oldest_stays_for_the_prompt_cache_f106() -> None:
+def test_keeping_the_oldest_leaves_the_beginning_as_it_is() -> None:
     same = Step("pytest -q", text())
     messages = chat("openai", same, same, same, NOW)
     assert kept(messages, keep="oldest") == {"c1", "c4"}
@@ -144,17 +144,17 @@ def test_relative_names_after_a_change_of_directory_name_nothing() -> None:
     assert kept(chat("openai", earlier, Step("cd sub", ""), later, NOW)) == {"c1", "c2", "c3", "c4"}
 
 
-def test_f28_lines_never_shown_are_never_said_to_be_shown() -> None:
+def test_lines_never_shown_are_never_said_to_be_shown() -> None:
     messages = chat("openai", ranged(1, 50, "sed"), Step("sed -n '100,150p' /w/f", text(100, 150)), NOW)
     assert prune(messages) is messages
 
 
-def test_f46_the_same_path_alone_says_nothing() -> None:
+def test_reads_of_other_parts_of_one_file_all_stay() -> None:
     messages = chat("openai", Step("git log /w/f", text()), Step("git blame /w/f", text(of="row")), NOW)
     assert prune(messages) is messages
 
 
-def test_f93_equal_errors_stay() -> None:
+def test_equal_errors_stay() -> None:
     failed = Step("make", text(), error=True)
     messages = chat("anthropic", [failed, failed], NOW)
     assert kept(messages, strategies=["duplicate_outputs"]) == {"c1", "c2", "c3"}

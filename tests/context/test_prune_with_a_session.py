@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,28 +10,18 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
 from readcache.context import prune
-from tests.context.chats import SHAPES, Step, arguments, chat, results, text
-from tests.context.shapes import is_sendable
-from tests.context.test_compactor import assert_true_markers
+from tests.helpers.chats import APIS, Step, arguments, chat, is_sendable, results, text
+from tests.helpers.compactor import assert_true_markers, commands
 
-each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_shape = pytest.mark.parametrize("shape", APIS)
 NOW = ("ls", "f\n")
 WRITE = ("cat > f <<'EOF'\n" + text(of="row") + "EOF\n", "")
-
-
-def answered(shape: str, session: Session, *given: tuple[str, str]) -> list[Mapping[str, Any]]:
-    """The conversation of an agent whose tool answers through a session."""
-    steps = [
-        Step(command, session.observe(command, output, call_id=f"c{n}").text)
-        for n, (command, output) in enumerate(given, 1)
-    ]
-    return chat(shape, *steps)
 
 
 @each_shape
 def test_what_was_pruned_is_shown_again_when_it_is_asked_for(shape: str) -> None:
     session = Session("/w")
-    messages = answered(shape, session, ("make", text(1, 400)), NOW)
+    messages = commands(shape, session, ("make", text(1, 400)), NOW)
     after = prune(messages, session)
     assert results(after)["c1"] != results(messages)["c1"]
     assert_true_markers(session, after)
@@ -43,7 +32,7 @@ def test_what_was_pruned_is_shown_again_when_it_is_asked_for(shape: str) -> None
 def test_a_result_that_a_marker_names_is_not_pruned_as_a_duplicate_or_as_too_long(shape: str) -> None:
     session = Session("/w")
     given = [("cat f", text(1, 400)), ("cat f", text(1, 400)), ("cat f", text(1, 400)), NOW]
-    messages = answered(shape, session, *given)
+    messages = commands(shape, session, *given)
     assert results(messages)["c2"].startswith("[FILE_UNCHANGED")
     assert results(messages)["c3"] == text(1, 400)  # the agent insisted
     after = prune(messages, session)
@@ -54,7 +43,7 @@ def test_a_result_that_a_marker_names_is_not_pruned_as_a_duplicate_or_as_too_lon
 @each_shape
 def test_a_marker_at_a_superseded_read_says_that_it_is_gone(shape: str) -> None:
     session = Session("/w")
-    messages = answered(shape, session, ("cat f", text()), ("cat f", text()), WRITE, NOW)
+    messages = commands(shape, session, ("cat f", text()), ("cat f", text()), WRITE, NOW)
     assert results(messages)["c2"].startswith("[FILE_UNCHANGED")
     after = prune(messages, session, strategies=["superseded_reads"])
     assert results(after)["c1"].startswith(f"[PRUNED {session.tag}: f lines 1-40 as read before")
@@ -87,14 +76,14 @@ def test_a_result_that_the_session_knows_by_another_text_is_not_guessed_at() -> 
 @each_shape
 def test_a_write_that_failed_supersedes_nothing(shape: str) -> None:
     session = Session("/w")
-    messages = answered(shape, session, ("cat f", text()), (WRITE[0], "bash: f: Permission denied\n"), NOW)
+    messages = commands(shape, session, ("cat f", text()), (WRITE[0], "bash: f: Permission denied\n"), NOW)
     assert prune(messages, session) is messages
 
 
 @each_shape
 def test_what_the_agent_wrote_itself_stays_visible(shape: str) -> None:
     session = Session("/w")
-    messages = answered(shape, session, ("cat f", text()), WRITE, NOW)
+    messages = commands(shape, session, ("cat f", text()), WRITE, NOW)
     after = prune(messages, session)
     assert arguments(after) == arguments(messages)
     assert session.view.covers("/w/f", 1, 40)
@@ -119,7 +108,7 @@ strategies = st.sets(st.sampled_from(["duplicate_outputs", "superseded_reads", "
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(SHAPES),
+    st.sampled_from(APIS),
     st.lists(reads | writes | others, max_size=14),
     strategies,
     st.integers(0, 3),
@@ -137,7 +126,7 @@ def test_pruning_twice_is_pruning_once(
     delta: bool,
 ) -> None:
     session = Session("/w", policy=Policy(delta=delta))
-    messages = answered(shape, session, *given_)
+    messages = commands(shape, session, *given_)
     told = session if with_session else None
     after = prune(messages, told, strategies=chosen, protect_last_turns=protect, keep=keep)
     assert len(after) == len(messages)

@@ -1,5 +1,3 @@
-"""What each test of OpenHands' properties became is listed in README.md."""
-
 from __future__ import annotations
 
 import copy
@@ -11,9 +9,9 @@ from hypothesis import strategies as st
 
 from readcache.messages.messages import Kind
 from readcache.messages.structure import Cause, Fault, cut_points, faults, find_cut, repair
-from tests.context.shapes import SHAPES, Raw, chat, is_sendable
+from tests.helpers.chats import APIS, Raw, is_sendable, scripted
 
-both_shapes = pytest.mark.parametrize("shape", SHAPES)
+both_shapes = pytest.mark.parametrize("shape", APIS)
 
 # ------------------------------------------------------------ cut points
 
@@ -52,11 +50,11 @@ CUTS = {
 @both_shapes
 @pytest.mark.parametrize(("script", "points"), CUTS.values(), ids=CUTS)
 def test_cut_points_of(script: str, points: list[int], shape: str) -> None:
-    assert cut_points(chat(shape, script)) == points
+    assert cut_points(scripted(shape, script)) == points
 
 
 def test_results_of_a_batch_in_one_message() -> None:
-    call, *results = chat("anthropic", "c1,2 r1 r2")
+    call, *results = scripted("anthropic", "c1,2 r1 r2")
     merged: Raw = {"role": "user", "content": [block for result in results for block in result["content"]]}
     assert cut_points([call, merged]) == [0, 2]
 
@@ -84,16 +82,16 @@ def test_the_older_function_call_without_ids() -> None:
 
 
 def test_a_chat_without_calls_may_be_cut_anywhere() -> None:
-    assert cut_points(chat("openai", "u s u s u")) == [0, 1, 2, 3, 4, 5]
+    assert cut_points(scripted("openai", "u s u s u")) == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(("at_least", "found"), [(-3, 0), (0, 0), (1, 1), (2, 4), (4, 4), (5, 5), (6, None)])
 def test_the_next_cut_point(at_least: int, found: int | None) -> None:
-    assert find_cut(chat("openai", "u c1,2 r1 r2 u"), at_least) == found
+    assert find_cut(scripted("openai", "u c1,2 r1 r2 u"), at_least) == found
 
 
 def test_there_may_be_no_cut_point_any_more() -> None:
-    assert find_cut(chat("openai", "u c1 r1 c2"), 4) is None
+    assert find_cut(scripted("openai", "u c1 r1 c2"), 4) is None
 
 
 # ------------------------------------------------------------ repair
@@ -131,7 +129,7 @@ REPAIRS = {
 @both_shapes
 @pytest.mark.parametrize(("script", "left"), REPAIRS.values(), ids=REPAIRS)
 def test_repairing(script: str, left: str, shape: str) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     kept = [message for message, word in zip(messages, left.split(), strict=True) if word != "-"]
     assert repair(messages) == kept
     assert len(faults(messages)) >= len(messages) - len(kept)
@@ -139,7 +137,7 @@ def test_repairing(script: str, left: str, shape: str) -> None:
 
 @both_shapes
 def test_every_part_that_goes_is_told_with_its_cause(shape: str) -> None:
-    messages = chat(shape, "u t1 r1 c2,3 r2 c4 r4 r1 r9")
+    messages = scripted(shape, "u t1 r1 c2,3 r2 c4 r4 r1 r9")
     assert faults(messages) == (
         Fault(3, Kind.CALL, "2", Cause.BATCH),
         Fault(3, Kind.CALL, "3", Cause.NO_RESULT),
@@ -152,17 +150,17 @@ def test_every_part_that_goes_is_told_with_its_cause(shape: str) -> None:
 
 
 def test_an_answer_without_its_calls_keeps_its_words_and_loses_its_thinking() -> None:
-    answer: Raw = {**chat("openai", "t1")[0], "content": "I'll look.", "thinking_blocks": [{"type": "thinking"}]}
+    answer: Raw = {**scripted("openai", "t1")[0], "content": "I'll look.", "thinking_blocks": [{"type": "thinking"}]}
     assert repair([answer]) == [{"role": "assistant", "content": "I'll look."}]
-    (blocks,) = chat("anthropic", "t1")
+    (blocks,) = scripted("anthropic", "t1")
     blocks = {**blocks, "content": [*blocks["content"], {"type": "text", "text": "I'll look."}]}
     assert repair([blocks]) == [{"role": "assistant", "content": [{"type": "text", "text": "I'll look."}]}]
 
 
 def test_what_the_user_says_beside_a_result_stays() -> None:
-    call, second = chat("anthropic", "c1 r2")
+    call, second = scripted("anthropic", "c1 r2")
     words, image = {"type": "text", "text": "and mind the tax"}, {"type": "image", "source": {}}
-    first = chat("anthropic", "r1")[0]["content"]
+    first = scripted("anthropic", "r1")[0]["content"]
     spoken: Raw = {"role": "user", "content": [*first, *second["content"], words, image]}
     assert repair([call, spoken]) == [call, {"role": "user", "content": [*first, words, image]}]
     assert repair([spoken]) == [{"role": "user", "content": [words, image]}]
@@ -171,7 +169,7 @@ def test_what_the_user_says_beside_a_result_stays() -> None:
 
 def test_a_call_beside_a_result_of_nothing_stays() -> None:
     """No API writes such a message; a harness may have merged two."""
-    stray, (call, result) = chat("anthropic", "r9")[0], chat("anthropic", "c1 r1")
+    stray, (call, result) = scripted("anthropic", "r9")[0], scripted("anthropic", "c1 r1")
     merged = {**call, "content": [*stray["content"], *call["content"]]}
     assert repair([merged, result]) == [call, result]
 
@@ -186,7 +184,7 @@ def test_a_result_goes_with_its_images() -> None:
 
 WORDS = st.sampled_from(["u", "s", "c1", "c1,2", "c3", "t1", "t2,3", "t4", "r1", "r2", "r3", "r4", "e1"])
 SCRIPTS = st.lists(WORDS, max_size=14).map(" ".join)
-shapes = st.sampled_from(SHAPES)
+shapes = st.sampled_from(APIS)
 
 
 @st.composite
@@ -204,7 +202,7 @@ def whole_scripts(draw: st.DrawFn, thinking: bool = True) -> str:
 
 @given(shapes, whole_scripts())
 def test_a_list_that_was_never_cut_has_no_fault_and_is_left_alone(shape: str, script: str) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     assert is_sendable(messages)
     assert faults(messages) == ()
     assert repair(messages) is messages
@@ -213,7 +211,7 @@ def test_a_list_that_was_never_cut_has_no_fault_and_is_left_alone(shape: str, sc
 
 @given(shapes, whole_scripts(), st.data())
 def test_deleting_between_two_cut_points_keeps_a_list_well_formed(shape: str, script: str, data: st.DataObject) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     points = st.sampled_from(cut_points(messages))
     start, end = sorted((data.draw(points), data.draw(points)))
     left = messages[:start] + messages[end:]
@@ -223,17 +221,17 @@ def test_deleting_between_two_cut_points_keeps_a_list_well_formed(shape: str, sc
 
 @given(shapes, whole_scripts(), st.data())
 def test_inserting_at_a_cut_point_keeps_all_other_units_whole(shape: str, script: str, data: st.DataObject) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     points = cut_points(messages)
     at = data.draw(st.sampled_from(points))
-    longer = messages[:at] + chat(shape, "u") + messages[at:]
+    longer = messages[:at] + scripted(shape, "u") + messages[at:]
     assert faults(longer) == ()
     assert cut_points(longer) == [p for p in points if p <= at] + [p + 1 for p in points if p >= at]
 
 
 @given(shapes, whole_scripts(thinking=False))
-def test_without_thinking_it_may_be_cut_wherever_both_halves_can_be_sent(shape: str, script: str) -> None:
-    messages = chat(shape, script)
+def test_without_thinking_any_cut_that_leaves_two_sendable_halves_is_allowed(shape: str, script: str) -> None:
+    messages = scripted(shape, script)
     inside_an_answer = {
         at for at in range(1, len(messages)) if {messages[at - 1]["role"], messages[at]["role"]} == {"assistant"}
     }
@@ -242,8 +240,8 @@ def test_without_thinking_it_may_be_cut_wherever_both_halves_can_be_sent(shape: 
 
 
 @given(shapes, whole_scripts())
-def test_while_a_conversation_grows_no_cut_parts_a_call_from_a_result_to_come(shape: str, script: str) -> None:
-    messages = chat(shape, script)
+def test_no_cut_parts_a_call_from_a_result_still_to_come(shape: str, script: str) -> None:
+    messages = scripted(shape, script)
     for length in range(len(messages)):
         for at in cut_points(messages[:length]):
             assert is_sendable(messages[at:])
@@ -251,7 +249,7 @@ def test_while_a_conversation_grows_no_cut_parts_a_call_from_a_result_to_come(sh
 
 @given(shapes, SCRIPTS)
 def test_whatever_is_repaired_can_be_sent(shape: str, script: str) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     before = copy.deepcopy(messages)
     fixed = repair(messages)
     assert messages == before
@@ -262,7 +260,7 @@ def test_whatever_is_repaired_can_be_sent(shape: str, script: str) -> None:
 
 @given(shapes, SCRIPTS)
 def test_repairing_only_drops(shape: str, script: str) -> None:
-    messages = chat(shape, script)
+    messages = scripted(shape, script)
     fixed = repair(messages)
     rest = iter(messages)
     assert all(any(message is other for other in rest) for message in fixed), "the very same, in the same order"

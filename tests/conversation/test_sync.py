@@ -24,8 +24,8 @@ from readcache.log.store import open_store
 from readcache.model.call import command_call
 from readcache.model.events import Forgot, Origin, Settled
 from readcache.shell.read import read_command
+from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.helpers.files import text
-from tests.helpers.lists import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
 from tests.helpers.replies import omits, sources
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)

@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, preco
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session
 from readcache.log.store.memory import MemoryStore
 from readcache.model.view import View
-from tests.helpers.lists import SHAPES_WITH_IDS, message_list
+from tests.helpers.chats import SHAPES_WITH_IDS, message_list
 from tests.helpers.oracle import CUT_BY_HARNESS, Reader
 
 ROOT = "/w"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from readcache import Omitted, Policy, Reply, Session, Shown
 from readcache.restore.plan import Compaction, RestorePlan
-from tests.helpers.lists import WORDS_IN_FRONT
+from tests.helpers.chats import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
 CUT_BY_HARNESS = "\n[cut by the harness]\n"

@@ -8,7 +8,7 @@ from readcache import Policy, Reason, Session
 from readcache.context import prune
 from readcache.model.paths import matches
 from readcache.restore.plan import RestorePlan
-from tests.context.chats import Step, chat, text
+from tests.helpers.chats import Step, chat, text
 
 GLOB = "secrets/*.txt"
 

@@ -18,16 +18,14 @@ from typing import Any
 
 from readcache.errors import StoreError
 from readcache.model.claims import WHOLE_TREE, path_of
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Rewound, Settled, Wrote
+from readcache.model.events import Delivered, Event, Rewound, Settled
 from readcache.model.stored_text import digest_of
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
-KINDS: Mapping[str, type[Event]] = {
-    cls.__name__.lower(): cls for cls in (Delivered, Wrote, Settled, Compacted, Forgot, Rewound, Failed)
-}
+KINDS: Mapping[str, type[Event]] = {cls.__name__.lower(): cls for cls in typing.get_args(Event)}
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"
 
 Decoder = Callable[[Any], Any]
@@ -128,7 +126,10 @@ def _build(cls: Any, values: dict[str, Any]) -> Any:
     missing = [name for name in _required(cls) if name not in values]
     if missing:
         raise StoreError(f"a {cls.__name__} in the store lacks {missing[0]!r}; the store is damaged")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise StoreError(f"{error}; the store is damaged") from None
 
 
 @functools.cache
@@ -154,6 +155,8 @@ def _decoder(hint: Any) -> Decoder:
     if origin in (tuple, frozenset):
         item = _decoder(arguments[0])
         return lambda value: origin(map(item, _checked(value, list)))
+    if origin is Mapping:
+        return lambda value: _checked(value, dict)
     if is_dataclass(hint):
         return lambda value: _build(hint, _decode_fields(hint, value))
     as_enum: Decoder | None = hint if issubclass(hint, enum.Enum) else None

@@ -98,7 +98,7 @@ def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, even
 
 
 def _call_of(event: Event) -> str:
-    return "" if isinstance(event, Compacted | Forgot) else event.call_id
+    return getattr(event, "call_id", "")
 
 
 def _forget_compacted(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, kept: frozenset[str]) -> None:

@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from readcache.context.history import Condensed, History, HistoryEvent, Item, from_dict, to_dict
-
-
-def user(text: str) -> Mapping[str, Any]:
-    return {"role": "user", "content": text}
+from readcache.context import Condensed, History, Item
+from readcache.log.store.codec import decode, encode
+from readcache.model.history_events import HistoryEvent
+from tests.helpers.chats import user
 
 
 def items(*names: str) -> list[HistoryEvent]:
@@ -21,11 +20,18 @@ def condensed(name: str, forgotten: str = "", summary: str | None = None, offset
     return Condensed(name, frozenset(forgotten.split()), summary, offset)
 
 
-def numbered(messages: list[Mapping[str, Any]]) -> History:
+def itemised(messages: list[Mapping[str, Any]]) -> History:
     return History.from_events(Item(f"m{n}", message) for n, message in enumerate(messages))
+
+
+def through_json(event: HistoryEvent) -> HistoryEvent:
+    """The event as another process reads it from a store."""
+    kind, body, text = encode(event)
+    read = decode(kind, json.loads(json.dumps(body)), text)
+    assert isinstance(read, HistoryEvent)
+    return read
 
 
 def restart(history: History) -> History:
     """The history as another process builds it from what was stored."""
-    lines = [json.dumps(to_dict(event)) for event in history.events]
-    return History.from_events(from_dict(json.loads(line)) for line in lines)
+    return History.from_events(map(through_json, history.events))

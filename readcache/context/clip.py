@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from readcache.context import notes
 from readcache.messages.editing import with_arguments, with_result_text, with_texts
-from readcache.messages.messages import Kind, Part, normalise
+from readcache.messages.messages import Kind, Message, Part, Raw, update
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000
 NOTE_CHARS = 100  # room for the line that says what is gone
 
 
-def clip(text: str, most: int, tag: str = "") -> str:
+def clip_text(text: str, most: int, tag: str = "") -> str:
     """The text, or its two ends with a note between them: at most `most` characters in all, and at least the note.
 
     A line is cut only where it alone is longer than an end may be.
@@ -40,23 +39,25 @@ def _tail(text: str, most: int) -> str:
     return text[end or start :]
 
 
-def clip_messages(messages: Sequence[Mapping[str, Any]], most: int, tag: str = "") -> list[Mapping[str, Any]]:
+def clip_messages(messages: Sequence[Message], most: int, tag: str = "") -> list[Message]:
     """The messages with no text in them longer than `most` characters: results, what is said, and each argument of a
-    call, which stays valid JSON. A message that has no longer one is the same object."""
-    out = list(messages)
-    for message in normalise(messages):
-        at = message.index
-        for part in message.parts:
-            if part.kind is Kind.RESULT and len(part.text) > most:
-                out[at] = with_result_text(out[at], part.call_id, clip(part.text, most, tag))
-            elif part.kind is Kind.CALL and (arguments := _clip_arguments(part, most, tag)) is not None:
-                out[at] = with_arguments(out[at], part.call_id, arguments)
-            elif part.kind is Kind.TEXT and len(part.text) > most:
-                out[at] = with_texts(out[at], lambda text: clip(text, most, tag))
-    return out
+    call, which stays valid JSON. A message without such a text is the same object."""
+    return [update(message, _clip_message(message, most, tag)) for message in messages]
+
+
+def _clip_message(message: Message, most: int, tag: str) -> Raw:
+    raw: Raw = message.raw
+    for part in message.parts:
+        if part.kind is Kind.RESULT and len(part.text) > most:
+            raw = with_result_text(raw, part.call_id, clip_text(part.text, most, tag))
+        elif part.kind is Kind.CALL and (arguments := _clip_arguments(part, most, tag)) is not None:
+            raw = with_arguments(raw, part.call_id, arguments)
+        elif part.kind is Kind.TEXT and len(part.text) > most:
+            raw = with_texts(raw, lambda text: clip_text(text, most, tag))
+    return raw
 
 
 def _clip_arguments(call: Part, most: int, tag: str) -> dict[str, object] | None:
     given = call.arguments or {}
-    long = {key: clip(value, most, tag) for key, value in given.items() if isinstance(value, str) and len(value) > most}
-    return {**given, **long} if long else None
+    long = {key: text for key, text in given.items() if isinstance(text, str) and len(text) > most}
+    return {**given, **{key: clip_text(text, most, tag) for key, text in long.items()}} if long else None

@@ -1,0 +1,97 @@
+"""The message list of one conversation as a `History` in the session's store, and each message of it read once.
+
+A list is compared with copies of what it held before, not with itself: harnesses change messages in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from readcache.context.difference import difference, find_places
+from readcache.context.history import History
+from readcache.messages.messages import Message, Raw, normalise, normalise_one, plain
+from readcache.model.history_events import CondensationRequested, Condensed, HistoryEvent, Item
+
+if TYPE_CHECKING:
+    from readcache.log.history_log import HistoryLog
+
+
+class MessageLog:
+    """A conversation's messages, in step with a store. A failure of ours costs the record and never the list."""
+
+    def __init__(self, log: HistoryLog) -> None:
+        self.history = History()
+        self._log = log
+        self._is_loaded = False  # has what the store held before been read?
+        self._messages: list[Message] = []  # those of the history's view
+        self._prefix = os.urandom(4).hex()  # of the ids that this process gives
+        self._count = 0
+
+    def load(self) -> list[Message]:
+        """The messages in view; those of earlier processes are read from the store, as soon as it can be read."""
+        stored = None if self._is_loaded else self._log.events()
+        if stored is not None:
+            self._is_loaded = True
+            self.history = History()
+            for event in stored:
+                with contextlib.suppress(ValueError):  # there twice: a store may fail after it took an event
+                    self.history.append(event)
+            self._messages = normalise(self.history.messages())
+        return self._messages
+
+    def take(self, messages: Sequence[Raw]) -> list[Message]:
+        """Reads the harness's list and records what is new, changed or gone in it."""
+        try:
+            known = self.load()
+            pairs = zip_longest(known[: len(messages)], messages)
+            read = [m if m is not None and _holds(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs]
+            self._record(self._changes(known, read), read)
+            return read
+        except Exception as error:  # a list that cannot be compared or copied is compacted all the same
+            self._log.fail(error)
+            return normalise(messages)
+
+    def condense(self, messages: Sequence[Message]) -> None:
+        """Records that a compaction made these of the messages."""
+        try:
+            name = self._new_id()
+            events: list[HistoryEvent] = [*difference(name, self.history.view, self._messages, messages)]
+            if events and not isinstance(events[0], Condensed):
+                events.insert(0, Condensed(name))
+            self._record(events, messages)
+        except Exception as error:  # as in `take`
+            self._log.fail(error)
+
+    def request(self) -> None:
+        """Records that somebody asked for a condensation."""
+        self._record([CondensationRequested()], self.load())
+
+    def _changes(self, known: list[Message], read: list[Message]) -> list[HistoryEvent]:
+        """What became of the known messages, and the new ones behind them."""
+        end = len(known)
+        events: list[HistoryEvent] = []
+        if len(read) < end or any(a is not b for a, b in zip(known, read, strict=False)):
+            places = find_places(known, read)
+            end = max((at + 1 for at, place in enumerate(places) if place is not None), default=0)
+            events += difference(self._new_id(), self.history.view, known, read[:end])
+        return events + [Item(self._new_id(), message.raw) for message in read[end:]]
+
+    def _record(self, events: Sequence[HistoryEvent], messages: Sequence[Message]) -> None:
+        for event in events:
+            self.history.append(event)
+        self._messages = list(messages)
+        if self._is_loaded:  # else what the store holds before these is not known: they are recorded when it is
+            self._log.append(events)
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"{self._prefix}-{self._count}"
+
+
+def _holds(known: Raw, message: Raw) -> bool:
+    """Is the message what it was when the copy `known` of it was made?"""
+    return known == message or known == plain(message)

@@ -1,0 +1,73 @@
+"""The events of a conversation's history, kept in a session's store, in a context of their own: no view is folded from
+them, and no look-up for a single call meets them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+
+from readcache.errors import StoreError
+from readcache.log.store import Store
+from readcache.model.history_events import HistoryEvent
+from readcache.reply import Reason
+
+
+class HistoryLog:
+    """The log of one history. It fails open: what goes wrong is handed to `fail` and raised to nobody.
+
+    `store` gives the open store or raises StoreError. `clock` gives seconds since the epoch. Events that the store
+    would not take are kept, and appended with the next ones.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[], Store],
+        session_id: str,
+        agent_id: str,
+        clock: Callable[[], float],
+        fail: Callable[[str, Reason, BaseException], None],
+    ) -> None:
+        self._store = store
+        self._context = session_id, f"{agent_id}/messages"
+        self._clock = clock
+        self._fail = fail
+        self._later: list[HistoryEvent] = []
+        self._lock = threading.Lock()
+
+    def events(self) -> list[HistoryEvent] | None:
+        """What is stored, oldest first; None when the store cannot be read."""
+        try:
+            events = [record.event for record in self._store().records(*self._context)]
+        except StoreError as error:
+            self.fail(error)
+            return None
+        return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote
+
+    def append(self, events: Sequence[HistoryEvent]) -> None:
+        """Stores these events in one transaction. An event whose message is no JSON is not stored."""
+        with self._lock:
+            self._later += [event for event in events if self._is_storable(event)]
+            if not self._later:
+                return
+            try:
+                with self._store().transaction():
+                    self._store().append(*self._context, self._later, self._clock())
+                self._later = []
+            except StoreError as error:
+                self.fail(error)
+
+    def _is_storable(self, event: HistoryEvent) -> bool:
+        message = getattr(event, "message", None)
+        try:
+            if json.loads(json.dumps(message)) == message:
+                return True
+        except (TypeError, ValueError, RecursionError):
+            pass
+        kind = type(event).__name__.lower()
+        self.fail(StoreError(f"the message of an event ({kind}) is no JSON: it is kept in memory only"))
+        return False
+
+    def fail(self, error: BaseException) -> None:
+        """Counts a failure of ours."""
+        self._fail("", Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR, error)

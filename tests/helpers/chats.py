@@ -1,0 +1,221 @@
+"""Conversations as harnesses keep them, in the shape of an API: from calls and outputs, or from a short script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from readcache.context import Kind, normalise
+
+Raw = dict[str, Any]
+Messages = list[Mapping[str, Any]]
+APIS = ("openai", "anthropic")
+WORDS_IN_FRONT = "OBSERVATION:\n"  # of the harness, in the shape "blocks"
+SHAPES_WITH_IDS = (*APIS, "blocks")
+SHAPES = (*SHAPES_WITH_IDS, "plain")
+LINES = [f"line number {n} says something that no other line says" for n in range(1, 1001)]
+
+
+def text(first: int = 1, last: int = 40, of: str = "line") -> str:
+    """Lines of a file, each unlike all others: up to 1,000, so that there are outputs of which a part is pruned."""
+    return "".join(line.replace("line", of, 1) + "\n" for line in LINES[first - 1 : last])
+
+
+def numbered(first: int, last: int, of: str = "line") -> str:
+    """The same as `cat -n` prints them."""
+    lines = text(first, last, of).splitlines()
+    return "".join(f"{n:6}\t{line}\n" for n, line in enumerate(lines, first))
+
+
+# ------------------------------------------------------------ one message
+
+
+def user(words: str) -> Raw:
+    return {"role": "user", "content": words}
+
+
+def call_message(
+    api: str, calls: Iterable[tuple[str, str, Mapping[str, Any]]], words: str | None = None, *, thinks: bool = False
+) -> Raw:
+    """The model makes calls: (id, tool, arguments) of each."""
+    if api == "openai":
+        functions = [(call_id, {"name": tool, "arguments": json.dumps(given)}) for call_id, tool, given in calls]
+        made = [{"id": call_id, "type": "function", "function": function} for call_id, function in functions]
+        thinking = {"reasoning_content": "hm"} if thinks else {}
+        return {"role": "assistant", "content": words, "tool_calls": made, **thinking}
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if thinks else []
+    blocks += [{"type": "text", "text": words}] if words else []
+    uses = [{"type": "tool_use", "id": call_id, "name": tool, "input": given} for call_id, tool, given in calls]
+    return {"role": "assistant", "content": [*blocks, *uses]}
+
+
+def result_messages(api: str, results: Iterable[tuple[str, Any, bool]]) -> list[Raw]:
+    """The results: (id, content, is it an error) of each. In Anthropic's API they are blocks of one message."""
+    if api == "openai":
+        return [{"role": "tool", "tool_call_id": call_id, "content": content} for call_id, content, _ in results]
+    blocks = [
+        {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
+        for call_id, content, is_error in results
+    ]
+    return [{"role": "user", "content": blocks}] if blocks else []
+
+
+# ------------------------------------------------------------ from what was called and what it printed
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call and its result. The command of a shell, or the arguments of another tool."""
+
+    given: str | dict[str, Any]
+    output: str | None = ""
+    tool: str = "bash"
+    error: bool = False
+    blocks: tuple[dict[str, Any], ...] = field(default=())  # of the result, after the text
+
+
+def read(path: str, output: str, **given: Any) -> Step:
+    return Step({"path": path, **given}, output, tool="read_file")
+
+
+def write(path: str, content: str, output: str | None = "written", *, error: bool = False) -> Step:
+    return Step({"path": path, "content": content}, output, tool="write_file", error=error)
+
+
+def chat(api: str, *turns: Step | Sequence[Step] | str) -> Messages:
+    """A system message, the task, and these turns: a step, several made at once, or what the user says. A step without
+    output waits for its result. Calls are c1, c2, …"""
+    messages: Messages = [user("fix the bug")]
+    if api == "openai":
+        messages.insert(0, {"role": "system", "content": "you are an agent"})
+    number = 0
+    for turn in turns:
+        if isinstance(turn, str):
+            messages.append(user(turn))
+            continue
+        steps = [turn] if isinstance(turn, Step) else turn
+        messages += turn_of(api, *[(f"c{number + k}", step) for k, step in enumerate(steps, 1)])
+        number += len(steps)
+    return messages
+
+
+def turn_of(api: str, *named: tuple[str, Step]) -> Messages:
+    """The messages of one turn: these steps, made at once, under these call ids."""
+    calls = [
+        (name, step.tool, {"command": step.given} if isinstance(step.given, str) else step.given)
+        for name, step in named
+    ]
+    results = [(name, _content(step), step.error) for name, step in named if step.output is not None]
+    return [call_message(api, calls, "so"), *result_messages(api, results)]
+
+
+def _given(step: Step) -> dict[str, Any]:
+    return {"command": step.given} if isinstance(step.given, str) else step.given
+
+
+def _content(step: Step) -> Any:
+    output = f"Error: {step.output}" if step.error else step.output
+    return [{"type": "text", "text": output}, *step.blocks] if step.blocks else output
+
+
+def results(messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The text of each result, by call id."""
+    parts = [part for message in normalise(messages) for part in message.parts]
+    return {part.call_id or "": part.text for part in parts if part.kind is Kind.RESULT}
+
+
+def arguments(messages: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
+    """The arguments of each call, by call id."""
+    parts = [part for message in normalise(messages) for part in message.parts]
+    return {part.call_id or "": part.arguments for part in parts if part.kind is Kind.CALL}
+
+
+def texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [part.text for message in normalise(messages) for part in message.parts]
+
+
+# ------------------------------------------------------------ in every shape that harnesses keep
+
+
+def message_list(shape: str, turns: Iterable[tuple[str, str, str]]) -> list[Raw]:
+    """The messages of a conversation from (call id, command, output); a turn without a command is what a user says."""
+    out = [user("Please fix the tax")]
+    for call_id, command, output in turns:
+        out += _turn_in_shape(shape, call_id, command, output) if command else [user(output)]
+    return out
+
+
+def _turn_in_shape(shape: str, call_id: str, command: str, output: str) -> list[Raw]:
+    if shape == "plain":  # as mini-swe-agent does it: no ids
+        end = "" if output.endswith("\n") else "\n"
+        said = {"role": "assistant", "content": f"THOUGHT: I look.\n\n```bash\n{command}\n```"}
+        return [said, user(f"<returncode>0</returncode>\n<output>\n{output}{end}</output>")]
+    call = (call_id, "bash", {"command": command})
+    if shape in APIS:
+        words = "I look." if shape == "anthropic" else None
+        return [call_message(shape, [call], words), *result_messages(shape, [(call_id, output, False)])]
+    # as SWE-agent and others do it: words of the harness around the output, results as lists of blocks
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    (result,) = result_messages(
+        "anthropic", [(call_id, [{"type": "text", "text": WORDS_IN_FRONT + output}, image], False)]
+    )
+    result["content"].append({"type": "text", "text": "Go on."})
+    return [call_message("anthropic", [call], "I look."), result]
+
+
+# ------------------------------------------------------------ from a script
+
+
+def scripted(api: str, script: str) -> Messages:
+    """The messages of a script, one for each of its words.
+
+    `scripted(api, "u t1,2 r1 r2 s")`: the user speaks; the model thinks and makes the calls 1 and 2 at once; their
+    results; the model says something. `c1` calls without thinking, `e1` is a result that is an error.
+    """
+    return [_word(api, word[0], word[1:].split(","), f"{word} at {at}") for at, word in enumerate(script.split())]
+
+
+def _word(api: str, what: str, ids: list[str], words: str) -> Raw:
+    if what in "re":
+        return result_messages(api, [(ids[0], words, what == "e")])[0]
+    if what in "us":
+        return {"role": "user" if what == "u" else "assistant", "content": words}
+    return call_message(api, [(call_id, "bash", {"command": "ls"}) for call_id in ids], thinks=what == "t")
+
+
+# ------------------------------------------------------------ what an API demands
+
+
+def calls_and_results(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """("call" or "result", its id) for each, in order: read from the raw messages, independent of `normalise`."""
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            yield "call", call["id"]
+        if message["role"] == "tool":
+            yield "result", message["tool_call_id"]
+        for block in message["content"] if isinstance(message["content"], list) else ():
+            if block["type"] == "tool_use":
+                yield "call", block["id"]
+            elif block["type"] == "tool_result":
+                yield "result", block["tool_use_id"]
+
+
+def is_sendable(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Has every call exactly one result after it, and every result a call, as both APIs demand?"""
+    waiting: list[str] = []
+    for kind, call_id in calls_and_results(messages):
+        if kind == "call":
+            waiting.append(call_id)
+        elif call_id in waiting:
+            waiting.remove(call_id)
+        else:
+            return False
+    return not waiting
+
+
+def roles_alternate(messages: Sequence[Mapping[str, Any]]) -> bool:
+    roles = [message["role"] for message in messages]
+    return all(a != b for a, b in pairwise(roles))

@@ -1,0 +1,59 @@
+"""What the tests of pruning and compaction need: a model from a script, an agent's conversation, true markers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from readcache import Session
+from tests.helpers.chats import Messages, Step, chat, text, texts
+
+SUMMARY = "<analysis>hm</analysis><summary>TASK: go on\nNEXT STEP: read on</summary>"
+
+
+class Model:
+    """Answers what it was told to answer, and remembers what it was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers) or [SUMMARY]
+        self.asked: list[str] = []
+
+    def __call__(self, request: list[dict[str, str]]) -> Any:
+        (message,) = request
+        self.asked.append(message["content"])
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def commands(shape: str, session: Session, *given: tuple[str, str]) -> Messages:
+    """The conversation of an agent whose tool answers through a session."""
+    steps = [
+        Step(command, session.observe(command, output, call_id=f"c{n}").text)
+        for n, (command, output) in enumerate(given, 1)
+    ]
+    return chat(shape, *steps)
+
+
+def six_reads(shape: str, session: Session) -> Messages:
+    return commands(shape, session, *[(f"cat {name}", text(of=name)) for name in "abcdef"])
+
+
+class TooLong(Exception):
+    """As OpenAI says it."""
+
+    def __init__(self) -> None:
+        super().__init__("This model's maximum context length is 8192 tokens, however you requested 9000")
+
+
+def assert_true_markers(session: Session, messages: Messages) -> None:
+    """Every marker in the messages names a source that is visible, and nothing counts as visible that is not there."""
+    everything = "\n".join(texts(messages))
+    lines = everything.split("\n")
+    for delivery in session.view.deliveries:
+        assert set(delivery.event.text.split("\n")) <= {*lines, ""}, delivery.event.call_id
+        for pointer in delivery.event.pointers:
+            assert all(session.view.is_visible(source) for source in pointer.sources)
+    known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
+    for marker in session.markers_in(everything):
+        assert marker in known or marker.startswith("[GONE ")
