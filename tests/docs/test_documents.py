@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Session
-from readcache.shell.parse import parse
+from readcache.shell.parse import parse_command
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP
 from tests.docs.transcript import write_project
@@ -102,7 +102,7 @@ def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
 ) -> None:
     for module in ("bashlex", "bashlex.parser"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert parse("(cat song.txt)") is None
+    assert parse_command("(cat song.txt)") is None
     lines = [f"{number} bottles of beer on the wall\n" for number in range(40)]
     session = Session("/repo")
     session.observe("cat song.txt", "".join(lines))
