@@ -1,5 +1,6 @@
-"""What `cat`, `head`, `tail`, `nl -ba` and `sed -n` print, worked out without a process, for files that only this process
-can see. The package's own parser and readers say which lines these are; as GNU coreutils and sed print them.
+"""What `cat`, `head`, `tail`, `nl -ba` and `sed -n` print, without a process, for files that only this process can see.
+
+Which lines these are, the package's own parser and readers say; they are printed as GNU coreutils and sed do it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from readcache.shell.syntax import Node, Pipeline, Sequence, SimpleCommand
 from readcache.shell.writers import WRITERS
 
 _INPUT = "/dev/stdin"  # the key of what a program reads, wherever it comes from
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # What a program says of a file that it cannot open: {0} its name, {1} its name as bash would quote it.
 _COMPLAINTS = {
     "cat": "{1}",
@@ -94,9 +96,8 @@ def _run_program(words: Seq[Arg], piped: list[str] | None, cwd: str) -> tuple[st
         own = [word.replace("$", str(len(lines))) for word in own]  # the number of the last line
     stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
     shown = _render(READERS[name](Program(name, tuple(map(text_arg, own)), stdin, cwd)), lines)
-    return errors, [_close(line) for line in shown[:-1]] + [
-        _close(line) if name == "nl" else line for line in shown[-1:]
-    ]
+    closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
+    return errors, [*map(_close, shown[:closed]), *shown[closed:]]
 
 
 def _read(name: str, paths: Seq[str], cwd: str) -> tuple[str, list[str]]:
@@ -111,7 +112,7 @@ def _read(name: str, paths: Seq[str], cwd: str) -> tuple[str, list[str]]:
         except OSError as error:
             errors += f"{name}: {_COMPLAINTS[name].format(path, shlex.quote(path))}: {error.strerror}\n"
     # cat joins a last line without its newline with the next file's first; the others keep files apart
-    return errors, [line for text in (["".join(texts)] if name == "cat" else texts) for line in _lines(text)]
+    return errors, [line for text in (["".join(texts)] if name == "cat" else texts) for line in _LINE.findall(text)]
 
 
 def _render(claims: Claims, lines: Seq[str]) -> list[str]:
@@ -125,11 +126,6 @@ def _render(claims: Claims, lines: Seq[str]) -> list[str]:
                 front = "" if claim.sep is None else f"{number + claim.shift:6}{claim.sep}"
                 out.append(front + lines[number - 1])
     return out
-
-
-def _lines(text: str) -> list[str]:
-    """The lines, with their newlines."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _close(line: str) -> str:

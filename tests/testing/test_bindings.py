@@ -15,7 +15,7 @@ from typing import Any
 import readcache
 
 # Where no mocked file system is of use: SQLite and processes do not see one.
-REAL = ("readcache.__main__", "readcache.cli.main", "readcache.log.store.sqlite", "readcache.shell.treesitter")
+REAL = ("readcache.__main__", "readcache.cli.main", "readcache.log.store.sqlite")
 HOMES = (os, os.path, io, shutil)
 FUNCTIONS = {value for home in HOMES for value in vars(home).values() if inspect.isroutine(value)} | {open}
 
