@@ -4,8 +4,9 @@ The result is a guess still, but one that fits the output: a wrong piece can onl
 compares the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
 
 Borders inside an output come from literal text (`echo ---`), from line numbers that the output itself shows, and from
-ranges that add up to the output (`sed -n 1,40p a; sed -n 5,9p b` printed 45 lines). Any other stretch becomes one piece
-of several keys with unknown numbers, and coverage finds the lines by their text: nothing measurable is lost by that.
+lengths that are known and fit (`sed -n 1,40p a; cat b` printed 50 lines). Any other stretch becomes one piece of
+several keys with unknown numbers, and coverage finds the lines by their text. To guess more bought nothing; without
+the lengths a restore plan knew less (62.9 instead of 63.6 % of what was read again), and markers named no file's lines.
 """
 
 from __future__ import annotations
@@ -141,25 +142,40 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
 
 
 def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """Two or more claims without a landmark between. Where all print full ranges, these add up to the output."""
-    lengths = [length for claim in claims if (length := _length(claim)) is not None]
-    if len(lengths) < len(claims) or sum(lengths) != high - low:
+    """Two or more claims without a landmark between: they are told apart where the lengths of all, or of all but one,
+    are known and fit the output."""
+    lengths = [_length(claim, view) for claim in claims] if all(map(_is_countable, claims)) else []
+    rest = high - low - sum(length or 0 for length in lengths)
+    unknown = lengths.count(None)
+    if not lengths or rest < 0 or unknown > 1 or (rest and not unknown):
         return _mixed(claims, low, high, view)
     out: list[Piece] = []
     for claim, length in zip(claims, lengths, strict=True):
-        out += _lay((claim,), lines, low, low + length, view)
-        low += length
+        end = low + (rest if length is None else length)
+        out += _lay((claim,), lines, low, end, view)
+        low = end
     return out
 
 
-def _length(claim: Claim) -> int | None:
-    """How many lines the claim prints of a file that is long enough; None: open-ended, numbered or unknown."""
+def _is_countable(claim: Claim) -> bool:
+    raw = isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+    return raw or isinstance(claim, Literal)
+
+
+def _length(claim: Claim, view: View) -> int | None:
+    """How many lines the claim prints; None when it has no end and how long the file is was not seen."""
     if isinstance(claim, Literal):
         return count_lines(claim.text)
-    if not isinstance(claim, FileLines) or claim.ranges is None or claim.sep is not None:
+    if not isinstance(claim, FileLines):
         return None
-    ends = [end - start + 1 for start, end in claim.ranges if end is not None]
-    return sum(ends) if len(ends) == len(claim.ranges) else None
+    total = view.key(claim.keys[0]).total
+    count = 0
+    for start, end in claim.ranges or ((1, None),):
+        last = end if total is None else total if end is None else min(end, total)
+        if last is None:
+            return None
+        count += max(0, last - start + 1)
+    return count
 
 
 def _mixed(claims: tuple[Claim, ...], low: int, high: int, view: View) -> list[Piece]:

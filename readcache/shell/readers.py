@@ -67,10 +67,8 @@ def _head(program: Program) -> Claims:
     count = given.value("n") or "10"
 
     def first_lines(claims: Claims) -> Claims:
-        if given.has("c"):
+        if given.has("c") or count.startswith("-"):
             return streams.unknown(claims)
-        if count.startswith("-"):
-            return streams.drop_last(claims, integer(count[1:]))
         lines = integer(count)
         return streams.select_lines(claims, ((1, lines),)) if lines else ()
 

@@ -44,8 +44,6 @@ def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:
     compact = re.sub(r"[\s;]", "", script)
     if (compact == "$p" and quiet) or (compact == "$!d" and not quiet):
         return streams.tail(claims, 1)
-    if compact == "$d" and not quiet:
-        return streams.drop_last(claims, 1)
     try:
         commands = _parse(script)
     except CannotTell:

@@ -60,14 +60,6 @@ def tail(claims: Claims, count: int) -> Claims:
     return select_lines(claims, ((max(1, total - count + 1), total),)) if count and total else ()
 
 
-def drop_last(claims: Claims, count: int) -> Claims:
-    """All but the last `count` lines. Of an open stream the end is then not known: it is not the end of the file."""
-    total = _length(claims)
-    if total is None:
-        return unknown(claims)
-    return select_lines(claims, ((1, total - count),)) if total > count else ()
-
-
 def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
     """Some of the stream's lines, which is not known; with `gaps` lines between may be missing."""
     if not claims:

@@ -135,8 +135,6 @@ EXACT_WHEN_LONG = [
     "cat -n f | head -n {b} | tail -n {a}",
     "sed -n '{a},{b}p' f | tail -n 2",
     "sed -n '{a},{b}p' f | tail -1",
-    "sed -n '{a},{b}p' f | head -n -1",
-    "sed -n '{a},{b}p' f | sed '$d'",
     "sed -n '{a},{b}p' f | sed -n '$p'",
 ]
 
