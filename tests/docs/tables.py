@@ -154,7 +154,7 @@ def dependencies() -> str:
     """What pyproject.toml asks for, and the reason that stands beside it."""
     text = (TOP / "pyproject.toml").read_text(encoding="utf-8")
     rows = []
-    for list_, kind in (("dependencies", "always"), ("tree-sitter", "extra `tree-sitter`")):
+    for list_, kind in (("dependencies", "always"),):
         found = re.search(rf"^{list_} = \[(.*?)\]([^\n]*)$", text, re.MULTILINE | re.DOTALL)
         if found is None:
             raise ValueError(f"pyproject.toml has no {list_}")
