@@ -64,9 +64,9 @@ def _bash(_: Settings) -> str:
 def _parser(_: Settings) -> str:
     import bashlex
 
-    from readcache.shell.parse import parse
+    from readcache.shell.parse import parse_command
 
-    if parse('for f in a b; do cat "$f"; done') is None:
+    if parse_command('for f in a b; do cat "$f"; done') is None:
         raise Broken("bashlex is there but does not parse a loop: install it again")
     return f"bashlex at {os.path.dirname(bashlex.__file__)}"
 

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from readcache import __version__
 
-# First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177, awk 7, tac 0. Pagers and
-# grep print differently into a terminal, so that they are left alone.
+# First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep prints
+# differently into a terminal, so that it is left alone.
 DEFAULT_TOOLS = ("cat", "head", "tail", "sed", "nl")
-TOOLS = (*DEFAULT_TOOLS, "awk", "gawk", "mawk", "gsed", "tac")
+TOOLS = (*DEFAULT_TOOLS, "gsed")
+FORMER_TOOLS = ("awk", "gawk", "mawk", "tac")  # earlier versions installed them: they pass through, and can be removed
 MARK = ".readcache-shims"  # its lines are the tools
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
 _BEHIND = ".tool"  # the scripts, where compiled programs stand before them
@@ -40,7 +41,7 @@ def find_mark(place: str) -> Mark | None:
     """None when `place` is no directory of shims."""
     try:
         with open(os.path.join(place, MARK), encoding="utf-8") as file:
-            tools = tuple(name for name in file.read().split() if name in TOOLS)
+            tools = tuple(name for name in file.read().split() if name in TOOLS + FORMER_TOOLS)
     except (OSError, UnicodeDecodeError):
         return None
     return Mark(tools, os.path.exists(os.path.join(place, _BEHIND, _SOURCE)))

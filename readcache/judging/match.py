@@ -3,14 +3,15 @@
 The result is a guess still, but one that fits the output: a wrong piece can only lose a saving, because `cover`
 compares the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
 
-Borders inside an output come from, in this order: line numbers that the output itself shows; literal text (`echo ---`);
-counts that can only add up one way; what the view knows of the files' lines and lengths. Where all that leaves a border
-open, the stretch becomes one piece of several keys with unknown numbers, and coverage finds the lines by their text.
+Borders inside an output come from literal text (`echo ---`), from line numbers that the output itself shows, and from
+lengths that are known and fit (`sed -n 1,40p a; cat b` printed 50 lines). Any other stretch becomes one piece of
+several keys with unknown numbers, and coverage finds the lines by their text. To guess more bought nothing; without
+the lengths a restore plan knew less (62.9 instead of 63.6 % of what was read again), and markers named no file's lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from readcache.model.claims import Anything, Claim, FileLines, Literal, Range, glob_stem
@@ -43,7 +44,10 @@ def _lay(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, v
     if len(claims) == 1:
         return _place(first, lines, low, high, view) if isinstance(first, FileLines) else []
     if isinstance(first, Anything):
-        return _lay_after_anything(claims[1:], lines, low, high, view)
+        last = claims[-1]
+        if len(claims) == 2 and isinstance(last, FileLines) and last.sep is not None:
+            return _place(last, lines, low, high, view)  # numbers tell their place wherever they stand
+        return _mixed(claims, low, high, view)
     if isinstance(first, FileLines) and first.sep is not None:
         pieces = _place(first, lines, low, high, view)
         pieces = pieces[: _run_length(pieces)]
@@ -137,94 +141,41 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
 # ---------------------------------------------------------------- several raw claims in a row
 
 
-def _lay_after_anything(
-    claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View
-) -> list[Piece]:
-    """Something unknown printed first: only what can be measured from the end has a place."""
-    last = claims[-1]
-    if len(claims) == 1 and isinstance(last, FileLines) and last.sep is not None:
-        return _place(last, lines, low, high, view)
-    return _mixed(claims, low, high, view)
-
-
 def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """Two or more claims: raw file lines, and literals of blank lines, which alone are no landmark."""
-    if not all(isinstance(claim, Literal) or _is_countable(claim) for claim in claims):
+    """Two or more claims without a landmark between: they are told apart where the lengths of all, or of all but one,
+    are known and fit the output."""
+    lengths = [_length(claim, view) for claim in claims] if all(map(_is_countable, claims)) else []
+    rest = high - low - sum(length or 0 for length in lengths)
+    unknown = lengths.count(None)
+    if not lengths or rest < 0 or unknown > 1 or (rest and not unknown):
         return _mixed(claims, low, high, view)
-    best, score = None, 0
-    candidates = 0
-    for lengths in _lengths([_longest(claim, view) for claim in claims], high - low):
-        pieces = _place_all(claims, lengths, lines, low)
-        if pieces is None:
-            continue
-        candidates += 1
-        agreed = sum(_agreement(piece, lines, view) for piece in pieces)
-        if best is None or agreed > score:
-            best, score = pieces, agreed
-    if best is None or (candidates > 1 and score <= 0):
-        return _mixed(claims, low, high, view)
-    return best
-
-
-def _is_countable(claim: Claim) -> bool:
-    return isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
-
-
-def _longest(claim: Claim, view: View) -> tuple[int | None, bool]:
-    """The most lines the claim can print (None: unbounded), and whether it may print fewer."""
-    if isinstance(claim, Literal):
-        return count_lines(claim.text), False
-    assert isinstance(claim, FileLines)
-    total = view.key(claim.keys[0]).total
-    count = 0
-    for start, end in claim.ranges or ():
-        if total is not None:
-            end = total if end is None else min(end, total)
-        if end is None:
-            return None, True
-        count += max(0, end - start + 1)
-    return count, True
-
-
-def _lengths(longest: list[tuple[int | None, bool]], total: int) -> Iterable[tuple[int, ...]]:
-    """The ways to share `total` lines out when at most one claim printed less than it could."""
-    unbounded = [k for k, (most, _) in enumerate(longest) if most is None]
-    if len(unbounded) > 1:
-        return
-    full = [most or 0 for most, _ in longest]
-    if not unbounded and sum(full) == total:
-        yield tuple(full)
-        return
-    for k in unbounded or [k for k, (_, may_be_short) in enumerate(longest) if may_be_short]:
-        rest = total - sum(full) + full[k]
-        most = longest[k][0]
-        if rest >= 0 and (most is None or rest <= most):
-            yield (*full[:k], rest, *full[k + 1 :])
-
-
-def _place_all(claims: Sequence[Claim], lengths: tuple[int, ...], lines: Sequence[str], low: int) -> list[Piece] | None:
-    """The pieces when each claim printed so many lines; None when a literal does not stand where it would."""
     out: list[Piece] = []
     for claim, length in zip(claims, lengths, strict=True):
-        if isinstance(claim, Literal):
-            if list(lines[low : low + length]) != split_lines(claim.text):
-                return None
-        elif isinstance(claim, FileLines) and claim.ranges is not None:
-            out += _place_raw(claim.ranges, claim.keys, low, low + length)
-        low += length
+        end = low + (rest if length is None else length)
+        out += _lay((claim,), lines, low, end, view)
+        low = end
     return out
 
 
-def _agreement(piece: Piece, lines: Sequence[str], view: View) -> int:
-    """Lines of the piece that are as the view has them, less three times those that differ."""
-    score = 0
-    known = view.key(piece.keys[0]).numbered.overlaps(piece.first, piece.first + piece.count - 1)
-    for start, end, reference in known:
-        theirs = view.bodies(reference)
-        for number in range(start, end + 1):
-            same = lines[piece.at + number - piece.first] == theirs[number - reference.piece.first]
-            score += 1 if same else -3
-    return score
+def _is_countable(claim: Claim) -> bool:
+    raw = isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+    return raw or isinstance(claim, Literal)
+
+
+def _length(claim: Claim, view: View) -> int | None:
+    """How many lines the claim prints; None when it has no end and how long the file is was not seen."""
+    if isinstance(claim, Literal):
+        return count_lines(claim.text)
+    if not isinstance(claim, FileLines):
+        return None
+    total = view.key(claim.keys[0]).total
+    count = 0
+    for start, end in claim.ranges or ((1, None),):
+        last = end if total is None else total if end is None else min(end, total)
+        if last is None:
+            return None
+        count += max(0, last - start + 1)
+    return count
 
 
 def _mixed(claims: tuple[Claim, ...], low: int, high: int, view: View) -> list[Piece]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from readcache.shell.refusal import Refused
+from readcache.shell.syntax import Refused
 
 _ESCAPE = re.compile(
     r"""\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.)|(.))""", re.DOTALL

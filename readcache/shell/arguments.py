@@ -36,7 +36,7 @@ def text_arg(text: str) -> Arg:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Program:
     """A simple command about to run. `cwd` None: the directory is not known."""
 
     name: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from readcache.shell.grammar import command_of, pipeline, redirects_of, sequence
-from readcache.shell.lexer import Kind, Token
-from readcache.shell.syntax import Command, For, Group, If, Node, Opaque, Sequence
+from readcache.shell.grammar import pipeline, redirects_of, sequence, simple_command
+from readcache.shell.lexer import Token, TokenKind
+from readcache.shell.syntax import For, Group, If, Node, Opaque, Sequence, SimpleCommand
 
-_PLACEHOLDER = {Kind.WORD: "x", Kind.ASSIGNMENT: "x=x", Kind.REDIRECT: ">x", Kind.OPAQUE: "{ x;}"}
+_PLACEHOLDER = {TokenKind.WORD: "x", TokenKind.ASSIGNMENT: "x=x", TokenKind.REDIRECT: ">x", TokenKind.OPAQUE: "{ x;}"}
 
 
 def build(source: str, tokens: list[Token]) -> Node:
@@ -51,7 +51,7 @@ class _Builder:
             commands = [self.node(part) for part in node.parts if part.kind != "pipe"]
             return pipeline(commands, [part.pipe for part in node.parts if part.kind == "pipe"])
         if node.kind == "command":
-            command = command_of(self.source, self.tokens(node.parts))
+            command = simple_command(self.source, self.tokens(node.parts))
             return command or self.opaque(node)
         if node.kind == "compound":
             return self.compound(node)
@@ -77,7 +77,7 @@ class _Builder:
     def compound(self, node: Any) -> Node:
         first = node.list[0]
         redirects = redirects_of(self.tokens(node.redirects))
-        if self.starts[node.pos[0]].kind is Kind.OPAQUE:
+        if self.starts[node.pos[0]].kind is TokenKind.OPAQUE:
             return self.opaque(node)
         if first.kind == "if":
             return self.conditional(first.parts, redirects)
@@ -90,7 +90,7 @@ class _Builder:
     def conditional(self, parts: list[Any], redirects: tuple[Any, ...]) -> If:
         branches: list[tuple[Node, Node]] = []
         otherwise: Node | None = None
-        condition: Node = Command(())
+        condition: Node = SimpleCommand(())
         keyword = ""
         for part in parts:
             if part.kind == "reservedword":

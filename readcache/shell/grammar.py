@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
-from readcache.shell.lexer import Kind, Token
-from readcache.shell.syntax import Command, Node, Opaque, Pipeline, Redirect, Sequence, Word
+from readcache.shell.lexer import Token, TokenKind
+from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand, Word
 
-BACKGROUND = ("&", Command(()))  # what follows a last `&`: nothing
+BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
 
 
 def flat(source: str, tokens: Seq[Token]) -> Node | None:
@@ -22,12 +22,12 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
     pipes: list[str] = []
     current: list[Token] = []
     for token in (*tokens, _END):
-        if token.kind is Kind.RESERVED or token.text in ("(", ")"):
+        if token.kind is TokenKind.RESERVED or token.text in ("(", ")"):
             return None
-        if token.kind is not Kind.OPERATOR:
+        if token.kind is not TokenKind.OPERATOR:
             current.append(token)
             continue
-        command = command_of(source, current)
+        command = simple_command(source, current)
         if command is None:
             ended = token is _END and not current and not commands and before in (";", "&")
             return sequence(items, trailing=before) if ended else None
@@ -41,22 +41,22 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
     return sequence(items)
 
 
-_END = Token(Kind.OPERATOR, 0, 0, "")
+_END = Token(TokenKind.OPERATOR, 0, 0, "")
 
 
-def command_of(source: str, tokens: Seq[Token]) -> Node | None:
+def simple_command(source: str, tokens: Seq[Token]) -> Node | None:
     """The simple command of these tokens; None when there are none, or they are no command."""
     if not tokens:
         return None
-    if any(token.kind is Kind.OPAQUE for token in tokens):
-        behind = all(token.kind is Kind.REDIRECT for token in tokens[1:])
+    if any(token.kind is TokenKind.OPAQUE for token in tokens):
+        behind = all(token.kind is TokenKind.REDIRECT for token in tokens[1:])
         return Opaque(source[tokens[0].start : tokens[-1].end]) if behind else None
-    return Command(words_of(tokens), redirects_of(tokens), assignments_of(tokens))
+    return SimpleCommand(words_of(tokens), redirects_of(tokens), assignments_of(tokens))
 
 
 def words_of(tokens: Iterable[Token]) -> tuple[Word, ...]:
     """The words among the tokens."""
-    return tuple(token.word for token in tokens if token.kind is Kind.WORD and token.word is not None)
+    return tuple(token.word for token in tokens if token.kind is TokenKind.WORD and token.word is not None)
 
 
 def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
@@ -66,7 +66,7 @@ def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
 
 def assignments_of(tokens: Iterable[Token]) -> tuple[tuple[str, Word], ...]:
     """The assignments among the tokens."""
-    return tuple((token.text, token.word) for token in tokens if token.kind is Kind.ASSIGNMENT and token.word)
+    return tuple((token.text, token.word) for token in tokens if token.kind is TokenKind.ASSIGNMENT and token.word)
 
 
 def pipeline(commands: Seq[Node], pipes: Iterable[str]) -> Node:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from readcache.shell.arguments import Arg
-from readcache.shell.syntax import Text, Variable, Word, has_glob, literal
+from readcache.shell.syntax import Variable, Word, WordText, has_glob, literal
 
 
 def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
@@ -16,8 +16,8 @@ def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
     text = literal(word, variables)
     places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
     path = text if text is not None else literal(word, {**places, **variables})
-    first = word.parts[0] if word.parts else Text("")
-    tilde = isinstance(first, Variable) or (isinstance(first, Text) and not first.quoted)
+    first = word.parts[0] if word.parts else WordText("")
+    tilde = isinstance(first, Variable) or (isinstance(first, WordText) and not first.quoted)
     if path is not None and path.startswith("~") and not tilde:
         path = "./" + path
     if text is not None and text.startswith("~") and tilde:

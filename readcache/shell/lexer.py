@@ -15,12 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from readcache.shell.heredocs import Pending, pending_heredoc, read_body
-from readcache.shell.refusal import Refused
-from readcache.shell.syntax import Heredoc, Redirect, Unknown, Word
+from readcache.shell.syntax import Heredoc, Redirect, Refused, Unknown, Word
 from readcache.shell.words import read_word, skip_arithmetic
 
 
-class Kind(enum.Enum):
+class TokenKind(enum.Enum):
     """What a token is to the grammar."""
 
     WORD = "word"
@@ -35,7 +34,7 @@ class Kind(enum.Enum):
 class Token:
     """`text` is the operator or reserved word, or the assigned name; start and end are its place in the source."""
 
-    kind: Kind
+    kind: TokenKind
     start: int
     end: int
     text: str = ""
@@ -56,7 +55,7 @@ _CLOSING = frozenset(("fi", "done", "}"))
 _JOINING = frozenset((";", "&", "&&", "||", "|", "|&", "("))
 
 
-def tokens(source: str) -> list[Token]:
+def tokenize(source: str) -> list[Token]:
     """The tokens of a whole script. Raises Refused where a quote, substitution or compound is not closed."""
     lexer = _Lexer(source, 0)
     lexer.run(())
@@ -125,11 +124,11 @@ class _Lexer:
         self.pos += 1
         self.bodies()
         last = self.tokens[-1] if self.tokens else None
-        if last is None or (last.kind is Kind.OPERATOR and last.text in _JOINING):
+        if last is None or (last.kind is TokenKind.OPERATOR and last.text in _JOINING):
             return
-        if last.kind is Kind.RESERVED and last.text in _OPENING:
+        if last.kind is TokenKind.RESERVED and last.text in _OPENING:
             return
-        self.add(Token(Kind.OPERATOR, start, start + 1, ";"), starts=True)
+        self.add(Token(TokenKind.OPERATOR, start, start + 1, ";"), starts=True)
 
     def operator(self, text: str, end: int) -> int:
         """Adds an operator, or what its `(` begins; returns by how many parentheses we are deeper now."""
@@ -138,11 +137,11 @@ class _Lexer:
         if text == "(" and self.starts and self.arithmetic_tries and self.source.startswith("(", end):
             if closed := skip_arithmetic(self.source, start):
                 self.pos = closed
-                self.add(Token(Kind.OPAQUE, start, closed), starts=True)
+                self.add(Token(TokenKind.OPAQUE, start, closed), starts=True)
                 return 0
             self.arithmetic_tries -= 1
         names = text == "(" and not self.starts
-        self.add(Token(Kind.OPERATOR, start, end, text), starts=True)
+        self.add(Token(TokenKind.OPERATOR, start, end, text), starts=True)
         if names:
             self.header()
             return 0
@@ -154,7 +153,7 @@ class _Lexer:
         if not self.source.startswith(")", self.pos):
             raise Refused("unexpected (")
         self.pos += 1
-        self.add(Token(Kind.OPERATOR, self.pos - 1, self.pos, ")"), starts=True)
+        self.add(Token(TokenKind.OPERATOR, self.pos - 1, self.pos, ")"), starts=True)
         self.lines()
 
     def add(self, token: Token, *, starts: bool, assigns: bool | None = None) -> None:
@@ -173,7 +172,7 @@ class _Lexer:
         self.pos = end
         if self.starts and self.reserved(word.source, start):
             return
-        self.add(Token(Kind.WORD, start, end, word=word), starts=False)
+        self.add(Token(TokenKind.WORD, start, end, word=word), starts=False)
 
     def assignment(self, found: re.Match[str]) -> None:
         source, start, value = self.source, self.pos, found.end()
@@ -187,11 +186,11 @@ class _Lexer:
             if found.group(2) or found.group(3):  # an element, or something appended: the variable's value is unknown
                 word = Word((Unknown(word.source),), word.source)
         if self.assigns:
-            token = Token(Kind.ASSIGNMENT, start, self.pos, found.group(1), word)
+            token = Token(TokenKind.ASSIGNMENT, start, self.pos, found.group(1), word)
             self.add(token, starts=False, assigns=True)
         else:  # the argument of `declare` and the like
             text = source[start : self.pos]
-            self.add(Token(Kind.WORD, start, self.pos, word=Word((Unknown(text),), text)), starts=False)
+            self.add(Token(TokenKind.WORD, start, self.pos, word=Word((Unknown(text),), text)), starts=False)
 
     def array(self) -> None:
         """To behind the `)` of an array's words."""
@@ -224,7 +223,7 @@ class _Lexer:
             redirect = Redirect(op, None, fd, Heredoc("", one.quoted, one.strip_tabs))
         else:
             redirect = Redirect(op, word, fd)
-        self.add(Token(Kind.REDIRECT, start, self.pos, redirect=redirect), starts=False, assigns=self.assigns)
+        self.add(Token(TokenKind.REDIRECT, start, self.pos, redirect=redirect), starts=False, assigns=self.assigns)
 
     def bodies(self) -> None:
         """At the start of a line (or at the end): reads the bodies of the heredocs that wait."""
@@ -238,7 +237,7 @@ class _Lexer:
 
     def reserved(self, text: str, start: int) -> bool:
         """Deals with a reserved word that has just been read; False when it is none."""
-        token = Token(Kind.RESERVED, start, self.pos, text)
+        token = Token(TokenKind.RESERVED, start, self.pos, text)
         if text in _OPENING or text in _CLOSING:
             self.add(token, starts=True)
         elif text in ("for", "select"):
@@ -256,7 +255,7 @@ class _Lexer:
         elif text == "[[":
             self.opaque(start, self.condition)
         elif text in ("time", "coproc") and _COMPOUND_FOLLOWS.match(self.source, self.pos):
-            self.add(Token(Kind.RESERVED, start, self.pos, "!"), starts=True)  # like `!`: what follows is opaque
+            self.add(Token(TokenKind.RESERVED, start, self.pos, "!"), starts=True)  # like `!`: what follows is opaque
         else:
             return False
         return True
@@ -267,18 +266,18 @@ class _Lexer:
         self.blanks()
         if closed := skip_arithmetic(self.source, self.pos):
             text = self.source[self.pos : closed]
-            self.add(Token(Kind.WORD, self.pos, closed, word=Word((Unknown(text),), text)), starts=False)
+            self.add(Token(TokenKind.WORD, self.pos, closed, word=Word((Unknown(text),), text)), starts=False)
             self.pos = closed
             self.lines()
             if self.source.startswith(";", self.pos):
                 self.pos += 1
-            self.add(Token(Kind.OPERATOR, self.pos, self.pos, ";"), starts=True)
+            self.add(Token(TokenKind.OPERATOR, self.pos, self.pos, ";"), starts=True)
             return
         self.word()
         self.lines()
         if _reserved_at(self.source, self.pos, "in"):
             self.pos += 2
-            self.add(Token(Kind.RESERVED, self.pos - 2, self.pos, "in"), starts=False)
+            self.add(Token(TokenKind.RESERVED, self.pos - 2, self.pos, "in"), starts=False)
         else:
             self.starts = True
 
@@ -297,7 +296,7 @@ class _Lexer:
         del self.tokens[index:]
         for one in self.pending:
             one.index = one.index if one.index < index else -1
-        self.add(Token(Kind.OPAQUE, start, self.pos), starts=True)
+        self.add(Token(TokenKind.OPAQUE, start, self.pos), starts=True)
 
     def case(self) -> None:
         """Behind `case`, to behind its `esac`."""

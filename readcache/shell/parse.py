@@ -1,36 +1,31 @@
-"""From a command's source to a `syntax.Node`.
+"""From a command's source to its syntax tree.
 
-One walk cuts the source into tokens (`lexer`, `words`). Commands without compounds are put together from those at once
-(`grammar`); for the rest bashlex decides the structure. tree-sitter-bash, which reads the source by itself, is the
-second implementation: the two are each other's test.
+One walk cuts the source into tokens (`lexer`, `words`). A command without compounds, as 99 of 100 recorded ones are, is
+put together from them at once (`grammar`); for `if`, `for`, `{ }` and `( )` bashlex decides the structure.
 """
 
 from __future__ import annotations
 
+import functools
+
 from readcache.shell import grammar
-from readcache.shell.lexer import tokens
-from readcache.shell.syntax import Node
+from readcache.shell.lexer import tokenize
+from readcache.shell.syntax import Node, Refused
 
 
-def parse(source: str, *, parser: str = "bashlex") -> Node | None:
-    """The node of a whole script, `Sequence(())` for an empty one; None when it is refused. Never raises.
-
-    `parser`: "bashlex", or "tree-sitter". One that is not installed refuses everything that needs it.
-    """
+def parse_command(source: str) -> Node | None:
+    """The tree of a whole script, `Sequence(())` for an empty one; None when it is refused. Never raises."""
     try:
-        return _parse(source, parser)
+        return _parse(source)
     except Exception:  # bashlex raises AttributeError, NotImplementedError and more; deep nesting RecursionError
         return None
 
 
-def _parse(source: str, parser: str) -> Node | None:
-    if "\0" in source:  # bash cannot be given it
-        return None
-    if parser == "tree-sitter":
-        from readcache.shell.treesitter_backend import build_from_source
-
-        return build_from_source(source)
-    found = tokens(source)
+@functools.lru_cache(maxsize=512)  # as many as `read_command` remembers
+def _parse(source: str) -> Node:
+    if "\0" in source:
+        raise Refused("bash cannot be given a NUL")
+    found = tokenize(source)
     if (node := grammar.flat(source, found)) is not None:
         return node
     from readcache.shell.bashlex_backend import build

@@ -10,8 +10,8 @@ import re
 # Parsing pays only when one of these may be in the command. A name inside a string costs a parse, nothing else.
 _INTERESTING = re.compile(
     r"<|>(?!&[\d-]|\s*/dev/null)|(?<![\w-])(?:"
-    r"cat|nl|head|tail|g?sed|[gm]?awk|[ef]?grep|rg|less|more|bat|batcat|tac|rev|sort|cut|tr|column|uniq|jq|yq|fold|xxd|od"
-    r"|hexdump|base64|strings|python[\d.]*|perl|tee|cp|mv|ln|install|rsync|rm|unlink|truncate|dd|patch|apply_?patch|-delete"
+    r"cat|nl|head|tail|g?sed|[ef]?grep|rg|sort|perl|tee|cp|mv|ln|install|rsync|rm|unlink|truncate|dd|patch|apply_?patch"
+    r"|-delete"
     r"|show|cat-file|checkout|restore|stash|reset|merge|pull|rebase|apply|am|cherry-pick|revert|clean|switch"
     r"|black|isort|rustfmt|ruff|gofmt|gofumpt|goimports|prettier|eslint|clang-format|autopep8|yapf|shfmt|biome"
     r")(?![\w-])"

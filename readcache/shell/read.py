@@ -18,10 +18,10 @@ def read_command(command: str, cwd: str, exit_code: int | None = 0) -> Reading:
     if not may_matter(command):
         return OPAQUE
     try:
-        from readcache.shell.parse import parse
+        from readcache.shell.parse import parse_command
         from readcache.shell.walk import read
 
-        node = parse(command)
-        return UNPARSED if node is None else read(node, cwd, exit_code, parse)
+        node = parse_command(command)
+        return UNPARSED if node is None else read(node, cwd, exit_code)
     except Exception:  # a guess that fails is no guess: RecursionError, or a bug of ours
         return OPAQUE

@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 from readcache.model.claims import FileLines, Literal
 from readcache.shell import streams
-from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
+from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
 from readcache.shell.streams import ANYTHING, Claims, Stream
 
-Reader = Callable[[Call], Claims]
+Reader = Callable[[Program], Claims]
 
 
-def _cat(call: Call) -> Claims:
+def _cat(program: Program) -> Claims:
     given = options(
-        call.args,
+        program.args,
         "nbAEsTtvue",
         {
             "number": "n",
@@ -30,7 +30,7 @@ def _cat(call: Call) -> Claims:
             "show-nonprinting": "v",
         },
     )
-    claims = call.input(given.operands)
+    claims = program.input(given.operands)
     letters = "".join(sorted({letter for letter, _ in given.given} - {"u"}))
     name = f"cat -{letters}"
     if not letters:
@@ -42,9 +42,9 @@ def _cat(call: Call) -> Claims:
     return streams.vary(claims, name, line_by_line=not given.has("nbs"))
 
 
-def _nl(call: Call) -> Claims:
-    given = options(call.args, "b:v:w:s:n:i:", {"body-numbering": "b", "starting-line-number": "v"})
-    claims = call.input(given.operands)
+def _nl(program: Program) -> Claims:
+    given = options(program.args, "b:v:w:s:n:i:", {"body-numbering": "b", "starting-line-number": "v"})
+    claims = program.input(given.operands)
     name = " ".join(["nl", *(f"-{letter}{value}" for letter, value in given.given)])
     if given.value("b") != "a" or given.has("i") or given.value("n") == "ln":
         return streams.vary(claims, name)
@@ -56,9 +56,9 @@ def _nl(call: Call) -> Claims:
     return streams.number(claims, sep, name, integer(given.value("v") or "1"))
 
 
-def _head(call: Call) -> Claims:
+def _head(program: Program) -> Claims:
     given = options(
-        _old_style(call.args),
+        _old_style(program.args),
         "n:c:qvz",
         {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"},
     )
@@ -67,19 +67,17 @@ def _head(call: Call) -> Claims:
     count = given.value("n") or "10"
 
     def first_lines(claims: Claims) -> Claims:
-        if given.has("c"):
+        if given.has("c") or count.startswith("-"):
             return streams.unknown(claims)
-        if count.startswith("-"):
-            return streams.drop_last(claims, integer(count[1:]))
         lines = integer(count)
-        return streams.select(claims, ((1, lines),)) if lines else ()
+        return streams.select_lines(claims, ((1, lines),)) if lines else ()
 
-    return _each(call, given.operands, given.has("q"), given.has("v"), first_lines)
+    return _each(program, given.operands, given.has("q"), given.has("v"), first_lines)
 
 
-def _tail(call: Call) -> Claims:
+def _tail(program: Program) -> Claims:
     given = options(
-        _old_style(call.args),
+        _old_style(program.args),
         "n:c:qvz",
         {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"},
     )
@@ -91,10 +89,10 @@ def _tail(call: Call) -> Claims:
         if given.has("c"):
             return streams.unknown(claims)
         if count.startswith("+"):
-            return streams.select(claims, ((max(1, integer(count[1:])), None),))
+            return streams.select_lines(claims, ((max(1, integer(count[1:])), None),))
         return streams.tail(claims, integer(count.lstrip("-")))
 
-    return _each(call, given.operands, given.has("q"), given.has("v"), last_lines)
+    return _each(program, given.operands, given.has("q"), given.has("v"), last_lines)
 
 
 def _old_style(args: tuple[Arg, ...]) -> tuple[Arg, ...]:
@@ -109,18 +107,20 @@ def _old_style(args: tuple[Arg, ...]) -> tuple[Arg, ...]:
     return args
 
 
-def _each(call: Call, operands: tuple[Arg, ...], quiet: bool, verbose: bool, cut: Callable[[Claims], Claims]) -> Claims:
+def _each(
+    program: Program, operands: tuple[Arg, ...], quiet: bool, verbose: bool, cut: Callable[[Claims], Claims]
+) -> Claims:
     """head and tail take each file by itself, and name it when there are several."""
     if not operands:
-        return cut(call.stdin.claims)
+        return cut(program.stdin.claims)
     if any(operand.glob for operand in operands):
-        return cut(call.input(operands)) if quiet else ANYTHING
+        return cut(program.input(operands)) if quiet else ANYTHING
     out: Claims = ()
     for operand in operands:
         if verbose or (len(operands) > 1 and not quiet):
             banner = f"==> {'standard input' if operand.known == '-' else operand.known} <==\n"
             out += (Literal("\n" + banner if out else banner),)
-        out += cut(call.lines(operand))
+        out += cut(program.lines(operand))
     return out
 
 
@@ -136,9 +136,9 @@ _SED_LONG = {
 }
 
 
-def sed_script(call: Call) -> tuple[str | None, tuple[Arg, ...], bool, bool]:
+def sed_script(program: Program) -> tuple[str | None, tuple[Arg, ...], bool, bool]:
     """sed's (script, files, -n, -s) from its arguments; the script is None when only running would tell."""
-    given = options(call.args, "ne:Ersui::l:", _SED_LONG)
+    given = options(program.args, "ne:Ersui::l:", _SED_LONG)
     operands = given.operands
     if given.has("i") and operands and operands[0].text == "":
         operands = operands[1:]  # BSD's `-i ''`
@@ -151,29 +151,16 @@ def sed_script(call: Call) -> tuple[str | None, tuple[Arg, ...], bool, bool]:
     return script, operands, given.has("n"), given.has("s")
 
 
-def _sed(call: Call) -> Claims:
-    script, operands, quiet, separate = sed_script(call)
+def _sed(program: Program) -> Claims:
+    script, operands, quiet, separate = sed_script(program)
     if script is None:
         # `sed -n "$a,${b}p"`, nearly always: a range that is known at run time only
-        return streams.unknown(call.input(operands), gaps=True) if quiet else ANYTHING
+        return streams.unknown(program.input(operands), gaps=True) if quiet else ANYTHING
     from readcache.shell.sed import sed_output  # here, since a PATH shim's start is all its cost
 
     if not separate:
-        return sed_output(call.input(operands), script, quiet=quiet)
-    return tuple(claim for operand in operands for claim in sed_output(call.lines(operand), script, quiet=quiet))
-
-
-def _awk(call: Call) -> Claims:
-    given = options(call.args, "F:v:")
-    if not given.operands:
-        raise CannotTell
-    variables = dict(value.split("=", 1) for letter, value in given.given if letter == "v" and "=" in value)
-    program, *files = given.operands
-    if any(re.match(r"[A-Za-z_]\w*=", file.text or "") for file in files):
-        raise CannotTell
-    from readcache.shell.awk import awk_output  # as sed's
-
-    return awk_output(call.input(files), program.known, variables)
+        return sed_output(program.input(operands), script, quiet=quiet)
+    return tuple(claim for operand in operands for claim in sed_output(program.lines(operand), script, quiet=quiet))
 
 
 _GREP_LONG = {
@@ -199,9 +186,9 @@ _GREP_LONG = {
 }
 
 
-def _grep(call: Call) -> Claims:
+def _grep(program: Program) -> Claims:
     """grep, and rg on one file: lines of the file, with `-n` numbered (":", and "-" on lines of context)."""
-    args = [arg for arg in call.args if not re.fullmatch(r"-\d+|--color=(never|auto)", arg.text or "")]
+    args = [arg for arg in program.args if not re.fullmatch(r"-\d+|--color=(never|auto)", arg.text or "")]
     given = options(args, "nivwxEFPGhase:f:A:B:C:m:qyS", _GREP_LONG)
     files = list(given.operands)
     if not given.has("ef"):
@@ -213,74 +200,10 @@ def _grep(call: Call) -> Claims:
     several = len(files) > 1 or any(file.glob for file in files)
     if (several and (not given.has("h") or given.has("n"))) or any(file.text == "." for file in files):
         raise CannotTell
-    claims = call.input(files)
+    claims = program.input(files)
     if given.has("n"):
         claims = streams.number(claims, ":", "grep -n")
     return streams.unknown(claims, gaps=True)
-
-
-def _pager(call: Call) -> Claims:
-    """less and more: into a pipe they are cat, but that some versions of more put a banner before each file."""
-    if any((arg.text or "").startswith("+") for arg in call.args):
-        raise CannotTell
-    files = [arg for arg in call.args if arg.text is None or not arg.text.startswith("-") or arg.text == "-"]
-    if call.name == "less" or not files:
-        return call.input(files)
-    return tuple(claim for file in files for claim in (*ANYTHING, *call.lines(file)))
-
-
-_BAT_LONG = {"plain": "p", "number": "n", "style": "s", "line-range": "r", "language": "l", "color": "c", "paging": "P"}
-_BAT_SPEC = "pns:r:l:c:P:A"
-
-
-def _bat(call: Call) -> Claims:
-    given = options(call.args, _BAT_SPEC, _BAT_LONG)
-    claims = call.input(given.operands)
-    if given.has("nA") or given.value("s") not in (None, "plain") or given.value("c") == "always":
-        return streams.vary(claims, " ".join(arg.text or "" for arg in call.args if arg not in given.operands))
-    wanted = given.value("r")
-    if wanted is None:
-        return claims
-    found = re.fullmatch(r"(\d*):(\+?)(\d*)", wanted)
-    if found is None or found.group(2):
-        raise CannotTell
-    first = int(found.group(1) or 1)
-    return streams.select(claims, ((first, int(found.group(3)) if found.group(3) else None),))
-
-
-# name -> (options, how many operands come before the files)
-_FILTERS = {
-    "tac": ("bs:r", 0),
-    "rev": ("", 0),
-    "sort": ("bdfgiMhnRrVcCmsuzk:t:S:T:", 0),
-    "cut": ("b:c:d:f:nsz", 0),
-    "tr": ("cCdst", 2),
-    "column": ("tns:o:c:N:R:H:x", 0),
-    "uniq": ("cdDiuzf:s:w:", 0),
-    "jq": ("rcCMSsnejaf", 1),
-    "yq": ("rcPCMes", 1),
-    "fold": ("bsw:", 0),
-    "fmt": ("cstuw:", 0),
-    "expand": ("it:", 0),
-    "unexpand": ("at:", 0),
-    "hexdump": ("bcCdovn:s:e:", 0),
-    "xxd": ("bepuirc:g:l:s:", 0),
-    "od": ("bcdoxvA:t:N:j:w:", 0),
-    "base64": ("diw:", 0),
-    "strings": ("an:t:e:", 0),
-    "iconv": ("f:t:c", 0),
-}
-
-
-def _filter(call: Call) -> Claims:
-    """A program that prints something else made of its input: a rendering named by its own arguments."""
-    spec, before = _FILTERS[call.name]
-    given = options(call.args, spec)
-    if call.name == "tr":
-        before = len(given.operands)
-    files = given.operands[before:]
-    name = " ".join([call.name, *(arg.known for arg in call.args if arg not in files)])
-    return streams.vary(call.input(files), name)
 
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -294,8 +217,8 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: _ESCAPES[found.group(1)], text)
 
 
-def _echo(call: Call) -> Claims:
-    words = list(call.args)
+def _echo(program: Program) -> Claims:
+    words = list(program.args)
     escapes = False
     while words and re.fullmatch(r"-[neE]+", words[0].text or ""):
         option = words.pop(0).known
@@ -306,10 +229,10 @@ def _echo(call: Call) -> Claims:
     return (Literal((_unescape(text) if escapes else text) + "\n"),)
 
 
-def _printf(call: Call) -> Claims:
-    if not call.args or call.args[0].known.startswith("-"):
+def _printf(program: Program) -> Claims:
+    if not program.args or program.args[0].known.startswith("-"):
         raise CannotTell
-    pattern, *values = (arg.known for arg in call.args)
+    pattern, *values = (arg.known for arg in program.args)
     pieces = _unescape(pattern.replace('\\"', '"')).split("%s")
     if any("%" in piece for piece in pieces) or (values and len(values) != len(pieces) - 1):
         raise CannotTell
@@ -319,10 +242,10 @@ def _printf(call: Call) -> Claims:
     return (Literal(text),)
 
 
-def _git(call: Call) -> Claims:
+def _git(program: Program) -> Claims:
     """`git show REV:path`: a blob."""
-    git = git_command(call)
-    if git.name not in ("show", "cat-file") or git.cwd != call.cwd:
+    git = git_command(program)
+    if git.name not in ("show", "cat-file") or git.cwd != program.cwd:
         raise CannotTell
     words = [arg.known for arg in git.args]
     blobs = [word for word in words if not word.startswith("-") and word != "blob"]
@@ -331,22 +254,22 @@ def _git(call: Call) -> Claims:
     return tuple(FileLines((f"git:{blob}",)) for blob in blobs)
 
 
-def git_command(call: Call) -> Call:
-    """git's subcommand as a call of its own, in the directory of `-C`. Raises CannotTell when there is none."""
-    args, cwd = list(call.args), call.cwd
+def git_command(program: Program) -> Program:
+    """git's subcommand as a program of its own, in the directory of `-C`. Raises CannotTell when there is none."""
+    args, cwd = list(program.args), program.cwd
     while args and args[0].known.startswith("-"):
         option = args.pop(0).known
         if option in ("-c", "-C") and args:
             value = args.pop(0)
-            cwd = call.key(value) if option == "-C" else cwd
+            cwd = program.key(value) if option == "-C" else cwd
         elif option not in ("--no-pager", "-P"):
             raise CannotTell
     if not args:
         raise CannotTell
-    return Call(args[0].known, tuple(args[1:]), call.stdin, cwd)
+    return Program(args[0].known, tuple(args[1:]), program.stdin, cwd)
 
 
-def _silent(_: Call) -> Claims:
+def _silent(_: Program) -> Claims:
     return ()
 
 
@@ -362,27 +285,19 @@ READERS: dict[str, Reader] = {
     "tail": _tail,
     "sed": _sed,
     "gsed": _sed,
-    "awk": _awk,
-    "gawk": _awk,
-    "mawk": _awk,
     "grep": _grep,
     "egrep": _grep,
     "fgrep": _grep,
     "rg": _grep,
-    "less": _pager,
-    "more": _pager,
-    "bat": _bat,
-    "batcat": _bat,
     "echo": _echo,
     "printf": _printf,
     "git": _git,
-    **{name: _filter for name in _FILTERS},
     **{name: _silent for name in _SILENT.split()},
 }
 
 
-def passes_through(call: Call) -> Stream | None:
+def passes_through(program: Program) -> Stream | None:
     """The stdin of a `cat` that only hands it on, else None."""
-    if call.name == "cat" and all(arg.text == "-" for arg in call.args):
-        return call.stdin
+    if program.name == "cat" and all(arg.text == "-" for arg in program.args):
+        return program.stdin
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from readcache.shell.arguments import Call
+from readcache.shell.arguments import Program
 from readcache.shell.known_words import arg_of
 from readcache.shell.streams import ANYTHING, Stream, literal_stream
 from readcache.shell.syntax import Heredoc, Redirect, literal
@@ -25,7 +25,7 @@ def input_stream(item: Redirect, variables: Mapping[str, str], cwd: str | None) 
         text = literal(item.target, variables)
         return Stream() if text is None else literal_stream(text + "\n")
     arg = arg_of(item.target, variables, cwd)
-    return Stream() if arg.glob or arg.path == "-" else Stream(Call("", (), Stream(), cwd).lines(arg))
+    return Stream() if arg.glob or arg.path == "-" else Stream(Program("", (), Stream(), cwd).lines(arg))
 
 
 def _heredoc(heredoc: Heredoc) -> Stream:
@@ -43,7 +43,7 @@ def output_target(item: Redirect, variables: Mapping[str, str], cwd: str | None)
     arg = arg_of(item.target, variables, cwd)
     if item.op == ">&" and re.fullmatch(r"\d+-?|-", arg.text or ""):
         return arg.text != "-", None
-    key = Call("", (), Stream(), cwd).key(arg)
+    key = Program("", (), Stream(), cwd).key(arg)
     if key in _SAME_OUTPUT:
         return True, None
     return False, None if key is None or _DEVICE.match(key) else key

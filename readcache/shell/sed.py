@@ -44,8 +44,6 @@ def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:
     compact = re.sub(r"[\s;]", "", script)
     if (compact == "$p" and quiet) or (compact == "$!d" and not quiet):
         return streams.tail(claims, 1)
-    if compact == "$d" and not quiet:
-        return streams.drop_last(claims, 1)
     try:
         commands = _parse(script)
     except CannotTell:
@@ -53,7 +51,7 @@ def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:
     if any(address.fuzzy for command in commands for address in command.conditions):
         return streams.unknown(claims, gaps=True)
     positions = _positions(commands, quiet)
-    return streams.unknown(claims, gaps=True) if positions is None else streams.select(claims, positions)
+    return streams.unknown(claims, gaps=True) if positions is None else streams.select_lines(claims, positions)
 
 
 def _positions(commands: list[_Command], quiet: bool) -> tuple[Range, ...] | None:

@@ -30,7 +30,7 @@ def literal_stream(text: str, body: str | None = None) -> Stream:
     return Stream((Literal(text),) if text else (), body)
 
 
-def select(claims: Claims, positions: Sequence[Range]) -> Claims:
+def select_lines(claims: Claims, positions: Sequence[Range]) -> Claims:
     """The lines at `positions` (in output order), or unknown lines when the stream's own lines are not known."""
     if tuple(positions) == WHOLE:
         return claims
@@ -57,15 +57,7 @@ def tail(claims: Claims, count: int) -> Claims:
     total = _length(claims)
     if total is None:
         return unknown(claims)
-    return select(claims, ((max(1, total - count + 1), total),)) if count and total else ()
-
-
-def drop_last(claims: Claims, count: int) -> Claims:
-    """All but the last `count` lines. Of an open stream the end is then not known: it is not the end of the file."""
-    total = _length(claims)
-    if total is None:
-        return unknown(claims)
-    return select(claims, ((1, total - count),)) if total > count else ()
+    return select_lines(claims, ((max(1, total - count + 1), total),)) if count and total else ()
 
 
 def unknown(claims: Claims, *, gaps: bool = False) -> Claims:

@@ -1,4 +1,4 @@
-"""The shape of a shell command after parsing: what both parsers agree to speak.
+"""The syntax tree of a shell command.
 
 Only what the readers and writers need: simple commands with words and redirections, and how they are joined. What has
 no place here is `Opaque`. Positions are not kept; a word keeps its source text.
@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from typing import Union
 
 
+class Refused(Exception):
+    """Bash would refuse this source, or it is beyond us. Never leaves `parse_command`."""
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
+class WordText:
     """Literal characters of a word, quotes and escapes already taken off."""
 
     text: str
@@ -34,14 +38,14 @@ class Unknown:
     source: str
 
 
-Part = Text | Variable | Unknown
+WordPart = WordText | Variable | Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word: its parts in order (`a"$b"` has two) and its source text."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[WordPart, ...]
     source: str
 
 
@@ -68,7 +72,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """A simple command: `A=1 B=2 words… redirects…` (any of the three may be missing). `time` is a word like others."""
 
     words: tuple[Word, ...]
@@ -132,7 +136,7 @@ class Opaque:
 
 
 # `Union` and not `|`: the alias is recursive, and Python 3.10 evaluates it.
-Node = Union[Command, Pipeline, Sequence, Group, If, For, Opaque]  # noqa: UP007
+Node = Union[SimpleCommand, Pipeline, Sequence, Group, If, For, Opaque]  # noqa: UP007
 
 
 def literal(word: Word, variables: Mapping[str, str]) -> str | None:
@@ -142,7 +146,7 @@ def literal(word: Word, variables: Mapping[str, str]) -> str | None:
     """
     out: list[str] = []
     for part in word.parts:
-        if isinstance(part, Text):
+        if isinstance(part, WordText):
             out.append(part.text)
         elif isinstance(part, Variable) and part.name in variables:
             value = variables[part.name]
@@ -156,4 +160,4 @@ def literal(word: Word, variables: Mapping[str, str]) -> str | None:
 
 def has_glob(word: Word) -> bool:
     """Does an unquoted part hold a glob character (an unquoted `~` or brace is the parsers' affair)?"""
-    return any(isinstance(p, Text) and not p.quoted and any(c in p.text for c in "*?[") for p in word.parts)
+    return any(isinstance(p, WordText) and not p.quoted and any(c in p.text for c in "*?[") for p in word.parts)

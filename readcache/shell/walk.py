@@ -7,20 +7,19 @@ that are not there cost nothing. Only literal text counts as foreseen where it s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from readcache.model.claims import Anything, Authored, Claim, Literal, Reading, Write
 from readcache.model.paths import canonical_path
 from readcache.shell import readers, writers
-from readcache.shell.arguments import Arg, Call, CannotTell
+from readcache.shell.arguments import Arg, CannotTell, Program
 from readcache.shell.known_words import arg_of
-from readcache.shell.programs import program_effect
+from readcache.shell.parse import parse_command
 from readcache.shell.redirects import input_stream, output_target
 from readcache.shell.streams import ANYTHING, Claims, Stream, unknown
 from readcache.shell.syntax import (
-    Command,
     For,
     Group,
     If,
@@ -29,19 +28,18 @@ from readcache.shell.syntax import (
     Pipeline,
     Redirect,
     Sequence,
+    SimpleCommand,
     literal,
 )
 from readcache.shell.wrappers import program_name, unwrap
 from readcache.shell.writers import Effect
 
-Parse = Callable[[str], "Node | None"]
-
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 
 
-def read(node: Node, cwd: str, exit_code: int | None, parse: Parse) -> Reading:
+def read(node: Node, cwd: str, exit_code: int | None) -> Reading:
     """The reading of a command that ran in `cwd` and ended with `exit_code` (None: not known)."""
-    walk = _Walk(canonical_path(cwd, "/"), parse, proven=exit_code == 0, failed=exit_code not in (0, None))
+    walk = _Walk(canonical_path(cwd, "/"), proven=exit_code == 0, failed=exit_code not in (0, None))
     walk.run(node, Stream(), proven=exit_code == 0)
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
 
@@ -51,7 +49,6 @@ class _Walk:
     """The state of the shell as far as it is known, and what was gathered."""
 
     cwd: str | None
-    parse: Parse
     proven: bool  # the whole command succeeded
     failed: bool  # the whole command failed: what is silent as a rule may have complained
     variables: dict[str, str] = field(default_factory=dict)
@@ -84,7 +81,7 @@ class _Walk:
 
     def capture(self, node: Node, stdin: Stream, *, proven: bool = False) -> Stream:
         """What `node` sends down its stdout."""
-        if isinstance(node, Command):
+        if isinstance(node, SimpleCommand):
             return self.command(node, stdin)
         outer, position = self.out, self.position
         self.position = len(outer) if position is None else position
@@ -118,7 +115,7 @@ class _Walk:
 
     def run(self, node: Node, stdin: Stream, *, proven: bool = False) -> None:
         """Walks any node. `proven`: its exit status is known to be 0."""
-        if isinstance(node, Command):
+        if isinstance(node, SimpleCommand):
             self.emit(self.command(node, stdin).claims)
         elif isinstance(node, Pipeline):
             self.emit(self.pipeline(node, stdin).claims)
@@ -208,7 +205,7 @@ class _Walk:
         """Anything may have happened; a bare test prints nothing, and `! a` prints what `a` does."""
         if node.source.startswith(("[[", "((")):
             return
-        negated = self.parse(node.source[1:]) if node.source.startswith("!") else None
+        negated = parse_command(node.source[1:]) if node.source.startswith("!") else None
         if negated is not None:
             self.run(negated, stdin)
             return
@@ -229,10 +226,10 @@ class _Walk:
 
     # redirections
 
-    def redirect(self, redirects: tuple[Redirect, ...], stdin: Stream, call: Call | None) -> tuple[Stream, bool]:
+    def redirect(self, redirects: tuple[Redirect, ...], stdin: Stream, program: Program | None) -> tuple[Stream, bool]:
         """(stdin, is stdout still printed) behind the redirections; the files they write are noted.
 
-        With a `call` that hands its stdin on, a heredoc that goes into a file is noted as authored.
+        With a `program` that hands its stdin on, a heredoc that goes into a file is noted as authored.
         """
         prints = True
         targets: list[tuple[str, bool]] = []
@@ -248,8 +245,8 @@ class _Walk:
                     targets.append((key, item.op.endswith(">>")))
             if key is not None:
                 self.wrote(key)
-        if call is not None and targets:
-            handed_on = readers.passes_through(replace(call, stdin=stdin))
+        if program is not None and targets:
+            handed_on = readers.passes_through(replace(program, stdin=stdin))
             if handed_on is not None:
                 key, append = targets[-1]
                 self.note(writers.authored_by(handed_on, (key,), append=append))
@@ -261,34 +258,34 @@ class _Walk:
 
     # simple commands
 
-    def command(self, node: Command, stdin: Stream) -> Stream:
+    def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
         if not node.words:
             self.redirect(node.redirects, stdin, None)
             self.assign(node)
             return Stream(())
         args = tuple(arg_of(word, self.variables, self.cwd) for word in node.words)
-        bare = Call(program_name(args[0].text or ""), args[1:], stdin, self.cwd)
-        call = unwrap(bare)
-        stdin, prints = self.redirect(node.redirects, stdin, call)
+        bare = Program(program_name(args[0].text or ""), args[1:], stdin, self.cwd)
+        program = unwrap(bare)
+        stdin, prints = self.redirect(node.redirects, stdin, program)
         if bare.name == "exec" and len(args) == 1:
             self.blind = self.blind or not prints
-        if call is None:
+        if program is None:
             return Stream(ANYTHING if prints and args[1:] else ())
-        call = replace(call, stdin=stdin)
-        self.builtin(call)
-        effect = self.effect(call)
+        program = replace(program, stdin=stdin)
+        self.builtin(program)
+        effect = self.effect(program)
         for key in effect.writes:
             self.wrote(key)
         self.note(effect.authored)
-        handed_on = readers.passes_through(call)
+        handed_on = readers.passes_through(program)
         if not prints:
             return Stream(())
         if self.failed and effect.writes and not effect.claims:
             return Stream()
         return handed_on if handed_on is not None else Stream(effect.claims)
 
-    def assign(self, node: Command) -> None:
+    def assign(self, node: SimpleCommand) -> None:
         """`A=1 B=$(…)` alone."""
         for name, word in node.assignments:
             value = literal(word, self.variables)
@@ -297,59 +294,63 @@ class _Walk:
             else:
                 self.variables[name] = value
 
-    def effect(self, call: Call) -> Effect:
+    def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""
         try:
-            return Effect(self.shell(call)) if call.name in _SHELLS else program_effect(call)
+            if program.name in _SHELLS:
+                return Effect(self.shell(program))
+            write, read = writers.WRITERS.get(program.name), readers.READERS.get(program.name)
+            written = write(program) if write is not None else None
+            return written or Effect(ANYTHING if read is None else read(program))
         except CannotTell:
             return Effect(ANYTHING)
 
-    def shell(self, call: Call) -> Claims:
+    def shell(self, program: Program) -> Claims:
         """`bash -c SCRIPT` and `bash <<EOF`."""
-        args = list(call.args)
+        args = list(program.args)
         while args and re.fullmatch(r"-[a-zA-Z]+", args[0].text or "") and not args[0].known.endswith("c"):
             args.pop(0)
         if args and re.fullmatch(r"-[a-zA-Z]*c", args[0].text or "") and len(args) > 1:
-            source, stdin = args[1].known, call.stdin
-        elif not args and call.stdin.body is not None and call.stdin.claims != ANYTHING:
-            source, stdin = call.stdin.body, Stream()
+            source, stdin = args[1].known, program.stdin
+        elif not args and program.stdin.body is not None and program.stdin.claims != ANYTHING:
+            source, stdin = program.stdin.body, Stream()
         else:
             raise CannotTell
-        node = self.parse(source)
+        node = parse_command(source)
         if node is None:
             raise CannotTell
         with self.subshell():
             self.variables = {}
             return self.capture(Sequence(((";", node),)), stdin).claims
 
-    def builtin(self, call: Call) -> None:
+    def builtin(self, program: Program) -> None:
         """What the shell's own commands do to directory, variables and the rest of the command."""
-        if call.name == "cd" or call.name == "pushd":
-            self.change_directory(call)
-        elif call.name == "popd":
+        if program.name == "cd" or program.name == "pushd":
+            self.change_directory(program)
+        elif program.name == "popd":
             self.cwd, self.old_cwd = self.old_cwd, None
-        elif call.name in ("export", "declare", "local", "readonly", "typeset"):
-            for arg in call.args:
+        elif program.name in ("export", "declare", "local", "readonly", "typeset"):
+            for arg in program.args:
                 name, equals, value = (arg.text or "").partition("=")
                 if equals:
                     self.variables[name] = value
-            if any(arg.text is None for arg in call.args):
+            if any(arg.text is None for arg in program.args):
                 self.variables.clear()
-        elif call.name in ("read", "unset", "mapfile", "readarray", "getopts", "eval", "source", "."):
+        elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "eval", "source", "."):
             self.variables.clear()
-        elif call.name in _LEAVING or (call.name == "set" and not self.proven and _stops_at_errors(call)):
+        elif program.name in _LEAVING or (program.name == "set" and not self.proven and _stops_at_errors(program)):
             self.sure = False
 
-    def change_directory(self, call: Call) -> None:
+    def change_directory(self, program: Program) -> None:
         """`cd`; a directory that is not known makes every relative path after it unknown."""
-        operands = [arg for arg in call.args if arg.text is None or arg.text == "-" or not arg.text.startswith("-")]
+        operands = [arg for arg in program.args if arg.text is None or arg.text == "-" or not arg.text.startswith("-")]
         old = self.cwd
         if not operands:
             self.cwd = "~"
         elif operands[0].text == "-":
             self.cwd = self.old_cwd
         else:
-            self.cwd = None if operands[0].glob else call.key(operands[0])
+            self.cwd = None if operands[0].glob else program.key(operands[0])
         self.old_cwd = old
 
 
@@ -357,13 +358,13 @@ _SHELLS = ("bash", "sh", "zsh", "dash")
 _LEAVING = ("exit", "return", "break", "continue")
 
 
-def _stops_at_errors(call: Call) -> bool:
-    return any(re.match(r"-\w*e", arg.text or "") for arg in call.args)
+def _stops_at_errors(program: Program) -> bool:
+    return any(re.match(r"-\w*e", arg.text or "") for arg in program.args)
 
 
 def _may_leave(node: Node) -> bool:
     """May what follows `node` not run because of it?"""
-    if isinstance(node, Command):
+    if isinstance(node, SimpleCommand):
         return bool(node.words) and literal(node.words[0], {}) in _LEAVING
     if isinstance(node, Sequence):
         return any(_may_leave(item) for _, item in node.items)

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 
 from readcache.shell.ansi_c import read_ansi_c
-from readcache.shell.refusal import Refused
-from readcache.shell.syntax import Part, Text, Unknown, Variable, Word
+from readcache.shell.syntax import Refused, Unknown, Variable, Word, WordPart, WordText
 
 SkipCommands = Callable[[str, int], int]  # (source, where commands begin) -> just behind the `)` that ends them
 
@@ -32,7 +31,7 @@ def read_word(source: str, start: int, skip_commands: SkipCommands, at: int | No
     """
     if at is None and (safe := _SAFE.match(source, start)):
         text = safe.group()
-        return Word((Text(text),), text), safe.end()
+        return Word((WordText(text),), text), safe.end()
     reader = _Reader(source, start, start if at is None else at, skip_commands)
     return reader.word(), reader.pos
 
@@ -50,7 +49,7 @@ class _Reader:
         self.begin = pos
         self.pos = pos
         self.skip_commands = skip_commands
-        self.parts: list[Part] = []
+        self.parts: list[WordPart] = []
         self.literal: list[str] = []  # text for the next part, `quoted` or not
         self.quoted = False
         self.open_brace = -1  # where the first unquoted `{` is
@@ -63,7 +62,7 @@ class _Reader:
         if self.whole:
             return Word((Unknown(text),), text)
         self.flush()
-        full = [part for part in self.parts if not isinstance(part, Text) or part.text]
+        full = [part for part in self.parts if not isinstance(part, WordText) or part.text]
         return Word(tuple(full or self.parts[:1]), text)
 
     def step(self) -> bool:
@@ -106,10 +105,10 @@ class _Reader:
 
     def flush(self) -> None:
         if self.literal:
-            self.parts.append(Text("".join(self.literal), self.quoted))
+            self.parts.append(WordText("".join(self.literal), self.quoted))
             self.literal.clear()
 
-    def part(self, part: Part, end: int) -> None:
+    def part(self, part: WordPart, end: int) -> None:
         self.flush()
         self.parts.append(part)
         self.pos = end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from readcache.shell.arguments import Arg, Call
+from readcache.shell.arguments import Arg, Program
 
 # name -> its options that take a value, and how many operands of its own come before the program
 _WRAPPERS = {
@@ -24,18 +24,19 @@ _WRAPPERS = {
     "unbuffer": ("", 0),
     "npx": ("", 0),
 }
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # Options that make the wrapper print by itself, or change where the program works.
 _ELSEWHERE = {"command": ("-v", "-V"), "env": ("-C", "-S", "--chdir"), "sudo": ("-i", "-s", "-D")}
 
 
-def unwrap(call: Call) -> Call | None:
+def unwrap(program: Program) -> Program | None:
     """The program that really runs, by its plain name; None when there is none or it cannot be told."""
-    while call.name in _WRAPPERS:
-        with_value, own = _WRAPPERS[call.name]
-        rest = list(call.args)
+    while program.name in _WRAPPERS:
+        with_value, own = _WRAPPERS[program.name]
+        rest = list(program.args)
         while rest and (text := rest[0].text) is not None and (text.startswith("-") or _ASSIGNMENT.match(text)):
-            if text in _ELSEWHERE.get(call.name, ()):
+            if text in _ELSEWHERE.get(program.name, ()):
                 return None
             rest.pop(0)
             if text == "--":
@@ -45,8 +46,8 @@ def unwrap(call: Call) -> Call | None:
         rest = rest[own:]
         if not rest or rest[0].text is None:
             return None
-        call = Call(program_name(rest[0].text), tuple(rest[1:]), call.stdin, call.cwd)
-    return _module(call)
+        program = Program(program_name(rest[0].text), tuple(rest[1:]), program.stdin, program.cwd)
+    return _module(program)
 
 
 def program_name(text: str) -> str:
@@ -55,20 +56,15 @@ def program_name(text: str) -> str:
     return name if directory in ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin") else text
 
 
-def _module(call: Call) -> Call:
+def _module(program: Program) -> Program:
     """`python -m black f` and `uv run black f` are `black f`."""
-    args = call.args
-    if is_python(call.name) and len(args) > 1 and args[0].text == "-m":
-        return _named(call, args[1], args[2:])
-    if call.name in ("uv", "poetry", "pipenv") and len(args) > 1 and args[0].text == "run":
-        return _named(call, args[1], args[2:])
-    return call
+    args = program.args
+    if _PYTHON.fullmatch(program.name) and len(args) > 1 and args[0].text == "-m":
+        return _named(program, args[1], args[2:])
+    if program.name in ("uv", "poetry", "pipenv") and len(args) > 1 and args[0].text == "run":
+        return _named(program, args[1], args[2:])
+    return program
 
 
-def _named(call: Call, program: Arg, args: tuple[Arg, ...]) -> Call:
-    return Call(posixpath.basename(program.text or ""), args, call.stdin, call.cwd)
-
-
-def is_python(name: str) -> bool:
-    """Is it a Python interpreter?"""
-    return re.fullmatch(r"(?:.*/)?python[\d.]*", name) is not None
+def _named(wrapper: Program, name: Arg, args: tuple[Arg, ...]) -> Program:
+    return Program(posixpath.basename(name.text or ""), args, wrapper.stdin, wrapper.cwd)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from readcache.model.claims import WHOLE_TREE
-from readcache.shell.arguments import Arg, Call, CannotTell, integer, options, text_arg
+from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
 from readcache.shell.readers import git_command, sed_script
 from readcache.shell.streams import ANYTHING, Claims, Stream
 
@@ -26,7 +26,7 @@ class Effect:
     authored: tuple[tuple[str, str, int], ...] = ()
 
 
-Writer = Callable[[Call], "Effect | None"]  # None: this call writes nothing, ask the readers
+Writer = Callable[[Program], "Effect | None"]  # None: this program writes nothing, ask the readers
 
 
 def _operands(args: Iterable[Arg]) -> list[Arg]:
@@ -41,38 +41,38 @@ def _operands(args: Iterable[Arg]) -> list[Arg]:
     return out
 
 
-def _keys(call: Call, args: Iterable[Arg]) -> tuple[str, ...]:
-    return tuple(key for key in map(call.key, args) if key is not None)
+def _keys(program: Program, args: Iterable[Arg]) -> tuple[str, ...]:
+    return tuple(key for key in map(program.key, args) if key is not None)
 
 
-def _has_flag(call: Call, letters: str, *long: str) -> bool:
+def _has_flag(program: Program, letters: str, *long: str) -> bool:
     """Is one of the short options, alone or in a cluster, or one of the long ones among the arguments?"""
-    texts = [arg.text or "" for arg in call.args]
+    texts = [arg.text or "" for arg in program.args]
     return any(
         text.split("=")[0] in long or (re.fullmatch(r"-[A-Za-z]+", text) and any(c in letters for c in text[1:]))
         for text in texts
     )
 
 
-def _sed(call: Call) -> Effect | None:
-    if not any(re.match(r"-[nErsuz]*i|--in-place", arg.text or "") for arg in call.args):
+def _sed(program: Program) -> Effect | None:
+    if not any(re.match(r"-[nErsuz]*i|--in-place", arg.text or "") for arg in program.args):
         return None
-    _, files, _, _ = sed_script(call)
-    return Effect((), _keys(call, files))
+    _, files, _, _ = sed_script(program)
+    return Effect((), _keys(program, files))
 
 
-def _perl(call: Call) -> Effect | None:
-    if not any(re.match(r"-[0-9A-Za-z]*i", arg.text or "") for arg in call.args):
+def _perl(program: Program) -> Effect | None:
+    if not any(re.match(r"-[0-9A-Za-z]*i", arg.text or "") for arg in program.args):
         return None
-    given = options(call.args, "pnlwai::0::e:E:M:F:s")
-    return Effect((), _keys(call, given.operands if given.has("eE") else given.operands[1:]))
+    given = options(program.args, "pnlwai::0::e:E:M:F:s")
+    return Effect((), _keys(program, given.operands if given.has("eE") else given.operands[1:]))
 
 
-def _tee(call: Call) -> Effect:
-    files = _operands(call.args)
-    append = _has_flag(call, "a", "--append")
-    keys = _keys(call, files)
-    return Effect(call.stdin.claims, keys, authored_by(call.stdin, keys, append=append))
+def _tee(program: Program) -> Effect:
+    files = _operands(program.args)
+    append = _has_flag(program, "a", "--append")
+    keys = _keys(program, files)
+    return Effect(program.stdin.claims, keys, authored_by(program.stdin, keys, append=append))
 
 
 def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[tuple[str, str, int], ...]:
@@ -82,29 +82,29 @@ def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[tu
     return tuple((key, stdin.body, 0 if append else 1) for key in keys)
 
 
-def _copy(call: Call) -> Effect:
+def _copy(program: Program) -> Effect:
     """cp, mv, install, ln, rsync: the target, below a directory where it is seen to be one; for mv the sources too."""
-    files, into = _sources_and_target(call)
-    sources, target = _keys(call, files), call.key(into)
+    files, into = _sources_and_target(program)
+    sources, target = _keys(program, files), program.key(into)
     written: tuple[str, ...] = ()
     if target is not None:
         name = into.path or ""
         directory = len(files) > 1 or name in (".", "..") or name.endswith(("/", "/.", "/.."))
         written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources) if directory else (target,)
-    said = ANYTHING if _has_flag(call, "v", "--verbose") else ()
-    return Effect(said, (*written, *(sources if call.name == "mv" else ())))
+    said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
+    return Effect(said, (*written, *(sources if program.name == "mv" else ())))
 
 
-def _sources_and_target(call: Call) -> tuple[list[Arg], Arg]:
-    args, into = list(call.args), None
-    valued = ("-m", "-o", "-g") if call.name == "install" else ()
+def _sources_and_target(program: Program) -> tuple[list[Arg], Arg]:
+    args, into = list(program.args), None
+    valued = ("-m", "-o", "-g") if program.name == "install" else ()
     for k in reversed(range(len(args) - 1)):
         text = args[k].text
         if text in valued or text in ("-t", "--target-directory"):
             into = into if text in valued else text_arg(f"{args[k + 1].path}/")
             del args[k : k + 2]
     files = _operands(args)
-    if into is None and call.name == "ln" and len(files) == 1:
+    if into is None and program.name == "ln" and len(files) == 1:
         into = text_arg(".")
     if into is None:
         if len(files) < 2:
@@ -113,25 +113,25 @@ def _sources_and_target(call: Call) -> tuple[list[Arg], Arg]:
     return files, into
 
 
-def _remove(call: Call) -> Effect:
-    said = ANYTHING if _has_flag(call, "v", "--verbose") else ()
-    return Effect(said, _keys(call, _operands(call.args)))
+def _remove(program: Program) -> Effect:
+    said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
+    return Effect(said, _keys(program, _operands(program.args)))
 
 
-def _truncate(call: Call) -> Effect:
-    given = options(call.args, "cos:r:", {"size": "s", "no-create": "c", "reference": "r"})
-    return Effect((), _keys(call, given.operands))
+def _truncate(program: Program) -> Effect:
+    given = options(program.args, "cos:r:", {"size": "s", "no-create": "c", "reference": "r"})
+    return Effect((), _keys(program, given.operands))
 
 
-def _dd(call: Call) -> Effect:
-    targets = [text_arg(arg.text[3:]) for arg in call.args if arg.text and arg.text.startswith("of=")]
-    return Effect(ANYTHING, _keys(call, targets))
+def _dd(program: Program) -> Effect:
+    targets = [text_arg(arg.text[3:]) for arg in program.args if arg.text and arg.text.startswith("of=")]
+    return Effect(ANYTHING, _keys(program, targets))
 
 
-def _sort(call: Call) -> Effect | None:
-    for k, arg in enumerate(call.args):
-        if arg.text == "-o" and k + 1 < len(call.args):
-            return Effect((), _keys(call, [call.args[k + 1]]))
+def _sort(program: Program) -> Effect | None:
+    for k, arg in enumerate(program.args):
+        if arg.text == "-o" and k + 1 < len(program.args):
+            return Effect((), _keys(program, [program.args[k + 1]]))
     return None
 
 
@@ -149,15 +149,15 @@ def patched_files(patch: str, strip: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in out if name))
 
 
-def _patched(call: Call, patch: str | None, strip: int) -> Effect:
+def _patched(program: Program, patch: str | None, strip: int) -> Effect:
     names = patched_files(patch, strip) if patch is not None else ()
     if not names:
         return Effect(ANYTHING, (WHOLE_TREE,))
-    return Effect(ANYTHING, _keys(call, map(text_arg, names)))
+    return Effect(ANYTHING, _keys(program, map(text_arg, names)))
 
 
-def _strip(call: Call, default: int) -> int:
-    for arg in call.args:
+def _strip(program: Program, default: int) -> int:
+    for arg in program.args:
         found = re.fullmatch(r"(?:-p|--strip=)(\d+)", arg.text or "")
         if found:
             return int(found.group(1))
@@ -169,31 +169,31 @@ _PATCH_LONG = {"strip": "p", "input": "i", "directory": "d", "output": "o", "dry
 _PATCH_LONG |= {"reverse": "R", "batch": "t", "force": "f", "silent": "s", "quiet": "s", "verbose": "v", "unified": "u"}
 
 
-def _patch(call: Call) -> Effect:
-    given = options(call.args, _PATCH_SPEC, _PATCH_LONG)
+def _patch(program: Program) -> Effect:
+    given = options(program.args, _PATCH_SPEC, _PATCH_LONG)
     if given.has("?"):
         return Effect(ANYTHING)
     if given.has("o"):
-        return Effect(ANYTHING, _keys(call, [text_arg(given.value("o") or "")]))
+        return Effect(ANYTHING, _keys(program, [text_arg(given.value("o") or "")]))
     if given.operands:
-        return Effect(ANYTHING, _keys(call, given.operands[:1]))
+        return Effect(ANYTHING, _keys(program, given.operands[:1]))
     directory = given.value("d")
     if directory is not None:
-        call = replace(call, cwd=call.key(text_arg(directory)))
+        program = replace(program, cwd=program.key(text_arg(directory)))
     strip = given.value("p")
-    return _patched(call, None if given.has("i") else call.stdin.body, integer(strip) if strip else 0)
+    return _patched(program, None if given.has("i") else program.stdin.body, integer(strip) if strip else 0)
 
 
-def _apply_patch(call: Call) -> Effect:
-    body = call.stdin.body if call.stdin.body is not None else (call.args[0].text if call.args else None)
-    return _patched(call, body, 0)
+def _apply_patch(program: Program) -> Effect:
+    body = program.stdin.body if program.stdin.body is not None else (program.args[0].text if program.args else None)
+    return _patched(program, body, 0)
 
 
 _WHOLE_TREE_GIT = ("reset", "merge", "pull", "rebase", "am", "cherry-pick", "revert", "clean", "switch")
 
 
-def _git(call: Call) -> Effect | None:
-    git = git_command(call)
+def _git(program: Program) -> Effect | None:
+    git = git_command(program)
     verb, args = git.name, git.args
     texts = [arg.text for arg in args]
     if verb == "add":
@@ -202,7 +202,7 @@ def _git(call: Call) -> Effect | None:
         if {"--stat", "--check", "--numstat", "--summary"} & set(texts):
             return Effect(ANYTHING)
         patches = [arg for arg in _operands(args) if arg.text != "-"]
-        return _patched(git, None if patches else call.stdin.body, _strip(git, 1))
+        return _patched(git, None if patches else program.stdin.body, _strip(git, 1))
     if verb == "stash":
         return Effect(ANYTHING, () if texts[:1] and texts[0] in ("list", "show", "drop", "clear") else (WHOLE_TREE,))
     if verb in ("mv", "rm"):
@@ -218,23 +218,23 @@ def _git(call: Call) -> Effect | None:
     return None
 
 
-def _git_checkout(call: Call, texts: list[str | None]) -> Effect:
+def _git_checkout(program: Program, texts: list[str | None]) -> Effect:
     """`git checkout`/`restore`: paths after `--`, and what looks like a path; else a branch, and so any file."""
-    if call.name == "restore":
+    if program.name == "restore":
         staged_only = "--staged" in texts and "--worktree" not in texts
-        paths = [arg for arg in _operands(call.args) if arg.text not in _source_values(texts)]
-        return Effect((), () if staged_only else _keys(call, paths))
+        paths = [arg for arg in _operands(program.args) if arg.text not in _source_values(texts)]
+        return Effect((), () if staged_only else _keys(program, paths))
     if {"-b", "-B", "--orphan"} & set(texts):
         return Effect(ANYTHING)
     if "--" in texts:
-        paths = list(call.args[texts.index("--") + 1 :])
-        return Effect(ANYTHING, _keys(call, paths) if paths else (WHOLE_TREE,))
-    operands = _operands(call.args)
+        paths = list(program.args[texts.index("--") + 1 :])
+        return Effect(ANYTHING, _keys(program, paths) if paths else (WHOLE_TREE,))
+    operands = _operands(program.args)
     if {"--theirs", "--ours"} & set(texts) or (len(operands) == 1 and _looks_like_file(operands[0])):
-        return Effect(ANYTHING, _keys(call, operands))
+        return Effect(ANYTHING, _keys(program, operands))
     if len(operands) > 1:
         paths = operands if _looks_like_file(operands[0]) else operands[1:]
-        return Effect(ANYTHING, _keys(call, paths))
+        return Effect(ANYTHING, _keys(program, paths))
     return Effect(ANYTHING, (WHOLE_TREE,))
 
 
@@ -268,19 +268,19 @@ _READ_ONLY = ("--check", "--diff", "-c", "--check-only", "-d", "-")
 _SUBCOMMANDS = ("check", "format", "lint")
 
 
-def _formatter(call: Call) -> Effect | None:
-    texts = [arg.text for arg in call.args]
-    needed = _FORMATTERS[call.name]
+def _formatter(program: Program) -> Effect | None:
+    texts = [arg.text for arg in program.args]
+    needed = _FORMATTERS[program.name]
     writes = any(word in texts for word in needed) if needed else not any(word in texts for word in _READ_ONLY)
     if not writes or "--check" in texts or "--diff" in texts:
         return None
-    files = [arg for arg in _operands(call.args) if arg.text not in _SUBCOMMANDS]
-    return Effect(ANYTHING, _keys(call, files))
+    files = [arg for arg in _operands(program.args) if arg.text not in _SUBCOMMANDS]
+    return Effect(ANYTHING, _keys(program, files))
 
 
-def _by_other_programs(call: Call) -> Effect | None:
+def _by_other_programs(program: Program) -> Effect | None:
     """`xargs sed -i …`, `find … -exec rm`: files that are found at run time."""
-    texts = [arg.text or "" for arg in call.args]
+    texts = [arg.text or "" for arg in program.args]
     edits = any(text in ("sed", "perl") for text in texts) and any(re.match(r"-\w*i", text) for text in texts)
     if edits or any(text in ("rm", "mv", "cp", "-delete") for text in texts):
         return Effect(ANYTHING, (WHOLE_TREE,))

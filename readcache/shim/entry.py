@@ -119,7 +119,7 @@ def _is_agents_own() -> bool:
 def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     """What running the tool is believed to print: lines of regular files and nothing else. None: in doubt."""
     from readcache.model.claims import FileLines, Literal, Reading, path_of
-    from readcache.shell.arguments import Arg, Call, CannotTell
+    from readcache.shell.arguments import Arg, CannotTell, Program
     from readcache.shell.readers import READERS
     from readcache.shell.streams import Stream
 
@@ -129,7 +129,7 @@ def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     words = tuple(Arg(arg, f"./{arg}" if arg.startswith("~") else arg) for arg in args)
     try:
         "".join((cwd, *args)).encode()  # names that are not UTF-8 cannot be told to a model
-        claims = READERS[tool](Call(tool, words, Stream(), cwd))
+        claims = READERS[tool](Program(tool, words, Stream(), cwd))
     except (CannotTell, KeyError, UnicodeEncodeError):
         return None
     paths = {path_of(key) for claim in claims if isinstance(claim, FileLines) for key in claim.keys}

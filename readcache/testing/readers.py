@@ -1,5 +1,6 @@
-"""What `cat`, `head`, `tail`, `nl` and `sed -n` print, worked out without a process, for files that only this process
-can see. As GNU coreutils and sed do it; what is not known here is left to the script.
+"""What `cat`, `head`, `tail`, `nl -ba` and `sed -n` print, without a process, for files that only this process can see.
+
+Which lines these are, the package's own parser and readers say; they are printed as GNU coreutils and sed do it.
 """
 
 from __future__ import annotations
@@ -7,219 +8,125 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence as Seq
 
-Printed = tuple[str, int]  # output, exit status
-_OPERATORS = ("|", "&&", ";")
-_QUOTED = re.compile(r"""'[^']*'|("[^"]*")""")
-_EXPANDED = re.compile(r"[`$<>(){}*?~#\n]")  # what bash would expand, redirect or group outside single quotes
-_RANGE = re.compile(r"([1-9]\d*|\$)(?:,(\d+|\$))?p")
+from readcache.model.claims import FileLines, path_of
+from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.shell.known_words import arg_of
+from readcache.shell.parse import parse_command
+from readcache.shell.readers import READERS
+from readcache.shell.streams import Claims, Stream
+from readcache.shell.syntax import Node, Pipeline, Sequence, SimpleCommand
+from readcache.shell.writers import WRITERS
 
-
-class _Unknown(Exception):
-    """A program, an option or a word that is not known here."""
-
-
-def read_files(command: str, cwd: str) -> Printed | None:
-    """What `command` prints when it is made of these programs and `cd`, with pipes, `&&` and `;` between them. None: it
-    is not. What the programs of a pipe say about files that they cannot open comes before its output.
-    """
-    try:
-        return _run_list(_words(command), cwd)
-    except _Unknown:
-        return None
-
-
-def _words(command: str) -> list[str]:
-    if _EXPANDED.search(_QUOTED.sub(r"\1", command)):
-        raise _Unknown(command)
-    lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;")
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError as error:  # a quote that is not closed
-        raise _Unknown(command) from error
-    if any(word not in _OPERATORS and not word.strip("|&;") for word in words):
-        raise _Unknown(command)
-    return words
-
-
-def _run_list(words: Sequence[str], cwd: str) -> Printed:
-    """Pipelines with `&&` and `;` between them."""
-    printed, status, operator = "", 0, ";"
-    for part, next_operator in _split(words, ("&&", ";")):
-        if operator == ";" or status == 0:
-            if part[:1] == ["cd"]:
-                cwd, text, status = _cd(part[1:], cwd), "", 0
-            else:
-                text, status = _run_pipeline(part, cwd)
-            printed += text
-        operator = next_operator
-    return printed, status
-
-
-def _cd(args: Sequence[str], cwd: str) -> str:
-    where = os.path.join(cwd, *args)
-    if len(args) != 1 or args[0].startswith("-") or not os.path.isdir(where):
-        raise _Unknown(args)
-    return where
-
-
-def _run_pipeline(words: Sequence[str], cwd: str) -> Printed:
-    errors, text, status = "", None, 0
-    for argv, _ in _split(words, ("|",)):
-        if not argv or argv[0] not in _PROGRAMS:
-            raise _Unknown(argv)
-        source = _Input(argv[0], cwd, text)
-        text = _PROGRAMS[argv[0]](argv[1:], source)
-        errors, status = errors + source.errors, source.status
-    return errors + (text or ""), status
-
-
-def _split(words: Sequence[str], operators: tuple[str, ...]) -> Iterator[tuple[list[str], str]]:
-    """The stretches between the operators, each with the operator behind it."""
-    part: list[str] = []
-    for word in words:
-        if word in operators:
-            yield part, word
-            part = []
-        else:
-            part.append(word)
-    yield part, ""
-
-
-class _Input:
-    """What a program reads: its files, or the pipe. Keeps what it says about files that cannot be read."""
-
-    def __init__(self, program: str, cwd: str, piped: str | None) -> None:
-        self._program = program
-        self._cwd = cwd
-        self._piped = piped
-        self.errors = ""
-        self.status = 0
-
-    def texts(self, paths: Sequence[str]) -> list[str]:
-        """One text for each file that can be read."""
-        if any(path.startswith("-") for path in paths):
-            raise _Unknown(paths)
-        if not paths:
-            if self._piped is None:
-                raise _Unknown("reads the terminal")
-            return [self._piped]
-        return [text for path in paths if (text := self._text(path)) is not None]
-
-    def _text(self, path: str) -> str | None:
-        try:
-            with open(os.path.join(self._cwd, path), "rb") as file:
-                return file.read().decode("utf-8", "replace")
-        except IsADirectoryError as error:
-            raise _Unknown(path) from error
-        except OSError as error:
-            complaint = _COMPLAINTS[self._program].format(path, shlex.quote(path))
-            self.errors += f"{self._program}: {complaint}: {error.strerror}\n"
-            self.status = 2 if self._program == "sed" else 1
-            return None
-
-
-# What a program says of a file that it cannot open, before the reason.
+_INPUT = "/dev/stdin"  # the key of what a program reads, wherever it comes from
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# What a program says of a file that it cannot open: {0} its name, {1} its name as bash would quote it.
 _COMPLAINTS = {
     "cat": "{1}",
     "nl": "{1}",
-    "head": "cannot open '{}' for reading",
-    "tail": "cannot open '{}' for reading",
-    "sed": "can't read {}",
+    "head": "cannot open '{0}' for reading",
+    "tail": "cannot open '{0}' for reading",
+    "sed": "can't read {0}",
 }
 
 
-def _cat(args: Sequence[str], source: _Input) -> str:
-    numbered = args[:1] == ["-n"]
-    text = "".join(source.texts(args[1:] if numbered else args))
-    return _number(_lines(text)) if numbered else text
+def read_files(command: str, cwd: str) -> tuple[str, int] | None:
+    """(output, exit status) of a command that is made of these programs and `cd`, with pipes, `&&` and `;` between
+    them. None: it is not. What a pipe's programs say about files that they cannot open comes before its output.
+    """
+    tree = parse_command(command)
+    items = tree.items if isinstance(tree, Sequence) else ((";", tree),) if tree is not None else ()
+    printed, status = "", 0
+    try:
+        for operator, node in items:
+            if operator not in (";", "&&"):
+                return None
+            if operator == ";" or status == 0:
+                text, status, cwd = _run(node, cwd)
+                printed += text
+    except CannotTell:
+        return None
+    return (printed, status) if items else None
 
 
-def _nl(args: Sequence[str], source: _Input) -> str:
-    if args[:1] == ["-ba"]:
-        paths = args[1:]
-    elif args[:2] == ["-b", "a"]:
-        paths = args[2:]
-    else:  # numbers no blank lines
-        raise _Unknown(args)
-    return _number(_close([line for text in source.texts(paths) for line in _lines(text)]))
+def _run(node: Node, cwd: str) -> tuple[str, int, str]:
+    """(output, exit status, directory afterwards) of a pipeline or `cd`. Raises CannotTell."""
+    name, *args = _words(node, cwd) if isinstance(node, SimpleCommand) else [text_arg("")]
+    if name.known == "cd":
+        where = os.path.join(cwd, *(arg.known for arg in args))
+        if len(args) != 1 or args[0].known.startswith("-") or not os.path.isdir(where):
+            raise CannotTell
+        return "", 0, where
+    errors, lines, status = "", None, 0
+    for command in node.commands if isinstance(node, Pipeline) else (node,):
+        complaints, lines = _run_program(_words(command, cwd), lines, cwd)
+        status = 2 if complaints.startswith("sed:") else int(complaints != "")
+        errors += complaints
+    return errors + "".join(lines or ()), status, cwd
 
 
-def _head(args: Sequence[str], source: _Input) -> str:
-    count, paths = _count(args)
-    return "".join(_lines(_only(source.texts(paths), paths))[: int(count)])
+def _words(node: Node, cwd: str) -> list[Arg]:
+    """The words of a simple command that bash would leave as they are."""
+    if not isinstance(node, SimpleCommand) or not node.words or node.redirects or node.assignments:
+        raise CannotTell
+    words = [arg_of(word, {}, cwd) for word in node.words]
+    return [text_arg(word.known) for word in words]
 
 
-def _tail(args: Sequence[str], source: _Input) -> str:
-    count, paths = _count(args)
-    lines = _lines(_only(source.texts(paths), paths))
-    if count.startswith("+"):
-        return "".join(lines[max(0, int(count) - 1) :])
-    return "".join(lines[max(0, len(lines) - int(count)) :])
+def _run_program(words: Seq[Arg], piped: list[str] | None, cwd: str) -> tuple[str, list[str]]:
+    """(what it complains about, the lines that it prints), from its files or from the lines of the pipe."""
+    name, *own = (word.known for word in words)
+    if name == "nl" and own[:2] == ["-b", "a"]:
+        own[:2] = ["-ba"]
+    program = Program(name, tuple(map(text_arg, own)), Stream(), cwd)
+    if name not in _COMPLAINTS or (name == "sed" and WRITERS[name](program) is not None):
+        raise CannotTell
+    keys = {path_of(key) for claim in READERS[name](program) if isinstance(claim, FileLines) for key in claim.keys}
+    files = [arg.known for arg in program.args if program.key(arg) in keys]
+    own = [word for word in own if word not in files]
+    if (name == "nl" and own != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
+        raise CannotTell
+    errors, lines = _read(name, files, cwd)
+    if not files:
+        if piped is None or "-" in own:
+            raise CannotTell
+        lines = piped
+    if name == "sed":
+        own = [word.replace("$", str(len(lines))) for word in own]  # the number of the last line
+    stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
+    shown = _render(READERS[name](Program(name, tuple(map(text_arg, own)), stdin, cwd)), lines)
+    closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
+    return errors, [*map(_close, shown[:closed]), *shown[closed:]]
 
 
-def _sed(args: Sequence[str], source: _Input) -> str:
-    if args[:1] != ["-n"] or len(args) < 2:
-        raise _Unknown(args)
-    lines = [line for text in source.texts(args[2:]) for line in _lines(text)]
-    ranges = [_range(part.strip(), len(lines)) for part in args[1].split(";")]
-    printed = [
-        line
-        for number, line in enumerate(lines, 1)
-        for first, last in ranges
-        if number == first or first < number <= last
-    ]
-    return "".join(_close(printed[:-1]) + printed[-1:])
+def _read(name: str, paths: Seq[str], cwd: str) -> tuple[str, list[str]]:
+    """(what the program `name` says of files that it cannot open, the lines of the others)."""
+    errors, texts = "", []
+    for path in paths:
+        try:
+            with open(os.path.join(cwd, path), "rb") as file:
+                texts.append(file.read().decode("utf-8", "replace"))
+        except IsADirectoryError as error:
+            raise CannotTell from error
+        except OSError as error:
+            errors += f"{name}: {_COMPLAINTS[name].format(path, shlex.quote(path))}: {error.strerror}\n"
+    # cat joins a last line without its newline with the next file's first; the others keep files apart
+    return errors, [line for text in (["".join(texts)] if name == "cat" else texts) for line in _LINE.findall(text)]
 
 
-def _range(part: str, count: int) -> tuple[int, int]:
-    found = _RANGE.fullmatch(part)
-    if found is None:
-        raise _Unknown(part)
-    first, last = (count if end == "$" else int(end) for end in (found[1], found[2] or found[1]))
-    return first, last
+def _render(claims: Claims, lines: Seq[str]) -> list[str]:
+    """The lines that are claimed, numbered where they are claimed to be."""
+    out: list[str] = []
+    for claim in claims:
+        if not isinstance(claim, FileLines) or claim.keys != (_INPUT,) or claim.ranges is None:
+            raise CannotTell
+        for start, end in claim.ranges:
+            for number in range(start, (end or len(lines)) + 1):
+                front = "" if claim.sep is None else f"{number + claim.shift:6}{claim.sep}"
+                out.append(front + lines[number - 1])
+    return out
 
 
-_PROGRAMS: dict[str, Callable[[Sequence[str], _Input], str]] = {
-    "cat": _cat,
-    "nl": _nl,
-    "head": _head,
-    "tail": _tail,
-    "sed": _sed,
-}
-
-
-def _count(args: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """(number of lines, paths) from `-n 5`, `-n5`, `-5` or nothing."""
-    if args[:1] == ["-n"] and len(args) > 1:
-        count, paths = args[1], args[2:]
-    elif args and (found := re.fullmatch(r"-n(.+)|-(\d+)", args[0])):
-        count, paths = found[1] or found[2], args[1:]
-    else:
-        count, paths = "10", args
-    if not re.fullmatch(r"\+?[1-9]\d*", count):  # `tail -n 0` does not even look for the file
-        raise _Unknown(args)
-    return count, paths
-
-
-def _only(texts: Sequence[str], paths: Sequence[str]) -> str:
-    if len(paths) > 1:  # with headers between them
-        raise _Unknown(paths)
-    return "".join(texts)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines, with their newlines."""
-    lines = text.split("\n")
-    return [line + "\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
-
-
-def _close(lines: Sequence[str]) -> list[str]:
-    """Each line with a newline, as sed and nl end the last line of a file before they go on."""
-    return [line if line.endswith("\n") else line + "\n" for line in lines]
-
-
-def _number(lines: Sequence[str]) -> str:
-    return "".join(f"{number:6}\t{line}" for number, line in enumerate(lines, 1))
+def _close(line: str) -> str:
+    return line if line.endswith("\n") else line + "\n"

@@ -1,6 +1,6 @@
-"""How many recorded commands are parsed, how fast, and whether the two parsers agree.
+"""How many recorded commands are parsed, how fast, and whether the parser and its oracle agree.
 
-    python tests/benchmarks/parsing.py --data DIR
+    PYTHONPATH=. python tests/benchmarks/parsing.py --data DIR
 
 DIR holds `*.jsonl.xz`: one session a line, `{"records": [{"tool": "bash", "input": {"command": …}}]}`. Bash is the
 judge of what is shell (`bash -n`); it runs nothing.
@@ -22,9 +22,10 @@ from pathlib import Path
 
 from readcache.shell import grammar
 from readcache.shell.bashlex_backend import build
-from readcache.shell.lexer import tokens
-from readcache.shell.parse import parse
-from readcache.shell.syntax import Command, For, Group, If, Node, Pipeline, Sequence, Text, Word
+from readcache.shell.lexer import tokenize
+from readcache.shell.parse import parse_command
+from readcache.shell.syntax import For, Group, If, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
+from tests.shell.treesitter_backend import parse_by_tree_sitter
 
 
 def main() -> None:
@@ -37,15 +38,15 @@ def main() -> None:
         accepted = dict(zip(counts, threads.map(accepted_by_bash, counts), strict=True))
     shell = {command: count for command, count in counts.items() if accepted[command]}
     print(f"commands: {counts.total()}, distinct: {len(counts)}, of which bash accepts {len(shell)}")
-    parse("if a; then b; fi")  # not to time the imports
-    parse("a", parser="tree-sitter")
+    parse_command("if a; then b; fi")  # not to time the imports
+    parse_by_tree_sitter("a")
     ways: dict[str, Callable[[str], Node | None]] = {
-        "as shipped": parse,
+        "as shipped": parse_command,
         "bashlex alone": by_bashlex,
-        "tree-sitter": lambda source: parse(source, parser="tree-sitter"),
+        "tree-sitter": parse_by_tree_sitter,
     }
     nodes = {name: measure(name, way, shell, chosen.show) for name, way in ways.items()}
-    taken = [command for command in counts if not accepted[command] and parse(command) is not None]
+    taken = [command for command in counts if not accepted[command] and parse_command(command) is not None]
     show("parsed though bash refuses", taken, len(counts) - len(shell), chosen.show)
     short = [command for command in shell if is_flat(command)]
     print(f"put together without a parser: {len(short)} = {len(short) / len(shell):.1%}")
@@ -74,14 +75,14 @@ def accepted_by_bash(command: str) -> bool:
 def by_bashlex(source: str) -> Node | None:
     """What bashlex makes of it without the short way."""
     try:
-        return build(source, tokens(source))
+        return build(source, tokenize(source))
     except Exception:  # it raises of any class
         return None
 
 
 def is_flat(source: str) -> bool:
     try:
-        return grammar.flat(source, tokens(source)) is not None
+        return grammar.flat(source, tokenize(source)) is not None
     except Exception:  # refused
         return False
 
@@ -119,15 +120,15 @@ def compare(one: str, other: str, nodes: dict[str, dict[str, Node | None]], exam
 def literal_words(node: Node | None) -> Iterator[str]:
     """Every word that is nothing but text, of commands and their redirections, in order."""
     found: list[Word] = []
-    if isinstance(node, Command):
+    if isinstance(node, SimpleCommand):
         found = [*node.words, *(value for _, value in node.assignments)]
     elif isinstance(node, For):
         found = list(node.words or ())
-    if isinstance(node, (Command, Group, If, For)):
+    if isinstance(node, (SimpleCommand, Group, If, For)):
         found += [redirect.target for redirect in node.redirects if redirect.target is not None]
     for word in found:
-        if all(isinstance(part, Text) for part in word.parts):
-            yield "".join(part.text for part in word.parts if isinstance(part, Text))
+        if all(isinstance(part, WordText) for part in word.parts):
+            yield "".join(part.text for part in word.parts if isinstance(part, WordText))
     for child in children(node):
         yield from literal_words(child)
 

@@ -81,7 +81,13 @@ def test_a_missing_banner_does_not_hide_what_stands_there() -> None:
     assert places(match(claims, LINES, View())) == [(F, 0, 30, 1)]
 
 
-def test_counts_that_add_up_one_way_only_are_borders() -> None:
+def test_full_ranges_that_add_up_to_the_output_are_borders() -> None:
+    claims: list[Claim] = [FileLines((F,), ((1, 5),)), Literal("\n"), FileLines((G,), ((2, 4), (7, 7)))]
+    output = [*LINES[:5], "", *OTHER[1:4], OTHER[6]]
+    assert places(match(claims, output, View())) == [(F, 0, 5, 1), (G, 6, 3, 2), (G, 9, 1, 7)]
+
+
+def test_one_file_of_unknown_length_has_what_the_others_leave() -> None:
     claims = [FileLines((F,), ((1, 5),)), FileLines((G,))]
     view = knowing((F, LINES))
     assert places(match(claims, [*LINES[:5], *OTHER], view)) == [(F, 0, 5, 1), (G, 5, 10, 1)]
@@ -90,6 +96,13 @@ def test_counts_that_add_up_one_way_only_are_borders() -> None:
 def test_known_lengths_tell_two_whole_files_apart() -> None:
     view = knowing((F, LINES), (G, OTHER))
     assert places(match([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], view)) == [(F, 0, 30, 1), (G, 30, 10, 1)]
+
+
+@pytest.mark.parametrize("second", [FileLines((G,)), FileLines((G,), ((1, 99),)), FileLines((G,), None)])
+def test_where_the_lengths_do_not_fit_the_border_is_open(second: FileLines) -> None:
+    view = knowing((F, LINES), (G, OTHER))
+    (piece,) = match([FileLines((F,), ((1, 5),)), second], [*LINES[:5], *OTHER, "more"], view)
+    assert (set(piece.keys), piece.first, piece.count) == ({F, G}, 0, 16)
 
 
 def test_two_unknown_files_in_a_row_are_lines_of_either() -> None:

@@ -383,7 +383,7 @@ def test_a_plan_whose_text_is_not_that_of_its_lines_is_refused(session: Session,
         RestorePlan.from_dict(given)
 
 
-@pytest.mark.parametrize("command", ["cut -d/ -f1 f", "cat -A f", "sed 's/line/x\\/y/' f"])
+@pytest.mark.parametrize("command", ["cat -A f", "sed 's/line/x\\/y/' f"])
 def test_lines_that_are_not_plain_lines_of_a_file_are_left_out_wherever_the_disk_is(
     tmp_path: Path, command: str
 ) -> None:

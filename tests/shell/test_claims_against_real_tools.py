@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from readcache.model.claims import Anything, Claim, FileLines, Literal
@@ -79,33 +79,6 @@ EXACT = [
     "cat f | sed -n '{a},{b}p'",
     "sed -n '{a},{b}p' < f",
     "sed -n '{a},{b}p' f | cat -n",
-    "awk 'NR>={a} && NR<={b}' f",
-    "awk 'NR >= {a} && NR <= {b}' f | cat -n",
-    "awk 'NR=={a},NR=={b}' f",
-    "awk 'NR=={b},NR=={a}' f",
-    "awk 'NR=={a}' f",
-    "awk 'NR>{a}' f",
-    "awk 'NR<{b}' f",
-    "awk '{a}<=NR && NR<{b}' f",
-    "awk 'NR!={a}' f",
-    "awk '{{print}}' f",
-    "awk '{{print $0}}' f",
-    "awk 'FNR>={a} && FNR<={b} {{print}}' f",
-    "awk 'NR>={a} && NR<={b} {{print NR\": \"$0}}' f",
-    "awk 'NR>={a} && NR<={b} {{print NR \":\" $0}}' f",
-    "awk 'NR>={a}&&NR<={b}{{print NR\"\\t\"$0}}' f",
-    "awk 'NR>={a} && NR<={b} {{print NR, $0}}' f",
-    "awk 'NR>={a} && NR<={b} {{printf \"%d: %s\\n\", NR, $0}}' f",
-    "awk 'NR>={a} && NR<={b} {{printf \"%4d  %s\\n\", NR, $0}}' f",
-    "awk 'NR>={a} && NR<={b} {{printf(\"%5d|%s\\n\", NR, $0)}}' f",
-    "awk 'NR>={a}; NR>{b}{{exit}}' f",
-    "awk 'NR>{b}{{exit}} NR>={a}' f",
-    "awk 'NR>={a} {{print}} NR=={b} {{exit}}' f",
-    "awk '{{if (NR>={a} && NR<={b}) print NR\": \"$0}}' f",
-    "awk 'NR>={a} && NR<={b} || NR=={d}' f",
-    "awk '(NR>={a} && NR<={b}) || (NR>={c} && NR<={d})' f",
-    "awk -v s={a} -v e={b} 'NR>=s && NR<=e' f",
-    "awk 'NR<{a}{{next}} {{print}}' f",
     "cat f g",
     "cat g f g",
     "cat f; cat g",
@@ -147,20 +120,12 @@ EXACT = [
     "test -f nope; cat f",
     "if [ -f f ]; then sed -n '{a},{b}p' f; fi",
     "true && cat f || false",
-    "less f | head -n {a}",
     "export X=1; set -e; mkdir e; cat f",
     "cp f out; rm out; cat f",
     "sort f -o out; cat g",
     "wc -l f >/dev/null; cat f",
     "# a comment\ncat f # another",
     "cat \\\n  f",
-    "python3 -c \"print(open('f').read(), end='')\"",
-    "python3 -c \"\nwith open('f') as h:\n    lines = h.readlines()\n"
-    "for i, line in enumerate(lines[{a}:{b}], start={a}+1):\n"
-    "    print(f'{{i}}: {{line}}', end='')\n\"",
-    "python3 - <<'EOF'\nfor i, line in enumerate(open('f'), 1):\n    print(f'{{i:4d}}|{{line}}', end='')\nEOF",
-    "python3 - <<'EOF'\nfrom pathlib import Path\nlines = Path('f').read_text().split('\\n')[:{a}]\n"
-    "for line in lines:\n    print(line)\nEOF",
 ]
 
 # Known to the line when the file is at least {b} lines long.
@@ -170,8 +135,6 @@ EXACT_WHEN_LONG = [
     "cat -n f | head -n {b} | tail -n {a}",
     "sed -n '{a},{b}p' f | tail -n 2",
     "sed -n '{a},{b}p' f | tail -1",
-    "sed -n '{a},{b}p' f | head -n -1",
-    "sed -n '{a},{b}p' f | sed '$d'",
     "sed -n '{a},{b}p' f | sed -n '$p'",
 ]
 
@@ -198,9 +161,6 @@ SOME = [
     "grep -vn e f",
     "sed -n '{a},{b}p' f | grep -n e",
     "cat f | grep -n e | head -n 2",
-    "awk '/e/' f",
-    "awk 'NR%2==0' f",
-    "awk '/e/{{print NR\": \"$0}}' f",
     'a={a}; sed -n "$((a)),$((a+2))p" f',
     'sed -n "$(echo {a}),{b}p" f',
 ]
@@ -294,10 +254,6 @@ def test_claims_foresee_the_output_of_any_file(
 ) -> None:
     if " g" in command or ";" in command or "d/h" in command:  # an unended file would share a line with the next
         f = (f[0], True)
-    if "python3" in command:  # Python takes \r and \f for the ends of lines
-        f = ([line.replace("\r", "").replace("\x0c", "") for line in f[0]], True)
-    if "read_text" in command:
-        assume(len(f[0]) > 16)
     assert_exact(run(fill(command, numbers), f, g))
 
 

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from readcache.shell import grammar
 from readcache.shell.bashlex_backend import build
-from readcache.shell.lexer import tokens
-from readcache.shell.parse import parse
-from readcache.shell.refusal import Refused
+from readcache.shell.lexer import tokenize
+from readcache.shell.parse import parse_command
 from readcache.shell.syntax import (
-    Command,
     For,
     Group,
     Heredoc,
@@ -27,37 +25,40 @@ from readcache.shell.syntax import (
     Opaque,
     Pipeline,
     Redirect,
+    Refused,
     Sequence,
-    Text,
+    SimpleCommand,
     Unknown,
     Variable,
     Word,
+    WordText,
     literal,
 )
 from tests.helpers import strategies
 from tests.shell.corpus import COMMANDS
+from tests.shell.treesitter_backend import parse_by_tree_sitter
 
 BASH = shutil.which("bash") or "bash"
 CAT = shutil.which("cat")
 
 
-def command(*words: str) -> Command:
-    return Command(tuple(Word((Text(word),), word) for word in words))
+def command(*words: str) -> SimpleCommand:
+    return SimpleCommand(tuple(Word((WordText(word),), word) for word in words))
 
 
 def argv(node: Node | None) -> list[str | None]:
-    assert isinstance(node, Command), node
+    assert isinstance(node, SimpleCommand), node
     return [literal(word, {}) for word in node.words]
 
 
 def items(source: str) -> list[tuple[str, Node]]:
-    node = parse(source)
+    node = parse_command(source)
     assert isinstance(node, Sequence), node
     return list(node.items)
 
 
 def heredocs(node: Node | None) -> list[Heredoc | None]:
-    assert isinstance(node, Command), node
+    assert isinstance(node, SimpleCommand), node
     return [redirect.heredoc for redirect in node.redirects]
 
 
@@ -78,7 +79,7 @@ A, B, C, D = command("a"), command("b"), command("c"), command("d")
         ("a && b || c; d", Sequence(((";", A), ("&&", B), ("||", C), (";", D)))),
         ("a || b && c", Sequence(((";", A), ("||", B), ("&&", C)))),
         ("a & b", Sequence(((";", A), ("&", B)))),
-        ("a &", Sequence(((";", A), ("&", Command(()))))),
+        ("a &", Sequence(((";", A), ("&", SimpleCommand(()))))),
         ("a &\nb", Sequence(((";", A), ("&", B)))),
         ("a\nb\n\n\nc\n", Sequence(((";", A), (";", B), (";", C)))),
         ("a;\nb", Sequence(((";", A), (";", B)))),
@@ -102,7 +103,7 @@ A, B, C, D = command("a"), command("b"), command("c"), command("d")
     ],
 )  # fmt: skip
 def test_a_script_has_this_shape(source: str, expected: Node) -> None:
-    assert parse(source) == expected
+    assert parse_command(source) == expected
 
 
 @pytest.mark.parametrize(
@@ -131,23 +132,23 @@ def test_a_script_has_this_shape(source: str, expected: Node) -> None:
     ],
 )
 def test_what_has_no_shape_is_opaque_and_no_more_than_that(source: str) -> None:
-    assert parse(source) == Opaque(source)
-    assert parse(f"a && {source}\nb; c") == Sequence(((";", A), ("&&", Opaque(source)), (";", B), (";", C)))
-    assert parse(f"if {source}; then a; fi | b") == Pipeline((If(((Opaque(source), A),)), B))
+    assert parse_command(source) == Opaque(source)
+    assert parse_command(f"a && {source}\nb; c") == Sequence(((";", A), ("&&", Opaque(source)), (";", B), (";", C)))
+    assert parse_command(f"if {source}; then a; fi | b") == Pipeline((If(((Opaque(source), A),)), B))
 
 
 def test_an_arithmetic_command_is_told_from_nested_subshells() -> None:
-    assert parse("((a) | b)") == Group(Pipeline((Group(A, True), B)), True)
-    assert parse("((a)) ") == Opaque("((a))")
+    assert parse_command("((a) | b)") == Group(Pipeline((Group(A, True), B)), True)
+    assert parse_command("((a)) ") == Opaque("((a))")
 
 
 def test_time_and_coproc_are_words_of_the_command() -> None:
     assert items("a && time ./entire help > /dev/null")[1] == (
         "&&",
-        Command(command("time", "./entire", "help").words, (Redirect(">", command("/dev/null").words[0]),)),
+        SimpleCommand(command("time", "./entire", "help").words, (Redirect(">", command("/dev/null").words[0]),)),
     )
-    assert argv(parse("time -p cat f")) == ["time", "-p", "cat", "f"]
-    assert argv(parse("coproc cat f")) == ["coproc", "cat", "f"]
+    assert argv(parse_command("time -p cat f")) == ["time", "-p", "cat", "f"]
+    assert argv(parse_command("coproc cat f")) == ["coproc", "cat", "f"]
 
 
 def test_reserved_words_are_words_where_they_are_not_reserved() -> None:
@@ -169,25 +170,25 @@ def test_reserved_words_are_words_where_they_are_not_reserved() -> None:
         "[[",
         "time",
     ]
-    assert argv(parse("echo " + " ".join(words))) == ["echo", *words]
-    assert argv(parse("'if' x")) == ["if", "x"]
-    assert argv(parse("\\{ x")) == ["{", "x"]
+    assert argv(parse_command("echo " + " ".join(words))) == ["echo", *words]
+    assert argv(parse_command("'if' x")) == ["if", "x"]
+    assert argv(parse_command("\\{ x")) == ["{", "x"]
 
 
 def test_assignments_stand_before_the_words() -> None:
-    node = parse("A=1 B='x y' C=$(a) cat D=2")
-    assert isinstance(node, Command)
+    node = parse_command("A=1 B='x y' C=$(a) cat D=2")
+    assert isinstance(node, SimpleCommand)
     assert [(name, word.source) for name, word in node.assignments] == [("A", "1"), ("B", "'x y'"), ("C", "$(a)")]
     assert argv(node) == ["cat", "D=2"]
-    assert parse("A=1") == Command((), (), (("A", command("1").words[0]),))
+    assert parse_command("A=1") == SimpleCommand((), (), (("A", command("1").words[0]),))
 
 
 def test_arrays_and_appended_values_are_unknown() -> None:
-    node = parse("a=(1 'x )' # c )\n 2) b+=x c[1]=2 cmd")
-    assert isinstance(node, Command)
+    node = parse_command("a=(1 'x )' # c )\n 2) b+=x c[1]=2 cmd")
+    assert isinstance(node, SimpleCommand)
     assert [name for name, _ in node.assignments] == ["a", "b", "c"]
     assert all(isinstance(word.parts[0], Unknown) for _, word in node.assignments)
-    assert argv(parse("declare -a x=(1 2)")) == ["declare", "-a", None]
+    assert argv(parse_command("declare -a x=(1 2)")) == ["declare", "-a", None]
 
 
 # ------------------------------------------------------------------ redirections
@@ -213,39 +214,39 @@ def test_arrays_and_appended_values_are_unknown() -> None:
 )
 def test_a_redirection_is_understood_wherever_it_stands(source: str, expected: tuple[str, str, int | None]) -> None:
     for whole in (f"a b {source}", f"a {source} b", f"{source} a b"):
-        node = parse(whole)
+        node = parse_command(whole)
         assert argv(node) == ["a", "b"]
-        assert isinstance(node, Command)
+        assert isinstance(node, SimpleCommand)
         [redirect] = node.redirects
         assert redirect.target is not None
         assert (redirect.op, literal(redirect.target, {}), redirect.fd) == expected
     for compound in ("{ a; }", "if a; then b; fi", "for i in a; do b; done"):
-        node = parse(f"{compound} {source}")
+        node = parse_command(f"{compound} {source}")
         assert isinstance(node, (Group, If, For))
         assert [found.op for found in node.redirects] == [expected[0]]
 
 
 def test_a_number_apart_from_its_operator_is_a_word() -> None:
-    assert argv(parse("echo 2 >f")) == ["echo", "2"]
-    assert argv(parse("echo a2>f")) == ["echo", "a2"]
+    assert argv(parse_command("echo 2 >f")) == ["echo", "2"]
+    assert argv(parse_command("echo a2>f")) == ["echo", "a2"]
 
 
 # ------------------------------------------------------------------ heredocs
 
 
 def test_a_heredoc_is_taken_out_of_the_line() -> None:
-    node = parse("cat > f <<EOF\n$x `a` 'it\n# no comment\n\nEOF\n")
+    node = parse_command("cat > f <<EOF\n$x `a` 'it\n# no comment\n\nEOF\n")
     assert heredocs(node) == [None, Heredoc("$x `a` 'it\n# no comment\n\n", quoted=False)]
 
 
 @pytest.mark.parametrize("word", ["'EOF'", '"EOF"', "\\EOF", "E'O'F"])
 def test_a_quoted_heredoc_is_taken_literally(word: str) -> None:
-    node = parse(f"cat <<{word}\na `b` $(c \" '\nEOF\n")
+    node = parse_command(f"cat <<{word}\na `b` $(c \" '\nEOF\n")
     assert heredocs(node) == [Heredoc("a `b` $(c \" '\n", quoted=True)]
 
 
 def test_two_heredocs_on_a_line_follow_one_another() -> None:
-    node = parse("cat >a <<'E1' && cat >b << E2\none\nE2\nE1\ntwo\nE2\ncat a")
+    node = parse_command("cat >a <<'E1' && cat >b << E2\none\nE2\nE1\ntwo\nE2\ncat a")
     assert isinstance(node, Sequence)
     assert [op for op, _ in node.items] == [";", "&&", ";"]
     assert heredocs(node.items[0][1])[1] == Heredoc("one\nE2\n", quoted=True)
@@ -254,7 +255,7 @@ def test_two_heredocs_on_a_line_follow_one_another() -> None:
 
 
 def test_the_line_goes_on_behind_a_heredoc() -> None:
-    node = parse("python3 - <<'PY' 2>&1 | head -5 && cat f || exit\nx = '\nPY\ncat g")
+    node = parse_command("python3 - <<'PY' 2>&1 | head -5 && cat f || exit\nx = '\nPY\ncat g")
     assert isinstance(node, Sequence)
     assert [op for op, _ in node.items] == [";", "&&", "||", ";"]
     first = node.items[0][1]
@@ -264,35 +265,35 @@ def test_the_line_goes_on_behind_a_heredoc() -> None:
 
 
 def test_tabs_are_allowed_before_the_end_with_a_dash() -> None:
-    assert heredocs(parse("cat <<-E\n\ta\n\t\tE\n")) == [Heredoc("\ta\n", quoted=False, strip_tabs=True)]
-    assert heredocs(parse("cat <<E\n\tE\nE\n")) == [Heredoc("\tE\n", quoted=False)]
-    assert heredocs(parse("cat <<E\n E\nE \nE")) == [Heredoc(" E\nE \n", quoted=False)]
+    assert heredocs(parse_command("cat <<-E\n\ta\n\t\tE\n")) == [Heredoc("\ta\n", quoted=False, strip_tabs=True)]
+    assert heredocs(parse_command("cat <<E\n\tE\nE\n")) == [Heredoc("\tE\n", quoted=False)]
+    assert heredocs(parse_command("cat <<E\n E\nE \nE")) == [Heredoc(" E\nE \n", quoted=False)]
 
 
 def test_a_heredoc_may_end_with_the_script() -> None:
-    assert heredocs(parse("cat <<E\na\nb")) == [Heredoc("a\nb\n", quoted=False)]
-    assert heredocs(parse("cat <<E")) == [Heredoc("", quoted=False)]
+    assert heredocs(parse_command("cat <<E\na\nb")) == [Heredoc("a\nb\n", quoted=False)]
+    assert heredocs(parse_command("cat <<E")) == [Heredoc("", quoted=False)]
 
 
 def test_a_heredoc_stays_inside_its_substitution() -> None:
-    node = parse('git commit -m "$(cat <<\'EOF\'\nfix: it\'s (a) "b"\n\nEOF\n)" && cat f')
+    node = parse_command('git commit -m "$(cat <<\'EOF\'\nfix: it\'s (a) "b"\n\nEOF\n)" && cat f')
     assert isinstance(node, Sequence)
     assert argv(node.items[0][1]) == ["git", "commit", "-m", None]
     assert argv(node.items[1][1]) == ["cat", "f"]
 
 
 def test_a_heredoc_inside_a_compound_is_found() -> None:
-    node = parse("if a; then cat <<E | b\nx\nfi\nE\nfi\nc")
+    node = parse_command("if a; then cat <<E | b\nx\nfi\nE\nfi\nc")
     assert isinstance(node, Sequence)
     assert isinstance(node.items[0][1], If)
     body = node.items[0][1].branches[0][1]
     assert isinstance(body, Pipeline)
     assert heredocs(body.commands[0]) == [Heredoc("x\nfi\n", quoted=False)]
-    assert parse("for i in a; do cat <<E\n$i\nE\ndone") is not None
+    assert parse_command("for i in a; do cat <<E\n$i\nE\ndone") is not None
 
 
 def test_a_heredoc_that_waits_is_not_lost_behind_an_opaque_construct() -> None:
-    node = parse("cat <<A; case x in x) cat <<B;; esac; cat <<C\na\nA\nb\nB\nc\nC\n")
+    node = parse_command("cat <<A; case x in x) cat <<B;; esac; cat <<C\na\nA\nb\nB\nc\nC\n")
     assert isinstance(node, Sequence)
     assert heredocs(node.items[0][1]) == [Heredoc("a\n", quoted=False)]
     assert isinstance(node.items[1][1], Opaque)
@@ -300,7 +301,7 @@ def test_a_heredoc_that_waits_is_not_lost_behind_an_opaque_construct() -> None:
 
 
 def first_heredoc(source: str) -> Heredoc:
-    node = parse(source)
+    node = parse_command(source)
     assume(node is not None)
     while isinstance(node, (Sequence, Pipeline)):
         node = node.items[0][1] if isinstance(node, Sequence) else node.commands[0]
@@ -349,23 +350,23 @@ def test_an_unquoted_heredoc_ends_where_bash_ends_it(body: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_what_bash_refuses_is_refused(source: str) -> None:
-    assert parse(source) is None
+    assert parse_command(source) is None
 
 
 def test_a_missing_parser_refuses_only_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bashlex", None)
     monkeypatch.setitem(sys.modules, "bashlex.parser", None)
-    assert parse("cd d && cat <<'E' | b\nE") is not None
-    assert parse("if a; then b; fi") is None
+    assert parse_command("cd d && cat <<'E' | b\nE") is not None
+    assert parse_command("if nobody; then parsed this; fi") is None
 
 
 def test_simple_commands_need_no_parser() -> None:
     plain = ["cd d && nl -ba f | sed -n '10,20p'", 'cat f 2>/dev/null || cat "g h" 2>&1; x=1', "a\nb *.c ~"]
     script = (
-        "import sys; from readcache.shell.parse import parse; "
-        f"assert all(map(parse, {plain!r})); "
-        "assert 'bashlex' not in sys.modules and 'tree_sitter' not in sys.modules; "
-        "assert parse('if a; then b; fi'); assert 'bashlex' in sys.modules"
+        "import sys; from readcache.shell.parse import parse_command; "
+        f"assert all(map(parse_command, {plain!r})); "
+        "assert 'bashlex' not in sys.modules; "
+        "assert parse_command('if a; then b; fi'); assert 'bashlex' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -375,9 +376,9 @@ def test_carriage_returns_belong_to_words_as_in_bash() -> None:
 
 
 def test_text_of_any_script_is_kept() -> None:
-    assert argv(parse("cat 'naïve/日本.txt' 😀")) == ["cat", "naïve/日本.txt", "😀"]
-    assert argv(parse("cat \udcff '\udcff\u2028'")) == ["cat", "\udcff", "\udcff\u2028"]
-    assert argv(parse("cat a\u00a0b\u3000c")) == ["cat", "a\u00a0b\u3000c"]  # blanks for Python, not for bash
+    assert argv(parse_command("cat 'naïve/日本.txt' 😀")) == ["cat", "naïve/日本.txt", "😀"]
+    assert argv(parse_command("cat \udcff '\udcff\u2028'")) == ["cat", "\udcff", "\udcff\u2028"]
+    assert argv(parse_command("cat a\u00a0b\u3000c")) == ["cat", "a\u00a0b\u3000c"]  # blanks for Python, not for bash
 
 
 soup = st.lists(
@@ -404,9 +405,8 @@ soup = st.lists(
 @example("$'\\U99999999'")
 @example("{\U0010a2cc")  # ends the process when tree-sitter-bash sees it
 def test_parsing_never_raises(source: str) -> None:
-    for parser in ("bashlex", "tree-sitter"):
-        node = parse(source, parser=parser)
-        assert node is None or parse(source, parser=parser) == node
+    for parse in (parse_command, parse_by_tree_sitter):
+        assert parse(source) == parse(source)
 
 
 simple = st.lists(
@@ -425,7 +425,7 @@ simple = st.lists(
 @given(simple)
 def test_the_short_way_gives_what_bashlex_gives(source: str) -> None:
     try:
-        found = tokens(source)
+        found = tokenize(source)
     except Refused:
         return
     node = grammar.flat(source, found)
@@ -453,17 +453,17 @@ compound = st.recursive(
 @given(compound)
 def test_whatever_bash_accepts_is_parsed(source: str) -> None:
     accepted = subprocess.run(["bash", "-n", "-c", source], capture_output=True, check=False).returncode == 0
-    assert (parse(source) is not None) == accepted
+    assert (parse_command(source) is not None) == accepted
 
 
 @pytest.mark.parametrize("number", COMMANDS)
 def test_a_recorded_command_is_parsed(number: int) -> None:
-    assert parse(COMMANDS[number]) is not None
+    assert parse_command(COMMANDS[number]) is not None
 
 
 def test_a_variable_in_a_recorded_path_is_seen() -> None:
     word = items(COMMANDS[6])[0][1]
-    assert isinstance(word, Command)
+    assert isinstance(word, SimpleCommand)
     assert [part for part in word.words[3].parts if isinstance(part, Variable)] == [
         Variable("runId"),
         Variable("evalId"),
@@ -482,5 +482,5 @@ def test_a_variable_in_a_recorded_path_is_seen() -> None:
 def test_twelve_kilobytes_take_no_time(source: str) -> None:
     assert len(source) >= 12_000
     began = time.process_time()
-    assert parse(source) is not None
+    assert parse_command(source) is not None
     assert time.process_time() - began < 0.4

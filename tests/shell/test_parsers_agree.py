@@ -1,4 +1,4 @@
-"""Two parsers, one shape: what bashlex and tree-sitter make of the same command, each from its own reading."""
+"""Two parsers, one shape: what ours and tree-sitter make of the same command, each from its own reading."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache.shell.parse import parse
+from readcache.shell.parse import parse_command
 from readcache.shell.syntax import Node
 from tests.shell.corpus import COMMANDS
+from tests.shell.treesitter_backend import parse_by_tree_sitter
 
-pytest.importorskip("tree_sitter_bash")
+pytest.importorskip("tree_sitter_bash")  # ships no wheels for some platforms
 
 OTHERS = [
     "a && b || c; d & e\nf |& g &",
@@ -43,9 +44,9 @@ OTHERS = [
 
 @pytest.mark.parametrize("source", [*COMMANDS.values(), *OTHERS])
 def test_both_parsers_see_the_same_command(source: str) -> None:
-    node = parse(source)
+    node = parse_command(source)
     assert node is not None
-    assert parse(source, parser="tree-sitter") == node
+    assert parse_by_tree_sitter(source) == node
 
 
 # tree-sitter slips here; it is told from its tree that it did, so that it refuses and is not wrong.
@@ -59,9 +60,9 @@ SLIPS = [
 
 @pytest.mark.parametrize("source", SLIPS)
 def test_where_tree_sitter_slips_it_refuses(source: str) -> None:
-    node = parse(source)
+    node = parse_command(source)
     assert node is not None
-    assert parse(source, parser="tree-sitter") in (None, node)
+    assert parse_by_tree_sitter(source) in (None, node)
 
 
 names = st.sampled_from(["a", "-n", "'x y'", '"$z"', "f.py", "é", "10,20p", "{}", "\\;", "$x", "a=b", "-"])
@@ -83,5 +84,5 @@ scripts = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(scripts)
 def test_both_parsers_see_the_same_in_any_composition(source: str) -> None:
-    nodes: set[Node | None] = {parse(source), parse(source, parser="tree-sitter")} - {None}
+    nodes: set[Node | None] = {parse_command(source), parse_by_tree_sitter(source)} - {None}
     assert len(nodes) == 1

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from readcache.shell.parse import parse
-from readcache.shell.syntax import Command, Part, Text, Unknown, Variable, has_glob, literal
+from readcache.shell.parse import parse_command
+from readcache.shell.syntax import SimpleCommand, Unknown, Variable, WordPart, WordText, has_glob, literal
 
 HOME = "/home/some body"
 
@@ -24,14 +24,14 @@ def bash_argv(words: str) -> list[str]:
 
 
 def our_argv(words: str) -> list[str | None]:
-    node = parse(f'printf "%s\\0" {words}')
-    assert isinstance(node, Command), words
+    node = parse_command(f'printf "%s\\0" {words}')
+    assert isinstance(node, SimpleCommand), words
     return [literal(word, {"HOME": HOME}) for word in node.words[2:]]
 
 
-def parts(word: str) -> tuple[Part, ...]:
-    node = parse(f"echo {word}")
-    assert isinstance(node, Command)
+def parts(word: str) -> tuple[WordPart, ...]:
+    node = parse_command(f"echo {word}")
+    assert isinstance(node, SimpleCommand)
     assert node.words[1].source == word
     return node.words[1].parts
 
@@ -100,18 +100,18 @@ def test_a_word_is_what_bash_makes_of_it(source: str) -> None:
         ("$x", (Variable("x"),)),
         ("${x}", (Variable("x"),)),
         ('"$x"', (Variable("x", quoted=True),)),
-        ('a"$b"c', (Text("a"), Variable("b", quoted=True), Text("c"))),
-        ("$a$b.ts", (Variable("a"), Variable("b"), Text(".ts"))),
-        ('"$runId.$evalId"', (Variable("runId", True), Text(".", True), Variable("evalId", True))),
-        ("~/x", (Variable("HOME", quoted=True), Text("/x"))),
+        ('a"$b"c', (WordText("a"), Variable("b", quoted=True), WordText("c"))),
+        ("$a$b.ts", (Variable("a"), Variable("b"), WordText(".ts"))),
+        ('"$runId.$evalId"', (Variable("runId", True), WordText(".", True), Variable("evalId", True))),
+        ("~/x", (Variable("HOME", quoted=True), WordText("/x"))),
         ("~", (Variable("HOME", quoted=True),)),
-        ("~root/x", (Unknown("~"), Text("root/x"))),
-        ("'a b'c", (Text("a b", quoted=True), Text("c"))),
-        ("''", (Text("", quoted=True),)),
-        ("a\\*b", (Text("a"), Text("*", quoted=True), Text("b"))),
+        ("~root/x", (Unknown("~"), WordText("root/x"))),
+        ("'a b'c", (WordText("a b", quoted=True), WordText("c"))),
+        ("''", (WordText("", quoted=True),)),
+        ("a\\*b", (WordText("a"), WordText("*", quoted=True), WordText("b"))),
     ],
 )
-def test_a_word_keeps_its_parts(source: str, expected: tuple[Part, ...]) -> None:
+def test_a_word_keeps_its_parts(source: str, expected: tuple[WordPart, ...]) -> None:
     assert parts(source) == expected
 
 
@@ -143,8 +143,8 @@ def test_a_brace_expansion_makes_the_word_unknown(source: str) -> None:
 
 
 def test_only_an_unquoted_glob_is_a_glob() -> None:
-    node = parse("ls *.py '*.py' \"*\" \\* a[b] a?")
-    assert isinstance(node, Command)
+    node = parse_command("ls *.py '*.py' \"*\" \\* a[b] a?")
+    assert isinstance(node, SimpleCommand)
     assert [has_glob(word) for word in node.words] == [False, True, False, False, False, True, True]
 
 
@@ -164,8 +164,8 @@ ASSIGNED = [
 
 @pytest.mark.parametrize(("source", "value"), ASSIGNED)
 def test_an_assigned_value_is_read_as_bash_reads_it(source: str, value: str) -> None:
-    node = parse(source)
-    assert isinstance(node, Command)
+    node = parse_command(source)
+    assert isinstance(node, SimpleCommand)
     assert [(name, literal(word, {"HOME": HOME})) for name, word in node.assignments] == [("x", value)]
     run = subprocess.run(
         ["bash", "-c", f'{source}; printf %s "$x"'], env={"HOME": HOME}, capture_output=True, check=True

@@ -67,14 +67,9 @@ REAL = {
     "test -f a && echo x > b || echo x > c": "b",
     "patch -s -p1 <<'EOF'\n--- x/a\n+++ y/a\n@@ -1,3 +1,3 @@\n-one\n+uno\n two\n three\nEOF": "a",
     "patch -s a <<'EOF'\n1c\nuno\n.\nEOF": "a",
-    "python3 -c \"open('a', 'w').write('x')\"": "a",
-    "python3 -c \"\nwith open('a') as f:\n    t = f.read()\nwith open('a', 'w') as f:\n    f.write(t + 'x')\n\"": "a",
-    "python3 - <<'EOF'\nfrom pathlib import Path\np = Path('d/e')\np.write_text(p.read_text() + 'x')\nEOF": "d/e",
-    "python3 - <<'EOF'\nimport os, shutil\nshutil.copy('a', 'n')\nos.remove('b')\nos.rename('c', 'm')\nEOF": "n b c m",
     "cat a b": "",
     "grep one a > /dev/null 2>&1": "",
     "mkdir m && chmod 700 a && touch b": "",
-    "python3 -c \"print(open('a').read())\"": "",
 }
 
 

@@ -17,6 +17,8 @@ from readcache.cli.main import main
 from readcache.shell.readers import READERS
 from tests.shims.sandbox import LINES, ROOT
 
+CC = shutil.which("cc")
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -48,15 +50,38 @@ def test_installed_listed_sound_and_gone_without_a_trace(capfd: Capture, place: 
     assert not (place / "a dir" / "shims").exists()
 
 
-@pytest.mark.parametrize("given", [["awk", "tac"], ["awk,tac"]])
+@pytest.mark.parametrize("given", [["nl", "gsed"], ["nl,gsed"]])
 def test_the_tools_are_chosen_and_a_second_installation_replaces_the_first(place: Path, given: list[str]) -> None:
     main(["shims", "install", "d"])
     main(["shims", "install", "d", "--tools", *given])
-    assert {path.name for path in (place / "d").iterdir() if stat.S_IXUSR & path.stat().st_mode} == {"awk", "tac"}
+    assert {path.name for path in (place / "d").iterdir() if stat.S_IXUSR & path.stat().st_mode} == {"nl", "gsed"}
 
 
 def test_every_tool_that_can_be_shimmed_is_one_that_is_understood() -> None:
     assert set(shim_files.TOOLS) <= set(READERS)
+
+
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.skipif(CC is None, reason="needs cc"))]
+)
+def test_a_shim_of_an_earlier_version_passes_through_and_is_taken_away(
+    capfd: Capture, place: Path, compiled: bool
+) -> None:
+    shim_files.write(str(place / "d"), shim_files.Mark(("cat", *shim_files.FORMER_TOOLS), compiled))
+    capfd.readouterr()
+    main(["shims", "env", "d"])
+    words = ["bash", "-c", f"{capfd.readouterr().out}\ntype -p awk; awk 1 f; tac f | tac"]
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (f"{place}/d/awk\n{LINES}{LINES}", "")
+    assert main(["shims", "uninstall", "d"]) == 0
+    assert not (place / "d").exists()
+
+
+def test_a_second_installation_takes_the_tools_of_an_earlier_version_away(place: Path) -> None:
+    shim_files.write(str(place / "d"), shim_files.Mark(("cat", *shim_files.FORMER_TOOLS), compiled=False))
+    main(["shims", "install", "d"])
+    assert not {path.name for path in (place / "d").iterdir()} & set(shim_files.FORMER_TOOLS)
 
 
 def test_the_exports_work_where_they_are_evaluated(capfd: Capture) -> None:

@@ -70,8 +70,6 @@ def test_a_newer_answer_takes_the_older_ones_place() -> None:
         "cat $(ls)",
         "cat `ls`",
         "cat 'f",
-        "cat f # all",
-        "cat f\ncat f",
         "cat f || cat f",
         "cat f & cat f",
         "cat -A f",
@@ -86,6 +84,11 @@ def test_a_newer_answer_takes_the_older_ones_place() -> None:
         "head -n five f",
         "head -n 0 f",
         "tail -f f",
+        "nl -ba -w2 f",
+        "cat f 2>/dev/null",
+        "A=1 cat f",
+        "head -n 3 f; make",
+        "cat *f",
         "nl f",
         "sed 's/a/b/' f",
         "sed -n '/line/p' f",
@@ -104,6 +107,11 @@ def test_a_command_that_it_does_not_know_is_an_error_that_names_what_it_knows(tm
     with pytest.raises(AssertionError, match=f"^{re.escape(message)}$"):
         bash(command)
     assert bash.calls == []
+
+
+def test_comments_and_lines_are_read_as_bash_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT)
+    assert ScriptedBash(cwd=str(tmp_path))("cat f # all\n# and the\ntail -n 1 f") == TEXT + TEXT.splitlines(True)[-1]
 
 
 def test_an_empty_script_knows_nothing() -> None:

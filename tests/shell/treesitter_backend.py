@@ -1,4 +1,4 @@
-"""The second implementation: tree-sitter-bash reads the source by itself.
+"""The oracle of the parser: tree-sitter-bash reads the source by itself.
 
 Quote removal (`words`) and the inside of `[ … ]` are shared with the first; all else is its own, so that each tests the
 other. It is far faster than bashlex, and is repaired where it slips: a word in two nodes (`{}\\;`), arguments that hang
@@ -14,9 +14,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from readcache.shell import grammar
-from readcache.shell.lexer import skip_commands, tokens
-from readcache.shell.refusal import Refused
-from readcache.shell.syntax import Command, For, Group, Heredoc, If, Node, Opaque, Redirect, Sequence, Unknown, Word
+from readcache.shell.lexer import skip_commands, tokenize
+from readcache.shell.syntax import (
+    For,
+    Group,
+    Heredoc,
+    If,
+    Node,
+    Opaque,
+    Redirect,
+    Refused,
+    Sequence,
+    SimpleCommand,
+    Unknown,
+    Word,
+)
 from readcache.shell.words import read_word
 
 if TYPE_CHECKING:
@@ -30,6 +42,14 @@ _JOINS = frozenset((";", "&", "&&", "||", "|", "|&", "\n"))
 # so that a `{` before U+10A2CC kills the process.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")
+
+
+def parse_by_tree_sitter(source: str) -> Node | None:
+    """As `parse_command`, None for what is refused. Never raises."""
+    try:
+        return None if "\0" in source else build_from_source(source)
+    except Exception:  # Refused, or RecursionError
+        return None
 
 
 def build_from_source(source: str) -> Node | None:
@@ -99,7 +119,7 @@ class _Builder:
         if tree.type in _SIMPLE:
             return self.simple(tree)
         if tree.type == "test_command" and self.text(tree).startswith("[") and not self.text(tree).startswith("[["):
-            return grammar.flat(self.text(tree), tokens(self.text(tree))) or Opaque(self.text(tree))
+            return grammar.flat(self.text(tree), tokenize(self.text(tree))) or Opaque(self.text(tree))
         if tree.type == "subshell" or (tree.type == "compound_statement" and tree.children[0].type == "{"):
             return Group(self.body(tree.children[1:-1]), tree.type == "subshell")
         if tree.type == "if_statement":
@@ -117,10 +137,10 @@ class _Builder:
                 if before is not None and before.type not in _REDIRECTS:
                     attached.spans += self.lost(before, child)
                 self.redirect(child, attached)
-        last = inner.pop() if inner else Command(())
+        last = inner.pop() if inner else SimpleCommand(())
         if isinstance(last, str):
             raise Refused("redirections behind an operator")
-        if isinstance(last, Command):
+        if isinstance(last, SimpleCommand):
             last = replace(last, words=last.words + self.words(attached.spans))
         if isinstance(last, Opaque):
             last = Opaque(self.source[self.span(_last_statement(tree))[0] : attached.end])
@@ -197,7 +217,7 @@ class _Builder:
                 attached.spans.clear()
             else:
                 spans.append(self.span(child))
-        return Command(self.words(spans), tuple(attached.redirects), tuple(assignments))
+        return SimpleCommand(self.words(spans), tuple(attached.redirects), tuple(assignments))
 
     def assignment(self, start: int, end: int) -> tuple[str, Word]:
         found = _ASSIGNMENT.match(self.source, start, end)
@@ -261,7 +281,7 @@ def _last_statement(tree: Tree) -> Tree:
 
 
 def _with_redirects(node: Node, redirects: list[Redirect]) -> Node:
-    if isinstance(node, (Command, Group, If, For)):
+    if isinstance(node, (SimpleCommand, Group, If, For)):
         return replace(node, redirects=(*node.redirects, *redirects))
     return node
 
