@@ -11,7 +11,7 @@ from readcache.model.claims import key_of, path_of
 from readcache.model.events import Delivered, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path
-from readcache.model.spans import Spans, normalise
+from readcache.model.spans import Spans, merge_spans
 from readcache.model.view import View
 from readcache.model.writes import concerns
 from readcache.reply import Outcome
@@ -55,9 +55,9 @@ def _explain_shown(shown: Sequence[tuple[Record, Delivered]], view: View, path: 
 
 def _what_was_shown(event: Delivered, path: str) -> str:
     pieces = [piece for piece in event.pieces if any(path_of(key) == path for key in piece.keys)]
-    spans = normalise((piece.first, piece.first + piece.count - 1) for piece in pieces if piece.first)
+    spans = merge_spans((piece.first, piece.first + piece.count - 1) for piece in pieces if piece.first)
     loose = sum(piece.count for piece in pieces if not piece.first)
-    left_out = normalise((p.start, p.end) for p in event.pointers if p.path is not None and path_of(p.path) == path)
+    left_out = merge_spans((p.start, p.end) for p in event.pointers if p.path is not None and path_of(p.path) == path)
     parts = [
         f"{_ORIGINS[event.origin]} lines {_in_words(spans)}" if spans else "",
         f"{loose} lines, numbers unknown" if loose else "",

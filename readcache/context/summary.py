@@ -8,8 +8,7 @@ from readcache.context.clip import clip_text
 from readcache.messages.messages import Kind, Message
 from readcache.model.claims import WHOLE_TREE, path_of
 from readcache.model.events import Delivered, Origin, Record, Wrote
-from readcache.model.spans import Span
-from readcache.model.spans import normalise as normalise_spans
+from readcache.model.spans import Span, merge_spans
 
 HEADING = "## Summary of the conversation so far"
 _FILE_MAP = "FILE MAP, from a log (line numbers as they were when read):"
@@ -83,7 +82,7 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
 def _file_line(path: str, read: list[Span], is_written: bool, root: str) -> str:
     facts = []
     if read:
-        spans = normalise_spans(read)
+        spans = merge_spans(read)
         runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
         more = f" and {len(spans) - MOST_SPANS} more stretches" if len(spans) > MOST_SPANS else ""
         facts.append(f"read lines {runs}{more}")

@@ -13,7 +13,7 @@ from readcache.model.call import Call
 from readcache.model.claims import path_of
 from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
 from readcache.model.key_view import Delivery
-from readcache.model.spans import normalise
+from readcache.model.spans import merge_spans
 from readcache.model.stored_text import share_digest
 from readcache.model.view import View
 from readcache.policy import Mode, Policy, Rules
@@ -251,4 +251,4 @@ def _other_numbers(runs: list[Run]) -> tuple[tuple[int, int], ...]:
         there = source.first + source.shift + run.at
         differ |= there != piece.first + piece.shift + run.low - piece.at
         spans.append((there, there + run.high - run.low - 1))
-    return normalise(spans) if differ else ()
+    return merge_spans(spans) if differ else ()

@@ -16,7 +16,7 @@ Spans = tuple[Span, ...]
 V = TypeVar("V")
 
 
-def normalise(spans: Iterable[Span]) -> Spans:
+def merge_spans(spans: Iterable[Span]) -> Spans:
     """The span set with the same lines: sorted, merged, empty spans dropped."""
     out: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] <= span[1]):
@@ -29,13 +29,13 @@ def normalise(spans: Iterable[Span]) -> Spans:
 
 def union(a: Iterable[Span], b: Iterable[Span]) -> Spans:
     """Lines in either."""
-    return normalise((*a, *b))
+    return merge_spans((*a, *b))
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
     """Lines in both span sets."""
     pairs = ((max(s, t), min(e, f)) for s, e in a for t, f in b)
-    return normalise(pairs)
+    return merge_spans(pairs)
 
 
 def subtract(a: Spans, b: Spans) -> Spans:
@@ -51,7 +51,7 @@ def subtract(a: Spans, b: Spans) -> Spans:
             at = last + 1
         if at <= end:
             out.append((at, end))
-    return normalise(out)
+    return merge_spans(out)
 
 
 def size(spans: Spans) -> int:

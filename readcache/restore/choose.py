@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from readcache.model.claims import path_of
 from readcache.model.events import Event
-from readcache.model.spans import Span, normalise
+from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
 from readcache.policy import Budget
 from readcache.restore.evidence import FileEvidence, gather
@@ -87,7 +87,7 @@ def _file(evidence: FileEvidence, view: View, kept: Collection[str], budget: Bud
     for reference in view.key(evidence.key).references():
         if reference.piece.first and reference.event.call_id in kept:
             staying.update(enumerate(view.bodies(reference), reference.piece.first))
-    wanted = normalise(span for call_id in kept for span in _marked(view, call_id, evidence.key))
+    wanted = merge_spans(span for call_id in kept for span in _marked(view, call_id, evidence.key))
     stretches, worth, room = [], 0.0, budget.max_tokens_per_file * CHARS_PER_TOKEN
     for stretch in sorted(rank(evidence, wanted), key=lambda s: (-s.score, s.start)):
         chars = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)

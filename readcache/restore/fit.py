@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from readcache.model.spans import Spans, normalise
+from readcache.model.spans import Spans, merge_spans
 from readcache.policy import Budget
 from readcache.restore.plan import Bytes, RestoreItem, RestorePlan
 from readcache.restore.rank import Stretch
@@ -98,8 +98,8 @@ def _items(ranked: Sequence[Place], chosen: Sequence[Place], count_tokens: Count
 
 def _ranges(text: FileText, places: Sequence[Place]) -> Spans:
     """The lines of the stretches with those around them, without blank lines at the ends."""
-    chosen = normalise((n, n) for place in places for n in place.numbers)
-    joined = normalise((_reach(text, start, -1), _reach(text, end, 1)) for start, end in chosen)
+    chosen = merge_spans((n, n) for place in places for n in place.numbers)
+    joined = merge_spans((_reach(text, start, -1), _reach(text, end, 1)) for start, end in chosen)
     solid = ([n for n in range(start, end + 1) if text.lines[n].strip()] for start, end in joined)
     return tuple((numbers[0], numbers[-1]) for numbers in solid if numbers)
 
@@ -118,5 +118,5 @@ def not_shown(places: Sequence[Place], items: Sequence[RestoreItem]) -> dict[str
     path = places[0].text.path
     shown = {n for item in items if item.path == path for n in range(item.start, item.end + 1)}
     solid = {n for place in places for n in place.numbers if place.text.lines[n].strip()} - shown
-    spans = ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in normalise((n, n) for n in solid))
+    spans = ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in merge_spans((n, n) for n in solid))
     return {path: f"budget: lines {spans}"} if spans else {}

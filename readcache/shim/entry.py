@@ -19,6 +19,7 @@ import contextlib
 import gc
 import os
 import re
+import resource
 import signal
 import stat
 import sys
@@ -26,6 +27,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from readcache.model.claims import Reading
+
+if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+    sys.dont_write_bytecode = True  # Python takes a file that was cut at the limit for a whole one, ever after
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
 _DEPTH = "READCACHE_DEPTH"

@@ -5,11 +5,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.model.spans import Span, SpanMap, Spans, intersect, normalise, size, subtract, union
+from readcache.model.spans import Span, SpanMap, Spans, intersect, merge_spans, size, subtract, union
 
 SPAN = st.tuples(st.integers(1, 40), st.integers(1, 40))
 RAW = st.lists(SPAN, max_size=8)
-SETS = RAW.map(normalise)
+SETS = RAW.map(merge_spans)
 
 
 def lines(spans: list[Span] | Spans) -> set[int]:
@@ -19,24 +19,24 @@ def lines(spans: list[Span] | Spans) -> set[int]:
 
 @given(RAW)
 def test_normalising_keeps_the_lines(spans: list[Span]) -> None:
-    assert lines(normalise(spans)) == lines(spans)
+    assert lines(merge_spans(spans)) == lines(spans)
 
 
 @given(RAW)
 def test_a_normal_form_is_sorted_and_its_spans_lie_apart(spans: list[Span]) -> None:
-    out = normalise(spans)
+    out = merge_spans(spans)
     assert all(start <= end for start, end in out)
     assert all(b[0] > a[1] + 1 for a, b in pairwise(out))
 
 
 @given(SETS)
 def test_normalising_twice_changes_nothing(a: Spans) -> None:
-    assert normalise(a) == a
+    assert merge_spans(a) == a
 
 
 @given(RAW, RAW)
 def test_equal_lines_have_one_normal_form(a: list[Span], b: list[Span]) -> None:
-    assert (normalise(a) == normalise(b)) == (lines(a) == lines(b))
+    assert (merge_spans(a) == merge_spans(b)) == (lines(a) == lines(b))
 
 
 @given(SETS, SETS)
