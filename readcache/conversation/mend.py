@@ -39,7 +39,7 @@ def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delive
     return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers), lost=False)
 
 
-class Returned:
+class RetiredMarkers:
     """Markers of replies that the view no longer has, known again by what the log says. It is read when a marker is met
     that is not known."""
 

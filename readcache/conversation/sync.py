@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from readcache.conversation.locate import CharSpan, body, cut_out, locate, locate_unmended, longest_run
-from readcache.conversation.mend import Returned, dangling, mend
+from readcache.conversation.mend import RetiredMarkers, dangling, mend
 from readcache.conversation.settle import settle
 from readcache.conversation.texts import MessageText, MessageTexts
 from readcache.messages.messages import Kind
@@ -48,7 +48,7 @@ class Synced:
     events: tuple[Event, ...] = ()
 
 
-class Standing:
+class Reconciler:
     """Where the texts of a view stand in a message list, kept from one sync to the next."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Standing:
         self._places: dict[Delivery, _Place] = {}
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
-        self._returned = Returned()
+        self._returned = RetiredMarkers()
 
     def reconcile(
         self,

@@ -30,7 +30,7 @@ from readcache.policy import Mode, Rules
 from readcache.reply import Reason, Reply
 
 if TYPE_CHECKING:
-    from readcache.conversation.sync import Standing, Synced
+    from readcache.conversation.sync import Reconciler, Synced
     from readcache.restore.plan import Compaction, RestorePlan
 
 
@@ -42,7 +42,7 @@ class Reader:
         self.log = log
         self.rules = rules
         self._one_call = one_call
-        self._standing: Standing | None = None  # what the last `sync` found
+        self._reconciler: Reconciler | None = None  # what the last `sync` found
 
     def answer(self, call: Call, show: Callable[[Reply], None] | None = None) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
@@ -120,10 +120,10 @@ class Reader:
 
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`."""
-        from readcache.conversation.sync import Standing, Synced
+        from readcache.conversation.sync import Reconciler, Synced
 
         synced = Synced()
-        standing = self._standing = self._standing or Standing()
+        reconciler = self._reconciler = self._reconciler or Reconciler()
 
         def log() -> list[Event]:
             try:
@@ -134,9 +134,9 @@ class Reader:
         def events(view: View) -> list[Event]:
             nonlocal synced
             try:
-                synced = standing.reconcile(view, messages, tag=self.rules.tag, log=log)
+                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log)
             except Exception as error:  # a list that nobody understands proves nothing visible
-                self._standing = None
+                self._reconciler = None
                 self.log.fail("", Reason.INTERNAL_ERROR, error)
                 return [Compacted(frozenset())]
             return list(synced.events)

@@ -27,17 +27,6 @@ def merge_spans(spans: Iterable[Span]) -> Spans:
     return tuple(out)
 
 
-def union(a: Iterable[Span], b: Iterable[Span]) -> Spans:
-    """Lines in either."""
-    return merge_spans((*a, *b))
-
-
-def intersect(a: Spans, b: Spans) -> Spans:
-    """Lines in both span sets."""
-    pairs = ((max(s, t), min(e, f)) for s, e in a for t, f in b)
-    return merge_spans(pairs)
-
-
 def subtract(a: Spans, b: Spans) -> Spans:
     """Lines of span set `a` that are not in span set `b`."""
     out: list[Span] = []
@@ -52,11 +41,6 @@ def subtract(a: Spans, b: Spans) -> Spans:
         if at <= end:
             out.append((at, end))
     return merge_spans(out)
-
-
-def size(spans: Spans) -> int:
-    """How many lines a span set has."""
-    return sum(end - start + 1 for start, end in spans)
 
 
 class SpanMap(Generic[V]):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from readcache.errors import UsageError
@@ -67,22 +67,9 @@ class RestorePlan:
 
     def to_dict(self) -> dict[str, object]:
         """JSON-able; `from_dict` takes it back."""
-        return {
-            "heading": self.heading,
-            "items": [
-                {
-                    "path": i.path,
-                    "start": i.start,
-                    "end": i.end,
-                    "text": i.text,
-                    "tokens": i.tokens,
-                    "why": i.why,
-                    "bytes": i.bytes.value,
-                }
-                for i in self.items
-            ],
-            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
-        }
+        items = [{**asdict(item), "bytes": item.bytes.value} for item in self.items]
+        left_out = [{"path": path, "why": why} for path, why in self.left_out]
+        return {"heading": self.heading, "items": items, "left_out": left_out}
 
     @staticmethod
     def from_dict(given: object) -> RestorePlan:
@@ -116,17 +103,10 @@ def _title(item: RestoreItem, before: RestoreItem | None) -> str:
 
 
 def _read_plan(given: Any) -> RestorePlan:
+    types = {"path": str, "start": int, "end": int, "text": str, "tokens": int, "why": str, "bytes": Bytes}
     items = []
-    for i in given["items"]:
-        item = RestoreItem(
-            str(i["path"]),
-            int(i["start"]),
-            int(i["end"]),
-            str(i["text"]),
-            int(i["tokens"]),
-            str(i["why"]),
-            Bytes(i["bytes"]),
-        )
+    for entry in given["items"]:
+        item = RestoreItem(**{name: kind(entry[name]) for name, kind in types.items()})
         if item.start < 1 or item.text.count("\n") != item.end - item.start:
             raise ValueError(f"the text of {item.path} is not that of lines {item.start}-{item.end}")
         items.append(item)

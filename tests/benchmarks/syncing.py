@@ -22,7 +22,7 @@ from measuring import Table, main, quartiles
 from scale import different_files, edited_again, lines, many_ranges, other_output
 
 from readcache import Session
-from readcache.conversation.sync import Standing
+from readcache.conversation.sync import Reconciler
 from readcache.log.store.memory import MemoryStore
 from readcache.model.view import View
 
@@ -46,10 +46,10 @@ def syncing(table: Table, shape: str, rounds: int) -> None:
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Please fix the tax"}]
     for n in range(CALLS):
         messages += call(session, shape, n, n - n % 5 if n % 5 == 4 else n)
-    standing = Standing()
+    reconciler = Reconciler()
 
     def sync() -> None:
-        synced = standing.reconcile(session.view, messages, tag=session.tag)
+        synced = reconciler.reconcile(session.view, messages, tag=session.tag)
         assert not synced.by_call, "nothing was taken away"
         assert not synced.events, "nothing was taken away"
 
