@@ -28,15 +28,18 @@ def wrap(
     call_id: Callable[[], str | None] | None = None,
     on_reply: Callable[[Reply], object] | None = None,
 ) -> Callable[..., Any]:
-    """A callable with `bash`'s signature, whose results `observe` (as `Session.observe`) answers; `own_call()` is
-    entered while it runs. Its keyword arguments `cwd` and `call_id` are used where they are given; `call_id` is passed
-    on only if `bash` takes it."""
-    takes_call_id = _takes(bash, "call_id")
+    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword; `observe` (as
+    `Session.observe`) answers its results, and `own_call()` is entered while it runs. The arguments `cwd` and `call_id`
+    are used where they are given; `call_id` is passed on only if `bash` takes it."""
+    arguments = _Arguments(bash)
 
-    def begin(action: Any, kwargs: dict[str, Any]) -> _Answer:
-        given = kwargs.get("call_id") if takes_call_id else kwargs.pop("call_id", None)
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Answer:
+        given = arguments.named(args, kwargs, "call_id")
+        if not arguments.takes("call_id"):
+            kwargs.pop("call_id", None)
         named = given if given is not None or call_id is None else call_id()
-        cwd = kwargs.get("cwd") or (action.get("cwd") if isinstance(action, dict) else None)
+        action = arguments.first(args, kwargs)
+        cwd = arguments.named(args, kwargs, "cwd") or (action.get("cwd") if isinstance(action, dict) else None)
         return _Answer(observe, on_reply, action, cwd or None, named if isinstance(named, str) else None)
 
     async def finish(answer: _Answer, result: Awaitable[Any]) -> Any:
@@ -47,20 +50,48 @@ def wrap(
     if inspect.iscoroutinefunction(bash) or inspect.iscoroutinefunction(getattr(bash, "__call__", None)):  # noqa: B004  asks whether calling it gives a coroutine
 
         @functools.wraps(bash)
-        async def call_later(action: Any, *args: Any, **kwargs: Any) -> Any:
-            answer = begin(action, kwargs)
-            return await finish(answer, bash(action, *args, **kwargs))
+        async def call_later(*args: Any, **kwargs: Any) -> Any:
+            answer = begin(args, kwargs)
+            return await finish(answer, bash(*args, **kwargs))
 
         return call_later
 
     @functools.wraps(bash)
-    def call(action: Any, *args: Any, **kwargs: Any) -> Any:
-        answer = begin(action, kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        answer = begin(args, kwargs)
         with own_call():
-            result = bash(action, *args, **kwargs)
+            result = bash(*args, **kwargs)
         return finish(answer, result) if inspect.isawaitable(result) else answer.of(result)
 
     return call
+
+
+class _Arguments:
+    """What a tool's parameters are called."""
+
+    def __init__(self, tool: Callable[..., Any]) -> None:
+        try:
+            parameters = tuple(inspect.signature(tool).parameters.values())
+        except (TypeError, ValueError):  # a builtin
+            parameters = ()
+        self._takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self._names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+    def takes(self, name: str) -> bool:
+        """May the tool be given an argument of this name?"""
+        return self._takes_any or name in self._names
+
+    def first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The first argument, by position or by keyword; None when it is not given."""
+        names = (*self._names[:1], "command", "action")
+        return args[0] if args else next((kwargs[name] for name in names if name in kwargs), None)
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+        """The argument of this name, by position or by keyword; None when it is not given."""
+        if name in kwargs or name not in self._names:
+            return kwargs.get(name)
+        at = self._names.index(name)
+        return args[at] if at < len(args) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +134,3 @@ class _Answer:
         elif isinstance(out, str):
             out = self._judge(out, result.returncode)
         return subprocess.CompletedProcess(result.args, result.returncode, out, result.stderr)
-
-
-def _takes(function: Callable[..., Any], name: str) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)

@@ -150,3 +150,48 @@ def test_the_wrapped_tool_keeps_its_name(session: Session) -> None:
 
     wrapped = session.wrap(run_in_docker)
     assert (wrapped.__name__, wrapped.__doc__) == ("run_in_docker", "Runs it there.")
+
+
+def test_a_tool_is_called_by_keyword_as_by_position(session: Session) -> None:
+    def bash(command: str, cwd: str = "") -> str:
+        return TEXT if command and not cwd else ""
+
+    wrapped = session.wrap(bash)
+    assert wrapped(command="cat f") == TEXT
+    assert is_marker(session, wrapped(command="cat f"))
+
+
+def test_an_asynchronous_tool_is_called_by_keyword_too(session: Session) -> None:
+    async def bash(action: dict[str, str]) -> str:
+        return TEXT if action["command"] else ""
+
+    wrapped = session.wrap(bash)
+    assert asyncio.run(wrapped(action={"command": "cat f"})) == TEXT
+    assert is_marker(session, asyncio.run(wrapped(action={"command": "cat f"})))
+
+
+def test_a_method_is_called_by_keyword_too(session: Session) -> None:
+    class Environment:
+        def execute(self, command: str) -> str:
+            return TEXT if command else ""
+
+    assert session.wrap(Environment().execute)(command="cat f") == TEXT
+    assert session.view.covers("/w/f", 1, 60)
+
+
+def test_a_directory_that_is_given_by_position_counts(session: Session) -> None:
+    def bash(command: str, cwd: str = "") -> str:
+        return f"{command} in {cwd}\n{TEXT}"
+
+    wrapped = session.wrap(bash)
+    assert [wrapped("cat f", cwd) for cwd in ("/a", "/b")] == [bash("cat f", cwd) for cwd in ("/a", "/b")]
+    assert session.view.covers("/a/f", 1, 60)
+    assert session.view.covers("/b/f", 1, 60)
+
+
+def test_a_call_that_the_tool_refuses_is_refused_in_the_tools_own_words(session: Session) -> None:
+    def bash(command: str) -> str:
+        return TEXT if command else ""
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shell'"):
+        session.wrap(bash)(shell="cat f")
