@@ -73,6 +73,7 @@ class Session:
         self._batch = ""
         self._is_local = local
         self._lines = LineReader()
+        self._readers = {agent_id}  # names of this session's readers, as far as they are known
         self._follower: Follower | None = None  # while `watch` lasts
 
     # ------------------------------------------------------------ commands
@@ -277,7 +278,8 @@ class Session:
         self.reader.tell(call_id, lambda _: [Rewound(call_id)])
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
-        """The session of a sub-agent, on the same store. `inherit`: it starts with a copy of the parent's messages."""
+        """The session of a new sub-agent, on the same store; under a name that was used before it is `agent_id-2`, and
+        so on. `inherit`: it starts with a copy of the parent's messages."""
         try:
             store: str | os.PathLike[str] | Store | None = self.reader.log.store
         except StoreError:  # counted already; the child tries again by itself
@@ -285,12 +287,13 @@ class Session:
         child = Session(
             self.root,
             session_id=self.session_id,
-            agent_id=agent_id,
+            agent_id=self.reader.log.new_reader(agent_id, self._readers),
             store=store,
             policy=self.policy,
             local=self._is_local,
             clock=self._clock,
         )
+        child._readers = self._readers
         if inherit:
             child.reader.inherit(self.view)
         return child

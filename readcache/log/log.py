@@ -10,12 +10,15 @@ the store takes them, and until then no transaction begins.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
 from readcache.model.line_index import LineIndex, build_index
@@ -141,6 +144,16 @@ class Log:
         if self._index is None:
             self._index = build_index(self.view)
         return self._index
+
+    def new_reader(self, name: str, taken: set[str]) -> str:
+        """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has had, as far as the store and
+        `taken` know; it is taken then."""
+        with contextlib.suppress(StoreError):  # counted when the reader is used
+            taken.update(agent for session, agent, *_ in self.store.sessions() if session == self._session_id)
+        names = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
+        found = next(candidate for candidate in names if candidate not in taken)
+        taken.add(found)
+        return found
 
     def close(self) -> None:
         """Closes the store."""

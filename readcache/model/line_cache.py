@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from readcache.model import text
 from readcache.model.key_view import Delivery, Reference
 
 CACHED_LINES = 10_000  # enough for the few files of which an agent reads parts again and again
 
+Key = Delivery | tuple[Delivery, int, int, str | None]
+
 
 class LineCache:
     """The lines that were asked for last, up to `CACHED_LINES`."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[tuple[Delivery, int, int, str | None], list[str]] = OrderedDict()
+        self._kept: OrderedDict[Key, list[str]] = OrderedDict()
         self._count = 0
 
     def bodies(self, reference: Reference) -> list[str]:
         """The reference's lines without the numbers in front of them."""
-        piece = reference.piece
-        key = (reference.delivery, piece.at, piece.count, piece.sep)
-        lines = self._lines.get(key)
-        if lines is not None:
-            self._lines.move_to_end(key)
-            return lines
-        lines = text.split_lines(reference.event.text)[piece.at : piece.at + piece.count]
-        lines = self._lines[key] = text.bodies(lines, piece.sep)
-        self._count += len(lines)
-        while self._count > CACHED_LINES and len(self._lines) > 1:
-            self._count -= len(self._lines.popitem(last=False)[1])
-        return lines
+        delivery, piece = reference.delivery, reference.piece
+        # The text is split once, however many pieces it has: a search may have thousands.
+        lines = self._remember(delivery, lambda: text.split_lines(delivery.event.text))
+        if piece.sep is None:
+            is_all = piece.at == 0 and piece.count >= len(lines)
+            return lines if is_all else lines[piece.at : piece.at + piece.count]
+        key = (delivery, piece.at, piece.count, piece.sep)
+        return self._remember(key, lambda: text.bodies(lines[piece.at : piece.at + piece.count], piece.sep))
 
     def clear(self) -> None:
         """Lets go of deliveries that may be gone."""
-        self._lines.clear()
+        self._kept.clear()
         self._count = 0
+
+    def _remember(self, key: Key, make: Callable[[], list[str]]) -> list[str]:
+        lines = self._kept.get(key)
+        if lines is not None:
+            self._kept.move_to_end(key)
+            return lines
+        lines = self._kept[key] = make()
+        self._count += len(lines)
+        while self._count > CACHED_LINES and len(self._kept) > 2:  # a text, and its lines without numbers
+            self._count -= len(self._kept.popitem(last=False)[1])
+        return lines

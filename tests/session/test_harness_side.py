@@ -85,3 +85,16 @@ def test_an_output_that_holds_one_of_our_markers_says_so_and_is_shown(session: S
     session.observe("cat f", TEXT)
     log = TEXT + session.observe("cat f", TEXT).text
     assert [session.observe("cat agent.log", log).reason for _ in range(2)] == [Reason.HOLDS_A_MARKER] * 2
+
+
+def test_each_fork_is_a_new_reader_also_under_a_name_that_was_used(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    first, second, main = session.fork("searcher"), session.fork("searcher"), session.fork("main")
+    assert [child.observe("cat f", TEXT).reason for child in (first, second, main)] == [Reason.NOT_SEEN] * 3
+    assert [child.agent_id for child in (first, second, main)] == ["searcher", "searcher-2", "main-2"]
+
+
+def test_a_fork_in_another_process_is_a_new_reader_too(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
+            assert session.fork("searcher").observe("cat f", TEXT).reason is Reason.NOT_SEEN
