@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from readcache.model.claims import path_of
@@ -23,7 +23,9 @@ from readcache.model.view import View
 NAMED_WITHIN = 30
 POINTED_WITHIN = 40
 # What stands between a file's name and a line number: grep, compilers, linters; Python's and TypeScript's traces.
-_LINE_NUMBER = r"(?::|\(|\", line )(\d{1,7})"
+_LINE_NUMBER = re.compile(r"(?::|\(|\", line )(\d{1,7})")
+_WORD = re.compile(r"[\w./-]+")
+_NAME_OF = rf"(?<![\w.-]){{}}(?![\w-]|\.\w)(?:{_LINE_NUMBER.pattern.replace('{', '{{').replace('}', '}}')})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +98,40 @@ def _showings(deliveries: Sequence[Delivery]) -> dict[str, list[tuple[int, Span]
 
 def _namings(keys: Sequence[str], deliveries: Sequence[Delivery], calls: int) -> dict[str, tuple[int, list[int]]]:
     """For each key: how many calls of late named it, reads of it apart, and the lines that they named."""
-    patterns = {key: _name_pattern(name) for key, name in _shortest_names(keys).items()}
-    lines: dict[str, list[int]] = {}
+    keys_of: dict[str, list[str]] = {}
+    for key, name in _shortest_names(keys).items():
+        keys_of.setdefault(name, []).append(key)
+    odd = {name: _NAME_OF.format(re.escape(name)) for name in keys_of if not _WORD.fullmatch(name)}
+    lines: dict[str, set[int]] = {}
     namers: dict[str, set[int]] = {}
     for delivery in deliveries:
         event = delivery.event
         own = {key for piece in event.pieces for key in piece.keys} | {p.path for p in event.pointers}
-        text = f"{event.label}\n{event.text}"
-        for key, (name, pattern) in patterns.items():
-            if name not in text or key in own:
-                continue
-            found = [match[1] for match in pattern.finditer(text)]
-            lines.setdefault(key, []).extend(int(number) for number in found if number)
-            if found and calls - delivery.call < NAMED_WITHIN:
-                namers.setdefault(key, set()).add(delivery.call)
-    return {key: (len(namers.get(key, ())), sorted(set(numbers))) for key, numbers in lines.items()}
+        for name, number in _named(f"{event.label}\n{event.text}", keys_of, odd):
+            for key in keys_of[name]:
+                if key not in own:
+                    lines.setdefault(key, set()).update([number] if number else [])
+                    if calls - delivery.call < NAMED_WITHIN:
+                        namers.setdefault(key, set()).add(delivery.call)
+    return {key: (len(namers.get(key, ())), sorted(numbers)) for key, numbers in lines.items()}
+
+
+def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """(name, the line number after it or 0) for each of the names that stands in the text as a word of its own.
+
+    One walk over the text for all names: a word such as `src/app.py` is looked up by each of its parts and
+    by each two of them. Names with other characters in them are `odd` and searched one by one.
+    """
+    for word in _WORD.finditer(text):
+        parts = word[0].rstrip(".").split("/")
+        for at, part in enumerate(parts):
+            for name in (part, "/".join(parts[at - 1 : at + 1])) if at else (part,):
+                if name in names:
+                    number = _LINE_NUMBER.match(text, word.end()) if at == len(parts) - 1 else None
+                    yield name, int(number[1]) if number else 0
+    for name, pattern in odd.items():
+        if name in text:
+            yield from ((name, int(found[1] or 0)) for found in re.finditer(pattern, text))
 
 
 def _shortest_names(keys: Sequence[str]) -> dict[str, str]:
@@ -122,8 +143,3 @@ def _shortest_names(keys: Sequence[str]) -> dict[str, str]:
         parts = path.rsplit("/", 2)
         out[key] = parts[-1] if sharing[parts[-1]] == 1 else "/".join(parts[-2:])
     return {key: name for key, name in out.items() if name}
-
-
-def _name_pattern(name: str) -> tuple[str, re.Pattern[str]]:
-    """The name as a word of its own, and a line number after it where there is one."""
-    return name, re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)(?:{_LINE_NUMBER})?")
