@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from readcache.errors import UsageError
+
 
 class Insist(enum.Enum):
     """The answer to a request that is repeated right after an omission."""
@@ -100,6 +102,11 @@ class Policy:
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
+        for name in ("never", "protected"):
+            if isinstance(given := getattr(self, name), str):  # else each of its characters would be one
+                raise UsageError(
+                    f"Policy({name}={given!r}) is one text where several are meant: give a tuple, ({given!r},)"
+                )
         if self.never:
             joined = "|".join(f"(?:{pattern})" for pattern in self.never)
             object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
@@ -107,7 +114,7 @@ class Policy:
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""
         try:
-            return self.count_tokens(text)
+            return int(self.count_tokens(text))
         except Exception:
             return count_by_chars(text)
 

@@ -35,7 +35,6 @@ from readcache.wrap import wrap
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, Follower
-    from readcache.log.history_log import HistoryLog
 
 
 class Session:
@@ -70,7 +69,7 @@ class Session:
             log.fail("", Reason.STORE_FAILED, error)
         self.reader = Reader(log, Rules(policy, self.tag))
         self._clock = clock
-        self._batch = ""
+        self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
         self._lines = LineReader()
         self._readers = {agent_id}  # names of this session's readers, as far as they are known
@@ -262,7 +261,7 @@ class Session:
         with log.lock:  # nobody folds meanwhile
             try:
                 events = events_for(log.records(), self.agent_id)
-                return make_plan(view, events, self.policy, frozenset(keep), budget, local=bool(self._is_local))
+                return make_plan(view, events, self.policy, _ids(keep), budget, local=bool(self._is_local))
             except StoreError as error:
                 log.fail("", Reason.STORE_FAILED, error)
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
@@ -271,7 +270,7 @@ class Session:
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
-        return self.reader.compacted(frozenset(keep), restored, restored_id=f"restored-{_new_id(4)}")
+        return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{_new_id(4)}")
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation; after an unknown call, everything."""
@@ -301,13 +300,14 @@ class Session:
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
         """For tool calls that the model made at once: none of them may point at another one's result."""
-        with self.reader.log.lock:
-            outer, self._batch = self._batch, self._batch or _new_id(4)
+        with self.reader.log.lock:  # batches that overlap, in threads or tasks, are one
+            self._batch, self._batches = self._batch or _new_id(4), self._batches + 1
         try:
             yield
         finally:
             with self.reader.log.lock:
-                self._batch = outer
+                self._batches -= 1
+                self._batch = self._batch if self._batches else ""
 
     def wrap(
         self,
@@ -320,13 +320,6 @@ class Session:
 
         `call_id()` gives the harness's id for the call under way; `on_reply` is told each reply."""
         return wrap(bash, self.observe, self._own_call, call_id=call_id, on_reply=on_reply)
-
-    def history_log(self) -> HistoryLog:
-        """Where a compactor keeps the events of this conversation's messages: in the session's store."""
-        from readcache.log.history_log import HistoryLog
-
-        log = self.reader.log
-        return HistoryLog(lambda: log.store, self.session_id, self.agent_id, self._clock, log.fail)
 
     # ------------------------------------------------------------ what there is to see
 
@@ -391,7 +384,13 @@ class Session:
         return open_store(store) if store is None or isinstance(store, (str, os.PathLike)) else store
 
     def _call_id(self, given: str | None) -> str:
-        return given if given is not None else MADE_UP_ID + _new_id(6)
+        return str(given) if given is not None else MADE_UP_ID + _new_id(6)
+
+
+def _ids(keep: Collection[str]) -> frozenset[str]:
+    if isinstance(keep, str):  # else each of its characters would be one
+        raise UsageError(f"keep={keep!r} is one id where several are meant: give a list, [{keep!r}]")
+    return frozenset(map(str, keep))
 
 
 def _new_id(size: int) -> str:

@@ -111,7 +111,7 @@ class Compactor:
             raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0 and keep_turns={keep_turns} not below")
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._log = MessageLog(session.history_log())
+        self._log = MessageLog(session.reader.log.history_log())
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)
         self._summarize = summarize
         fewest = min(1, keep_turns)

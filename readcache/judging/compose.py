@@ -71,7 +71,7 @@ def _reply(
         pointers=pointers,
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
-        when=Moment(judgement.number, view.calls.tokens + policy.count_tokens(text), call.batch),
+        when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch),
         account=Account(call.request, outcome, reason, len(call.output), would_save, asked),
     )
     if not cuts:
@@ -87,7 +87,7 @@ def _chars(call: Call, lines: Sequence[str], cut: _Cut) -> int:
 
 
 def _saved(output: str, lines: Sequence[str], cuts: list[_Cut], policy: Policy) -> int:
-    count = policy.count_tokens
+    count = policy.tokens
     if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
         return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)

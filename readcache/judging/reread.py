@@ -35,8 +35,8 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     if len(call.output) < GAIN * len(line):
         return None
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)
-    tokens = policy.count_tokens(text)
-    saved = policy.count_tokens(call.output) - tokens
+    tokens = policy.tokens(text)
+    saved = policy.tokens(call.output) - tokens
     event = Delivered(
         call_id=call.call_id,
         text=text,

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from readcache.errors import StoreError
+from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
 from readcache.model.line_index import LineIndex, build_index
@@ -144,6 +145,10 @@ class Log:
         if self._index is None:
             self._index = build_index(self.view)
         return self._index
+
+    def history_log(self) -> HistoryLog:
+        """Where a compactor keeps the events of this reader's message list: in the same store."""
+        return HistoryLog(lambda: self.store, self._session_id, self._agent_id, self._clock, self.fail)
 
     def new_reader(self, name: str, taken: set[str]) -> str:
         """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has had, as far as the store and

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Policy, Reason, Session
-from readcache.errors import StoreError
+from readcache.errors import StoreError, UsageError
 from readcache.log.store.memory import MemoryStore
 from readcache.restore.plan import RestoreItem, RestorePlan
 from tests.helpers.files import TEXT
@@ -132,13 +132,13 @@ def test_a_fifo_does_not_make_a_read_wait(tmp_path: Path) -> None:
     assert Session(tmp_path).read("pipe").reason is Reason.UNREADABLE
 
 
-def test_a_tokenizer_that_raises_costs_the_agent_nothing() -> None:
+def test_a_tokenizer_that_raises_costs_the_agent_nothing_and_its_tokens_are_counted_by_characters() -> None:
     def fails(_text: str) -> int:
         raise RuntimeError("no vocabulary")
 
     session = Session("/w", policy=Policy(count_tokens=fails))
     assert session.observe("cat f", TEXT, exit_code=3).text == TEXT
-    assert session.stats()["internal_error"] == 1
+    assert session.observe("cat f", TEXT, exit_code=3).tokens_saved > 0
 
 
 # ------------------------------------------------------------ stores that fail
@@ -242,11 +242,13 @@ TELL: dict[str, Callable[[Session], object]] = {
 
 
 def told(
-    where: str, tell: Callable[[Session], object], count_tokens: Callable[[str], int] = len
+    where: str,
+    tell: Callable[[Session], object],
+    policy: Policy = Policy(),  # noqa: B008  frozen
 ) -> tuple[Session, Flaky]:
     """A session that was told something while its store failed."""
     store = Flaky()
-    session = Session("/w", store=store, policy=Policy(count_tokens=count_tokens))
+    session = Session("/w", store=store, policy=policy)
     session.observe("pwd", "/w\n", call_id="before")
     session.observe("cat f", TEXT, call_id="c1")
     store.fails = where
@@ -278,10 +280,11 @@ def test_what_was_told_is_not_forgotten_when_the_store_fails_again_at_the_next_c
 def test_what_was_told_is_not_forgotten_when_the_next_call_fails_inside() -> None:
     broken: list[str] = []
 
-    def count_tokens(text: str) -> int:
-        return len(text) // (not broken)
+    class Clip:
+        def kept(self, text: str) -> tuple[str, ...]:
+            return (text[: len(text) // (not broken)],)
 
-    session, store = told("begin", TELL["compacted"], count_tokens)
+    session, store = told("begin", TELL["compacted"], Policy(clip=Clip()))  # type: ignore[arg-type]
     store.fails = ""
     broken.append("now")
     assert session.observe("cat f", TEXT).reason is Reason.INTERNAL_ERROR
@@ -329,3 +332,44 @@ def test_a_token_counter_that_fails_does_not_stop_what_the_harness_tells() -> No
         "Compacted",
         "Delivered",
     ]
+
+
+def test_one_text_where_several_are_meant_is_refused_with_advice() -> None:
+    for bad in ({"never": "submit"}, {"protected": "*.pem"}):
+        with pytest.raises(UsageError, match=r"give a tuple, \('"):
+            Policy(**bad)  # type: ignore[arg-type]
+    session = Session("/w")
+    session.observe("cat f", TEXT, call_id="c2")
+    for tell in (session.compacted, session.restore_plan):
+        with pytest.raises(UsageError, match=r"give a list, \['c2'\]"):
+            tell(keep="c2")
+    assert session.view.is_visible("c2"), "nothing was changed"
+
+
+def test_ids_of_any_type_are_names(tmp_path: Path) -> None:
+    with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
+        session.observe("cat f", TEXT, call_id=7)  # type: ignore[arg-type]
+        assert omits(session.observe("cat f", TEXT, call_id=8))  # type: ignore[arg-type]
+        session.compacted(keep=[7])  # type: ignore[list-item]
+        assert [delivery.event.call_id for delivery in session.view.deliveries] == ["7"]
+        assert "internal_error" not in session.stats()
+
+
+def test_a_token_counter_that_gives_fractions_is_rounded_down(tmp_path: Path) -> None:
+    policy = Policy(count_tokens=lambda text: len(text) / 3.5)  # type: ignore[arg-type, return-value]
+    for _ in range(2):
+        with Session("/w", session_id="s", store=tmp_path / "log.db", policy=policy) as session:
+            session.observe("cat f", TEXT)
+            assert not {"internal_error", "store_failed"} & session.stats().keys()
+
+
+def test_batches_that_overlap_end_with_the_last_of_them() -> None:
+    session = Session("/w")
+    first, second = session.batch(), session.batch()
+    first.__enter__()
+    session.observe("cat f", TEXT)
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert session.observe("cat f", TEXT).reason is Reason.SAME_BATCH
+    second.__exit__(None, None, None)
+    assert omits(session.observe("cat f", TEXT))
