@@ -257,11 +257,11 @@ class Session:
         be read there is nothing to go by: an empty plan, and the failure is counted."""
         from readcache.disk.restorable import make_plan
 
-        view, log = self.view, self.reader.log
+        view, log, kept = self.view, self.reader.log, _ids(keep)
         with log.lock:  # nobody folds meanwhile
             try:
                 events = events_for(log.records(), self.agent_id)
-                return make_plan(view, events, self.policy, _ids(keep), budget, local=bool(self._is_local))
+                return make_plan(view, events, self.policy, kept, budget, local=bool(self._is_local))
             except StoreError as error:
                 log.fail("", Reason.STORE_FAILED, error)
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
