@@ -15,7 +15,7 @@ from typing import Any
 
 from readcache.conversation.locate import CharSpan
 from readcache.judging.marker import find_markers
-from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments
+from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments, plain
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TAKEN = "\0"  # in the place of characters that are some delivery's already
@@ -175,13 +175,13 @@ class MessageTexts:
             return before
         new = normalise_one(message)
         if before is not None and (before.role, before.parts) == (new.role, new.parts):
-            before.copy, before.object_id = _copy(message), id(message)
+            before.copy, before.object_id = plain(message), id(message)
             return before
         texts = tuple(text for part in new.parts for text in _texts(part, own=new.role == "assistant"))
         for text in texts:
             if text.call_id is not None:
                 self._named[text.kind, text.call_id].append(text)
-        return _Entry(_copy(message), id(message), new.role, new.parts, texts)
+        return _Entry(plain(message), id(message), new.role, new.parts, texts)
 
     def _drop(self, entry: _Entry) -> None:
         for text in entry.texts:
@@ -206,25 +206,3 @@ def _texts(part: Part, *, own: bool) -> Iterator[MessageText]:
     if decoded is not None:
         strings = "\n".join(value for value in decoded.values() if isinstance(value, str))
         yield MessageText(part.text, strings, part.kind, own, part.call_id)
-
-
-class _Unlike:
-    """Equal to nothing, so that a message that holds what cannot be copied is read each time."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __eq__(self, other: object) -> bool:
-        return False
-
-
-def _copy(value: object) -> object:
-    """What a message holds, so that it can be told later whether it still does."""
-    if value is None or isinstance(value, (str, int, float, bytes)):
-        return value
-    if isinstance(value, dict):
-        return {key: _copy(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_copy(inner) for inner in value]
-    if isinstance(value, tuple):
-        return tuple(_copy(inner) for inner in value)
-    return _Unlike()
