@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
@@ -67,7 +68,7 @@ def _reply(
         call_id=call.call_id,
         text=text,
         label=call.label,
-        pieces=_shown_pieces(judgement.pieces, cuts),
+        pieces=_shown_pieces(judgement.pieces, cuts, len(judgement.lines)),
         pointers=pointers,
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
@@ -93,6 +94,18 @@ def _saved(output: str, lines: Sequence[str], cuts: list[_Cut], policy: Policy) 
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
 
 
+def _shown_stretches(cuts: list[_Cut], count: int) -> Iterator[tuple[int, int, int]]:
+    """(low, high, place): output lines low to high - 1 are shown, from line `place` of the reply on.
+
+    There is one before each cut and one after the last, and they may be empty."""
+    at = place = 0
+    for cut in cuts:
+        yield at, cut.low, place
+        place += cut.low - at + 1
+        at = cut.high
+    yield at, count, place
+
+
 def _assemble(
     output: str, lines: Sequence[str], cuts: list[_Cut]
 ) -> tuple[tuple[Segment, ...], tuple[Pointer, ...], str]:
@@ -101,54 +114,34 @@ def _assemble(
     segments: list[Segment] = []
     pointers: list[Pointer] = []
     parts: list[str] = []
-    at = line = 0
-    for cut in cuts:
-        if cut.low > at:
-            shown = "\n".join(lines[at : cut.low]) + "\n"
-            segments.append(Shown(shown))
-            parts.append(shown)
-            line += cut.low - at
-        segments.append(cut.omitted)
-        parts.append(cut.text + "\n")
-        gap = cut.omitted
-        pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text))
-        line += 1
-        at = cut.high
-    if at < len(lines):
-        rest = "\n".join(lines[at:]) + ("\n" if output.endswith("\n") else "")
-        segments.append(Shown(rest))
-        parts.append(rest)
+    for (low, high, place), cut in zip_longest(_shown_stretches(cuts, len(lines)), cuts):
+        if high > low:
+            is_cut_line = high == len(lines) and not output.endswith("\n")
+            parts.append("\n".join(lines[low:high]) + ("" if is_cut_line else "\n"))
+            segments.append(Shown(parts[-1]))
+        if cut is not None:
+            gap = cut.omitted
+            line = place + high - low
+            pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text))
+            segments.append(gap)
+            parts.append(cut.text + "\n")
     return tuple(segments), tuple(pointers), "".join(parts)
 
 
-def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[_Cut]) -> tuple[Piece, ...]:
+def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[_Cut], count: int) -> tuple[Piece, ...]:
     """The pieces of what is left, at their places in the reply's text."""
+    if not cuts:
+        return pieces
     out: list[Piece] = []
     for piece in pieces:
-        at, end = piece.at, piece.at + piece.count
-        for cut in [*cuts, None]:
-            low = end if cut is None else min(max(cut.low, at), end)
-            if low > at:
-                out.append(_slice(piece, at, low, _moved(at, cuts)))
-            if cut is None:
-                break
-            at = max(at, min(cut.high, end))
+        end = piece.at + piece.count
+        for low, high, place in _shown_stretches(cuts, count):
+            first, last = max(low, piece.at), min(high, end)
+            if first < last:
+                number = piece.first and piece.first + first - piece.at
+                at, eof = place + first - low, piece.eof and last == end
+                out.append(replace(piece, at=at, count=last - first, first=number, eof=eof))
     return tuple(out)
-
-
-def _moved(line: int, cuts: list[_Cut]) -> int:
-    """Where an output line that is shown stands in the reply."""
-    return line - sum(cut.high - cut.low - 1 for cut in cuts if cut.high <= line)
-
-
-def _slice(piece: Piece, low: int, high: int, at: int) -> Piece:
-    return replace(
-        piece,
-        at=at,
-        count=high - low,
-        first=piece.first and piece.first + low - piece.at,
-        eof=piece.eof and high == piece.at + piece.count,
-    )
 
 
 # ---------------------------------------------------------------- markers

@@ -209,10 +209,11 @@ def store_failed(new: Sessions) -> Reply:
 
 
 def internal_error(new: Sessions) -> Reply:
-    def fails(_text: str) -> int:
-        raise RuntimeError("a tokenizer that does not work")
+    class Clip:
+        def kept(self, text: str) -> tuple[str, ...]:
+            raise RuntimeError(f"a clip that does not work, of {len(text)} characters")
 
-    return twice(new(Policy(count_tokens=fails)), "cat f", text())
+    return twice(new(Policy(clip=Clip())), "cat f", text())  # type: ignore[arg-type]
 
 
 Story = Callable[[Sessions], Reply]
