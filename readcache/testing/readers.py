@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence as Seq
 
-from readcache.model.claims import FileLines, path_of
+from readcache.model.claims import FileLines
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
 from readcache.shell.known_words import arg_of
 from readcache.shell.parse import parse_command
@@ -77,25 +77,24 @@ def _words(node: Node, cwd: str) -> list[Arg]:
 def _run_program(words: Seq[Arg], piped: list[str] | None, cwd: str) -> tuple[str, list[str]]:
     """(what it complains about, the lines that it prints), from its files or from the lines of the pipe."""
     name, *own = (word.known for word in words)
-    if name == "nl" and own[:2] == ["-b", "a"]:
+    if own[:2] == ["-b", "a"]:
         own[:2] = ["-ba"]
-    program = Program(name, tuple(map(text_arg, own)), Stream(), cwd)
-    if name not in _COMPLAINTS or (name == "sed" and WRITERS[name](program) is not None):
-        raise CannotTell
-    keys = {path_of(key) for claim in READERS[name](program) if isinstance(claim, FileLines) for key in claim.keys}
-    files = [arg.known for arg in program.args if program.key(arg) in keys]
+    operands = [word for word in own if not word.startswith("-")]
+    takes_one = name == "sed" or (name != "cat" and "-n" in own)  # the script, or the number of lines
+    files = operands[takes_one:]
     own = [word for word in own if word not in files]
+    if name not in _COMPLAINTS or "-" in own or not (files or piped is not None):
+        raise CannotTell
     if (name == "nl" and own != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
         raise CannotTell
-    errors, lines = _read(name, files, cwd)
-    if not files:
-        if piped is None or "-" in own:
-            raise CannotTell
-        lines = piped
+    errors, lines = _read(name, files, cwd) if files else ("", piped or [])
     if name == "sed":
         own = [word.replace("$", str(len(lines))) for word in own]  # the number of the last line
     stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
-    shown = _render(READERS[name](Program(name, tuple(map(text_arg, own)), stdin, cwd)), lines)
+    program = Program(name, tuple(map(text_arg, own)), stdin, cwd)
+    if name == "sed" and WRITERS[name](program) is not None:
+        raise CannotTell
+    shown = _render(READERS[name](program), lines)
     closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
     return errors, [*map(_close, shown[:closed]), *shown[closed:]]
 
