@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from readcache.shell.lexer import Token, TokenKind
-from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand, Word
+from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
 
 BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
 
@@ -51,22 +51,14 @@ def simple_command(source: str, tokens: Seq[Token]) -> Node | None:
     if any(token.kind is TokenKind.OPAQUE for token in tokens):
         behind = all(token.kind is TokenKind.REDIRECT for token in tokens[1:])
         return Opaque(source[tokens[0].start : tokens[-1].end]) if behind else None
-    return SimpleCommand(words_of(tokens), redirects_of(tokens), assignments_of(tokens))
-
-
-def words_of(tokens: Iterable[Token]) -> tuple[Word, ...]:
-    """The words among the tokens."""
-    return tuple(token.word for token in tokens if token.kind is TokenKind.WORD and token.word is not None)
+    words = tuple(token.word for token in tokens if token.kind is TokenKind.WORD and token.word is not None)
+    assigned = tuple((token.text, token.word) for token in tokens if token.kind is TokenKind.ASSIGNMENT and token.word)
+    return SimpleCommand(words, redirects_of(tokens), assigned)
 
 
 def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
     """The redirections among the tokens."""
     return tuple(token.redirect for token in tokens if token.redirect is not None)
-
-
-def assignments_of(tokens: Iterable[Token]) -> tuple[tuple[str, Word], ...]:
-    """The assignments among the tokens."""
-    return tuple((token.text, token.word) for token in tokens if token.kind is TokenKind.ASSIGNMENT and token.word)
 
 
 def pipeline(commands: Seq[Node], pipes: Iterable[str]) -> Node:
