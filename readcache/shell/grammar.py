@@ -19,7 +19,6 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
     items: list[tuple[str, Node]] = []
     before = ";"
     commands: list[Node] = []
-    pipes: list[str] = []
     current: list[Token] = []
     for token in (*tokens, _END):
         if token.kind is TokenKind.RESERVED or token.text in ("(", ")"):
@@ -33,11 +32,9 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
             return sequence(items, trailing=before) if ended else None
         commands.append(command)
         current = []
-        if token.text in ("|", "|&"):
-            pipes.append(token.text)
-            continue
-        items.append((before, pipeline(commands, pipes)))
-        before, commands, pipes = token.text, [], []
+        if token.text not in ("|", "|&"):
+            items.append((before, pipeline(commands)))
+            before, commands = token.text, []
     return sequence(items)
 
 
@@ -61,9 +58,9 @@ def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
     return tuple(token.redirect for token in tokens if token.redirect is not None)
 
 
-def pipeline(commands: Seq[Node], pipes: Iterable[str]) -> Node:
-    """The commands joined by `pipes`; one alone is itself."""
-    return commands[0] if len(commands) == 1 else Pipeline(tuple(commands), "|&" in pipes)
+def pipeline(commands: Seq[Node]) -> Node:
+    """The commands joined by pipes; one alone is itself."""
+    return commands[0] if len(commands) == 1 else Pipeline(tuple(commands))
 
 
 def sequence(items: Seq[tuple[str, Node]], trailing: str = ";") -> Node:

@@ -32,9 +32,6 @@ def _nl(program: Program) -> Claims:
     return streams.number_lines(program.input(given.operands), sep, integer(given.value("v") or "1"))
 
 
-_ENDS_LONG = {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"}
-
-
 def _head(program: Program) -> Claims:
     def first_lines(claims: Claims, count: str) -> Claims:
         if count.startswith("-"):
@@ -58,7 +55,7 @@ def _each(program: Program, cut: Callable[[Claims, str], Claims]) -> Claims:
     args = program.args
     if args and re.fullmatch(r"[-+]\d+", args[0].text or ""):  # `head -20`, `tail +20`
         args = (text_arg(f"-n{args[0].known.lstrip('-')}"), *args[1:])
-    given = options(args, "n:c:qv", _ENDS_LONG)
+    given = options(args, "n:c:qv", {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"})
     operands, quiet, count = given.operands, given.has("q"), given.value("n") or "10"
 
     def end_of(claims: Claims) -> Claims:
