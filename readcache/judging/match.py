@@ -11,6 +11,7 @@ the lengths a restore plan knew less (62.9 instead of 63.6 % of what was read ag
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -33,47 +34,38 @@ def _lay(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, v
     if low >= high or not claims:
         return []
     for k, claim in enumerate(claims):
-        if isinstance(claim, Literal) and not claim.text.isspace():
+        if isinstance(claim, Literal) and claim.text.strip():
             text = split_lines(claim.text)
             at = _find(text, lines, low, high)
             if at is None:
                 return _lay(claims[:k] + claims[k + 1 :], lines, low, high, view)
             before = _lay(claims[:k], lines, low, at, view)
             return before + _lay(claims[k + 1 :], lines, at + len(text), high, view)
-    first = claims[0]
+    first, last = claims[0], claims[-1]
     if len(claims) == 1:
         return _place(first, lines, low, high, view) if isinstance(first, FileLines) else []
-    if isinstance(first, Anything):
-        last = claims[-1]
-        if len(claims) == 2 and isinstance(last, FileLines) and last.sep is not None:
-            return _place(last, lines, low, high, view)  # numbers tell their place wherever they stand
-        return _mixed(claims, low, high, view)
+    if isinstance(first, Anything) and len(claims) == 2 and isinstance(last, FileLines) and last.sep is not None:
+        return _place(last, lines, low, high, view)  # numbers tell their place wherever they stand
     if isinstance(first, FileLines) and first.sep is not None:
-        pieces = _place(first, lines, low, high, view)
-        pieces = pieces[: _run_length(pieces)]
+        pieces = _first_run(_place(first, lines, low, high, view))
         end = pieces[-1].at + pieces[-1].count if pieces else low
         return pieces + _lay(claims[1:], lines, end, high, view)
     return _lay_raw(claims, lines, low, high, view)
 
 
 def _find(text: list[str], lines: Sequence[str], low: int, high: int) -> int | None:
-    if not text:
-        return None
     for at in range(low, high - len(text) + 1):
         if lines[at] == text[0] and list(lines[at : at + len(text)]) == text:
             return at
     return None
 
 
-def _run_length(pieces: list[Piece]) -> int:
-    """How many of the numbered pieces follow one another without a stranger between and with rising numbers."""
-    n = 1
-    while n < len(pieces):
-        a, b = pieces[n - 1], pieces[n]
+def _first_run(pieces: list[Piece]) -> list[Piece]:
+    """The first numbered pieces, which follow one another without a stranger between and with rising numbers."""
+    for n, (a, b) in enumerate(itertools.pairwise(pieces), 1):
         if a.at + a.count != b.at or b.first <= a.first:
-            break
-        n += 1
-    return min(n, len(pieces))
+            return pieces[:n]
+    return pieces
 
 
 # ---------------------------------------------------------------- one claim
@@ -103,6 +95,7 @@ def _place_raw(ranges: tuple[Range, ...], keys: tuple[str, ...], low: int, high:
 
 
 def _place_numbered(claim: FileLines, keys: tuple[str, ...], lines: Sequence[str], low: int, high: int) -> list[Piece]:
+    """Pieces of the lines whose numbers rise one by one and are claimed."""
     sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
     assert sep is not None
     out: list[Piece] = []
@@ -115,17 +108,15 @@ def _place_numbered(claim: FileLines, keys: tuple[str, ...], lines: Sequence[str
         if first:
             out.append(Piece(keys, start, at - start, first - claim.shift, sep, claim.shift))
             first = 0
-        if pair is not None and _within(pair[0] - claim.shift, claim.ranges):
+        if pair is not None and _is_claimed(pair[0] - claim.shift, claim):
             start, first, number = at, pair[0], pair[0]
     if claim.gaps:
         out = [piece for piece in out if piece.count > 1]  # lone hits can never make up for a marker
     return out
 
 
-def _within(number: int, ranges: tuple[Range, ...] | None) -> bool:
-    if ranges is None:
-        return number > 0
-    return any(start <= number and (end is None or number <= end) for start, end in ranges)
+def _is_claimed(number: int, claim: FileLines) -> bool:
+    return any(start <= number and (end is None or number <= end) for start, end in claim.ranges or ((1, None),))
 
 
 def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
@@ -134,7 +125,7 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
     for key in keys:
         stem = glob_stem(key)
         if stem is not None:
-            out += [k for k in view.known_keys(stem) if k not in out and "\0" not in k and fnmatchcase(k, key)]
+            out += [k for k in view.known_keys(stem) if k not in out and fnmatchcase(k, key)]
     return tuple(out[:MOST_KEYS])
 
 
@@ -144,10 +135,17 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
 def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
     """Two or more claims without a landmark between: they are told apart where the lengths of all, or of all but one,
     are known and fit the output."""
-    lengths = [_length(claim, view) for claim in claims] if all(map(_is_countable, claims)) else []
+    lengths: list[int | None] = []
+    for claim in claims:
+        if isinstance(claim, Literal):
+            lengths.append(count_lines(claim.text))
+        elif isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1:
+            lengths.append(_length(claim.ranges, view.key(claim.keys[0]).total))
+        else:
+            return _mixed(claims, low, high, view)
     rest = high - low - sum(length or 0 for length in lengths)
     unknown = lengths.count(None)
-    if not lengths or rest < 0 or unknown > 1 or (rest and not unknown):
+    if rest < 0 or unknown > 1 or (rest and not unknown):
         return _mixed(claims, low, high, view)
     out: list[Piece] = []
     for claim, length in zip(claims, lengths, strict=True):
@@ -157,25 +155,12 @@ def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: in
     return out
 
 
-def _is_countable(claim: Claim) -> bool:
-    raw = isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
-    return raw or isinstance(claim, Literal)
-
-
-def _length(claim: Claim, view: View) -> int | None:
-    """How many lines the claim prints; None when it has no end and how long the file is was not seen."""
-    if isinstance(claim, Literal):
-        return count_lines(claim.text)
-    if not isinstance(claim, FileLines):
+def _length(ranges: tuple[Range, ...], total: int | None) -> int | None:
+    """How many lines the ranges hold of a file of `total` lines; None when that takes a length that is not known."""
+    ends = [end if total is None else min(end or total, total) for _, end in ranges]
+    if None in ends:
         return None
-    total = view.key(claim.keys[0]).total
-    count = 0
-    for start, end in claim.ranges or ((1, None),):
-        last = end if total is None else total if end is None else min(end, total)
-        if last is None:
-            return None
-        count += max(0, last - start + 1)
-    return count
+    return sum(max(0, (end or 0) - start + 1) for (start, _), end in zip(ranges, ends, strict=True))
 
 
 def _mixed(claims: tuple[Claim, ...], low: int, high: int, view: View) -> list[Piece]:

@@ -4,7 +4,7 @@ A claim is a guess from parsing alone. `match` lays claims over the real output;
 A wrong claim can cost a saving and never a fact.
 
 Lines are 1-based and inclusive, an end of None is the end of the file. A *key* names what the lines are lines of: a
-canonical absolute path, `path\\0variant` for a changed rendering of a file (`cat -A`), `git:REV:path` for a blob.
+canonical absolute path, or `git:REV:path` for a blob. Logs of older versions hold `path\\0variant` too (`cat -A`).
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ class _Builder:
         if node.kind == "list":
             return self.sequence(node.parts)
         if node.kind == "pipeline" and node.parts[0].kind != "reservedword":
-            commands = [self.node(part) for part in node.parts if part.kind != "pipe"]
-            return pipeline(commands, [part.pipe for part in node.parts if part.kind == "pipe"])
+            return pipeline([self.node(part) for part in node.parts if part.kind != "pipe"])
         if node.kind == "command":
             command = simple_command(self.source, self.tokens(node.parts))
             return command or self.opaque(node)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from readcache.shell.lexer import Token, TokenKind
-from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand, Word
+from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
 
 BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
 
@@ -19,7 +19,6 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
     items: list[tuple[str, Node]] = []
     before = ";"
     commands: list[Node] = []
-    pipes: list[str] = []
     current: list[Token] = []
     for token in (*tokens, _END):
         if token.kind is TokenKind.RESERVED or token.text in ("(", ")"):
@@ -33,11 +32,9 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
             return sequence(items, trailing=before) if ended else None
         commands.append(command)
         current = []
-        if token.text in ("|", "|&"):
-            pipes.append(token.text)
-            continue
-        items.append((before, pipeline(commands, pipes)))
-        before, commands, pipes = token.text, [], []
+        if token.text not in ("|", "|&"):
+            items.append((before, pipeline(commands)))
+            before, commands = token.text, []
     return sequence(items)
 
 
@@ -51,12 +48,9 @@ def simple_command(source: str, tokens: Seq[Token]) -> Node | None:
     if any(token.kind is TokenKind.OPAQUE for token in tokens):
         behind = all(token.kind is TokenKind.REDIRECT for token in tokens[1:])
         return Opaque(source[tokens[0].start : tokens[-1].end]) if behind else None
-    return SimpleCommand(words_of(tokens), redirects_of(tokens), assignments_of(tokens))
-
-
-def words_of(tokens: Iterable[Token]) -> tuple[Word, ...]:
-    """The words among the tokens."""
-    return tuple(token.word for token in tokens if token.kind is TokenKind.WORD and token.word is not None)
+    words = tuple(token.word for token in tokens if token.kind is TokenKind.WORD and token.word is not None)
+    assigned = tuple((token.text, token.word) for token in tokens if token.kind is TokenKind.ASSIGNMENT and token.word)
+    return SimpleCommand(words, redirects_of(tokens), assigned)
 
 
 def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
@@ -64,14 +58,9 @@ def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
     return tuple(token.redirect for token in tokens if token.redirect is not None)
 
 
-def assignments_of(tokens: Iterable[Token]) -> tuple[tuple[str, Word], ...]:
-    """The assignments among the tokens."""
-    return tuple((token.text, token.word) for token in tokens if token.kind is TokenKind.ASSIGNMENT and token.word)
-
-
-def pipeline(commands: Seq[Node], pipes: Iterable[str]) -> Node:
-    """The commands joined by `pipes`; one alone is itself."""
-    return commands[0] if len(commands) == 1 else Pipeline(tuple(commands), "|&" in pipes)
+def pipeline(commands: Seq[Node]) -> Node:
+    """The commands joined by pipes; one alone is itself."""
+    return commands[0] if len(commands) == 1 else Pipeline(tuple(commands))
 
 
 def sequence(items: Seq[tuple[str, Node]], trailing: str = ";") -> Node:

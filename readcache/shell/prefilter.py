@@ -12,7 +12,7 @@ _INTERESTING = re.compile(
     r"<|>(?!&[\d-]|\s*/dev/null)|(?<![\w-])(?:"
     r"cat|nl|head|tail|g?sed|[ef]?grep|rg|sort|perl|tee|cp|mv|ln|install|rsync|rm|unlink|truncate|dd|patch|apply_?patch"
     r"|-delete"
-    r"|show|cat-file|checkout|restore|stash|reset|merge|pull|rebase|apply|am|cherry-pick|revert|clean|switch"
+    r"|show|checkout|restore|stash|reset|merge|pull|rebase|apply|am|cherry-pick|revert|clean|switch"
     r"|black|isort|rustfmt|ruff|gofmt|gofumpt|goimports|prettier|eslint|clang-format|autopep8|yapf|shfmt|biome"
     r")(?![\w-])"
 )

@@ -11,133 +11,74 @@ from collections.abc import Callable
 from readcache.model.claims import FileLines, Literal
 from readcache.shell import streams
 from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
-from readcache.shell.streams import ANYTHING, Claims, Stream
+from readcache.shell.streams import ANYTHING, Claims
 
 Reader = Callable[[Program], Claims]
 
 
 def _cat(program: Program) -> Claims:
-    given = options(
-        program.args,
-        "nbAEsTtvue",
-        {
-            "number": "n",
-            "number-nonblank": "b",
-            "show-all": "A",
-            "show-ends": "E",
-            "squeeze-blank": "s",
-            "show-tabs": "T",
-            "show-nonprinting": "v",
-        },
-    )
+    given = options(program.args, "nsu", {"number": "n", "squeeze-blank": "s"})
     claims = program.input(given.operands)
-    letters = "".join(sorted({letter for letter, _ in given.given} - {"u"}))
-    name = f"cat -{letters}"
-    if not letters:
-        return claims
-    if letters == "n":
-        return streams.number(claims, "\t", name)
-    if letters == "s":
-        return streams.unknown(claims, gaps=True)
-    return streams.vary(claims, name, line_by_line=not given.has("nbs"))
+    if given.has("s"):
+        return ANYTHING if given.has("n") else streams.unknown(claims, gaps=True)
+    return streams.number_lines(claims, "\t") if given.has("n") else claims
 
 
 def _nl(program: Program) -> Claims:
-    given = options(program.args, "b:v:w:s:n:i:", {"body-numbering": "b", "starting-line-number": "v"})
-    claims = program.input(given.operands)
-    name = " ".join(["nl", *(f"-{letter}{value}" for letter, value in given.given)])
-    if given.value("b") != "a" or given.has("i") or given.value("n") == "ln":
-        return streams.vary(claims, name)
-    sep = given.value("s")
-    if sep is None:
-        sep = "\t"
-    if not sep or sep[0].isdigit():
-        return streams.vary(claims, name)
-    return streams.number(claims, sep, name, integer(given.value("v") or "1"))
+    given = options(program.args, "b:v:w:s:n:", {"body-numbering": "b", "starting-line-number": "v"})
+    sep = given.value("s") or "\t"
+    if given.value("b") != "a" or given.value("n") == "ln" or sep[0].isdigit():
+        raise CannotTell
+    return streams.number_lines(program.input(given.operands), sep, integer(given.value("v") or "1"))
 
 
 def _head(program: Program) -> Claims:
-    given = options(
-        _old_style(program.args),
-        "n:c:qvz",
-        {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"},
-    )
-    if given.has("z"):
-        raise CannotTell
-    count = given.value("n") or "10"
-
-    def first_lines(claims: Claims) -> Claims:
-        if given.has("c") or count.startswith("-"):
+    def first_lines(claims: Claims, count: str) -> Claims:
+        if count.startswith("-"):
             return streams.unknown(claims)
-        lines = integer(count)
-        return streams.select_lines(claims, ((1, lines),)) if lines else ()
+        return streams.select_lines(claims, ((1, integer(count)),)) if integer(count) else ()
 
-    return _each(program, given.operands, given.has("q"), given.has("v"), first_lines)
+    return _each(program, first_lines)
 
 
 def _tail(program: Program) -> Claims:
-    given = options(
-        _old_style(program.args),
-        "n:c:qvz",
-        {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"},
-    )
-    if given.has("z"):
-        raise CannotTell
-    count = given.value("n") or "10"
-
-    def last_lines(claims: Claims) -> Claims:
-        if given.has("c"):
-            return streams.unknown(claims)
+    def last_lines(claims: Claims, count: str) -> Claims:
         if count.startswith("+"):
             return streams.select_lines(claims, ((max(1, integer(count[1:])), None),))
-        return streams.tail(claims, integer(count.lstrip("-")))
+        return streams.select_tail(claims, integer(count.lstrip("-")))
 
-    return _each(program, given.operands, given.has("q"), given.has("v"), last_lines)
-
-
-def _old_style(args: tuple[Arg, ...]) -> tuple[Arg, ...]:
-    """`head -20` and `tail +20` as `-n 20` and `-n +20`."""
-    if not args or args[0].text is None:
-        return args
-    text = args[0].text
-    if re.fullmatch(r"-\d+", text):
-        return (text_arg(f"-n{text[1:]}"), *args[1:])
-    if re.fullmatch(r"\+\d+", text):
-        return (text_arg(f"-n{text}"), *args[1:])
-    return args
+    return _each(program, last_lines)
 
 
-def _each(
-    program: Program, operands: tuple[Arg, ...], quiet: bool, verbose: bool, cut: Callable[[Claims], Claims]
-) -> Claims:
+def _each(program: Program, cut: Callable[[Claims, str], Claims]) -> Claims:
     """head and tail take each file by itself, and name it when there are several."""
+    args = program.args
+    if args and re.fullmatch(r"[-+]\d+", args[0].text or ""):  # `head -20`, `tail +20`
+        args = (text_arg(f"-n{args[0].known.lstrip('-')}"), *args[1:])
+    given = options(args, "n:c:qv", {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"})
+    operands, quiet, count = given.operands, given.has("q"), given.value("n") or "10"
+
+    def end_of(claims: Claims) -> Claims:
+        return streams.unknown(claims) if given.has("c") else cut(claims, count)
+
     if not operands:
-        return cut(program.stdin.claims)
+        return end_of(program.stdin.claims)
     if any(operand.glob for operand in operands):
-        return cut(program.input(operands)) if quiet else ANYTHING
+        return end_of(program.input(operands)) if quiet else ANYTHING
     out: Claims = ()
     for operand in operands:
-        if verbose or (len(operands) > 1 and not quiet):
+        if given.has("v") or (len(operands) > 1 and not quiet):
             banner = f"==> {'standard input' if operand.known == '-' else operand.known} <==\n"
             out += (Literal("\n" + banner if out else banner),)
-        out += cut(program.lines(operand))
+        out += end_of(program.lines(operand))
     return out
 
 
-_SED_LONG = {
-    "quiet": "n",
-    "silent": "n",
-    "expression": "e",
-    "regexp-extended": "E",
-    "separate": "s",
-    "unbuffered": "u",
-    "posix": "p",
-    "in-place": "i",
-}
+_SED_LONG = {"quiet": "n", "silent": "n", "expression": "e", "regexp-extended": "E", "separate": "s", "in-place": "i"}
 
 
-def sed_script(program: Program) -> tuple[str | None, tuple[Arg, ...], bool, bool]:
-    """sed's (script, files, -n, -s) from its arguments; the script is None when only running would tell."""
+def sed_script(program: Program) -> tuple[str | None, tuple[Arg, ...], bool]:
+    """sed's (script, files, -n) from its arguments; the script is None when only running would tell."""
     given = options(program.args, "ne:Ersui::l:", _SED_LONG)
     operands = given.operands
     if given.has("i") and operands and operands[0].text == "":
@@ -148,48 +89,24 @@ def sed_script(program: Program) -> tuple[str | None, tuple[Arg, ...], bool, boo
         if not operands:
             raise CannotTell
         script, operands = operands[0].text, operands[1:]
-    return script, operands, given.has("n"), given.has("s")
+    return script, operands, given.has("n")
 
 
 def _sed(program: Program) -> Claims:
-    script, operands, quiet, separate = sed_script(program)
+    script, operands, quiet = sed_script(program)
+    claims = program.input(operands)
     if script is None:
         # `sed -n "$a,${b}p"`, nearly always: a range that is known at run time only
-        return streams.unknown(program.input(operands), gaps=True) if quiet else ANYTHING
+        return streams.unknown(claims, gaps=True) if quiet else ANYTHING
     from readcache.shell.sed import sed_output  # here, since a PATH shim's start is all its cost
 
-    if not separate:
-        return sed_output(program.input(operands), script, quiet=quiet)
-    return tuple(claim for operand in operands for claim in sed_output(program.lines(operand), script, quiet=quiet))
-
-
-_GREP_LONG = {
-    "line-number": "n",
-    "ignore-case": "i",
-    "invert-match": "v",
-    "word-regexp": "w",
-    "line-regexp": "x",
-    "extended-regexp": "E",
-    "fixed-strings": "F",
-    "perl-regexp": "P",
-    "basic-regexp": "G",
-    "no-filename": "h",
-    "text": "a",
-    "no-messages": "s",
-    "regexp": "e",
-    "after-context": "A",
-    "before-context": "B",
-    "context": "C",
-    "max-count": "m",
-    "quiet": "q",
-    "silent": "q",
-}
+    return sed_output(claims, script, quiet=quiet)
 
 
 def _grep(program: Program) -> Claims:
     """grep, and rg on one file: lines of the file, with `-n` numbered (":", and "-" on lines of context)."""
     args = [arg for arg in program.args if not re.fullmatch(r"-\d+|--color=(never|auto)", arg.text or "")]
-    given = options(args, "nivwxEFPGhase:f:A:B:C:m:qyS", _GREP_LONG)
+    given = options(args, "nivwxEFPGhase:f:A:B:C:m:qyS")
     files = list(given.operands)
     if not given.has("ef"):
         if not files:
@@ -202,53 +119,42 @@ def _grep(program: Program) -> Claims:
         raise CannotTell
     claims = program.input(files)
     if given.has("n"):
-        claims = streams.number(claims, ":", "grep -n")
+        claims = streams.number_lines(claims, ":")
     return streams.unknown(claims, gaps=True)
 
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
-
-
-def _unescape(text: str) -> str:
-    """Escapes of echo -e and printf. Raises CannotTell for the rare ones."""
-    if any(letter not in _ESCAPES for letter in _ESCAPE.findall(text)):
-        raise CannotTell
-    return _ESCAPE.sub(lambda found: _ESCAPES[found.group(1)], text)
-
-
 def _echo(program: Program) -> Claims:
-    words = list(program.args)
-    escapes = False
-    while words and re.fullmatch(r"-[neE]+", words[0].text or ""):
-        option = words.pop(0).known
-        if "n" in option:
-            raise CannotTell
-        escapes = "e" in option
-    text = " ".join(word.known for word in words)
-    return (Literal((_unescape(text) if escapes else text) + "\n"),)
+    words = [word.known for word in program.args]
+    if words and words[0] == "-e":
+        return (Literal(_unescape(" ".join(words[1:])) + "\n"),)
+    if words and re.fullmatch("-[neE]+", words[0]):
+        raise CannotTell
+    return (Literal(" ".join(words) + "\n"),)
 
 
 def _printf(program: Program) -> Claims:
-    if not program.args or program.args[0].known.startswith("-"):
-        raise CannotTell
-    pattern, *values = (arg.known for arg in program.args)
-    pieces = _unescape(pattern.replace('\\"', '"')).split("%s")
-    if any("%" in piece for piece in pieces) or (values and len(values) != len(pieces) - 1):
-        raise CannotTell
-    text = pieces[0] + "".join(value + piece for value, piece in zip(values or [""] * len(pieces), pieces[1:]))  # noqa: B905
-    if not text.endswith("\n"):
+    """printf of whole lines without values."""
+    text = _unescape(program.args[0].known) if len(program.args) == 1 else ""
+    if not text.endswith("\n") or "%" in text or text.startswith("-"):
         raise CannotTell
     return (Literal(text),)
+
+
+def _unescape(text: str) -> str:
+    r"""Puts newlines for the `\n` of echo -e and printf. Raises CannotTell for other escapes."""
+    text = text.replace(r"\n", "\n")
+    if "\\" in text:
+        raise CannotTell
+    return text
 
 
 def _git(program: Program) -> Claims:
     """`git show REV:path`: a blob."""
     git = git_command(program)
-    if git.name not in ("show", "cat-file") or git.cwd != program.cwd:
+    if git.name != "show" or git.cwd != program.cwd:
         raise CannotTell
     words = [arg.known for arg in git.args]
-    blobs = [word for word in words if not word.startswith("-") and word != "blob"]
+    blobs = [word for word in words if not word.startswith("-")]
     if not blobs or any(not re.match(r"[^:]*:[^:/]", blob) for blob in blobs):
         raise CannotTell
     return tuple(FileLines((f"git:{blob}",)) for blob in blobs)
@@ -296,8 +202,6 @@ READERS: dict[str, Reader] = {
 }
 
 
-def passes_through(program: Program) -> Stream | None:
-    """The stdin of a `cat` that only hands it on, else None."""
-    if program.name == "cat" and all(arg.text == "-" for arg in program.args):
-        return program.stdin
-    return None
+def hands_on(program: Program) -> bool:
+    """Is it a `cat` that prints its stdin?"""
+    return program.name == "cat" and all(arg.text == "-" for arg in program.args)

@@ -6,10 +6,10 @@ stream has position 1, whatever line of the file it is. Everything here is a fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from readcache.model.claims import Anything, Claim, FileLines, Literal, Range, key_of, path_of
+from readcache.model.claims import Anything, Claim, FileLines, Literal, Range
 
 Claims = tuple[Claim, ...]
 
@@ -31,33 +31,31 @@ def literal_stream(text: str, body: str | None = None) -> Stream:
 
 
 def select_lines(claims: Claims, positions: Sequence[Range]) -> Claims:
-    """The lines at `positions` (in output order), or unknown lines when the stream's own lines are not known."""
-    if tuple(positions) == WHOLE:
-        return claims
-    runs = _runs(claims)
-    if runs is None:
+    """The lines at `positions` (in output order), or unknown lines when the stream is not known lines of one file."""
+    file, ranges = _known_lines(claims)
+    if file is None:
         return unknown(claims)
-    out: list[FileLines] = []
+    out: list[Range] = []
     for first, last in positions:
-        before = 0
-        for claim, start, end in runs:
-            low = max(first - before, 1)
-            high = None if last is None else last - before
-            length = None if end is None else end - start + 1
-            if length is not None:
-                high = length if high is None else min(high, length)
+        before = 0  # lines of the stream before this range of the file
+        for start, end in ranges:
+            shift = start - before - 1
+            low = max(first + shift, start)
+            high = end if last is None else last + shift if end is None else min(last + shift, end)
             if high is None or low <= high:
-                _append(out, claim, start + low - 1, None if high is None else start + high - 1)
-            before += length or 0
-    return tuple(out)
+                out.append((low, high))
+            before += 0 if end is None else end - start + 1
+    return (replace(file, ranges=tuple(out)),) if out else ()
 
 
-def tail(claims: Claims, count: int) -> Claims:
+def select_tail(claims: Claims, count: int) -> Claims:
     """The last `count` lines: known when the stream's last line is, for a file that is long enough."""
-    total = _length(claims)
-    if total is None:
+    file, ranges = _known_lines(claims)
+    lengths = [end - start + 1 for start, end in ranges if end is not None]
+    if file is None or len(lengths) < len(ranges):
         return unknown(claims)
-    return select_lines(claims, ((max(1, total - count + 1), total),)) if count and total else ()
+    total = sum(lengths)
+    return select_lines(claims, ((max(1, total - count + 1), total),)) if count else ()
 
 
 def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
@@ -70,116 +68,25 @@ def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
         return ANYTHING
     keys = tuple(dict.fromkeys(key for file in files for key in file.keys))
     sep, shift = numberings.pop()
-    gaps = sep is not None and (gaps or any(file.gaps or _has_holes(file) for file in files))
+    gaps = sep is not None and (gaps or any(file.gaps or len(file.ranges or ()) > 1 for file in files))
     return (FileLines(keys, None, sep, shift, gaps),)
 
 
-def number(claims: Claims, sep: str, name: str, start: int = 1) -> Claims:
-    """The stream with line numbers from `start` on in front of its lines; `name` is what the rendering is called.
+def number_lines(claims: Claims, sep: str, start: int = 1) -> Claims:
+    """The stream with line numbers from `start` on in front of its lines.
 
-    Where the numbers say nothing about lines of the file, it is a rendering like any other.
+    The numbers say something about the first file alone, and about that only where its lines follow one another.
     """
-    mine: list[Claim] = []
-    for claim in claims:
-        if not isinstance(claim, FileLines) or (mine and claim.keys != claims[0].keys):  # type: ignore[union-attr]
-            break
-        mine.append(claim)
-    rest = claims[len(mine) :]
-    runs = _runs(tuple(mine))
-    if not mine or runs is None or any(claim.sep is not None for claim, _, _ in runs):
-        return vary(claims, name)
-    out: list[FileLines] = []
-    at = start
-    for claim, first, last in runs:
-        _append(out, replace(claim, sep=sep, shift=at - first), first, last)
-        at += 0 if last is None else last - first + 1
-    return (*out, *vary(rest, name))
+    file, ranges = _known_lines(claims[:1])
+    if file is None or file.sep is not None or len(ranges) != 1:
+        return ANYTHING if claims else ()
+    numbered = replace(file, sep=sep, shift=start - ranges[0][0])
+    return (numbered, *ANYTHING) if claims[1:] else (numbered,)
 
 
-def vary(claims: Claims, name: str, *, line_by_line: bool = False) -> Claims:
-    """A changed rendering, `name`, of the stream; `line_by_line` when it keeps the lines apart and in order."""
-    if not line_by_line:
-        claims = unknown(claims)
-    return tuple(_vary_claim(claim, name, line_by_line) for claim in claims)
-
-
-def piecewise(bounds: Iterable[int], prints: Callable[[int], tuple[int, bool]]) -> tuple[Range, ...] | None:
-    """The positions that a line-number program prints, in order; None when it doubles many of them.
-
-    `prints(n)` says how often line n is printed and whether the program stops after it; between two of the `bounds`
-    (and between a bound and the number after it) it is constant.
-    """
-    marks = sorted({1, *(m for bound in bounds for m in (bound, bound + 1) if m > 1)})
-    out: list[Range] = []
-    for k, first in enumerate(marks):
-        last = marks[k + 1] - 1 if k + 1 < len(marks) else None
-        count, stop = prints(first)
-        last = first if stop else last
-        if count == 1:
-            if out and out[-1][1] == first - 1:
-                out[-1] = (out[-1][0], last)
-            else:
-                out.append((first, last))
-        elif count > 1:
-            if last is None or (last - first + 1) * count > _MOST_DOUBLED:
-                return None
-            out.extend((n, n) for n in range(first, last + 1) for _ in range(count))
-        if stop:
-            break
-    return tuple(out)
-
-
-_MOST_DOUBLED = 40  # lines of a doubled stretch that are spelled out one by one
-
-
-def _runs(claims: Claims) -> list[tuple[FileLines, int, int | None]] | None:
-    """The stream as runs of known lines of one file, or None when it is not that."""
-    out: list[tuple[FileLines, int, int | None]] = []
-    for claim in claims:
-        if not isinstance(claim, FileLines) or claim.ranges is None or len(claim.keys) != 1:
-            return None
-        if out and (out[-1][2] is None or claim.keys != out[-1][0].keys):
-            return None
-        out.extend((claim, start, end) for start, end in claim.ranges)
-    return out
-
-
-def _length(claims: Claims) -> int | None:
-    runs = _runs(claims)
-    if runs is None:
-        return None
-    total = 0
-    for _, start, end in runs:
-        if end is None:
-            return None
-        total += end - start + 1
-    return total
-
-
-def _append(out: list[FileLines], claim: FileLines, start: int, end: int | None) -> None:
-    """Adds a run to `out`, to the last claim when it is numbered alike."""
-    ranges: tuple[Range, ...] = ()
-    if out and replace(out[-1], ranges=None) == replace(claim, ranges=None):
-        ranges = out.pop().ranges or ()
-    if ranges and ranges[-1][1] == start - 1:
-        start = ranges[-1][0]
-        ranges = ranges[:-1]
-    out.append(replace(claim, ranges=(*ranges, (start, end))))
-
-
-def _has_holes(claim: FileLines) -> bool:
-    return claim.ranges is not None and len(claim.ranges) > 1
-
-
-def _vary_claim(claim: Claim, name: str, line_by_line: bool) -> Claim:
-    if not isinstance(claim, FileLines):
-        return Anything()
-    if claim.sep is not None:
-        name = f"{claim.shift}{claim.sep}| {name}"
-    keys = tuple(_vary_key(key, name) for key in claim.keys)
-    return FileLines(keys, claim.ranges if line_by_line else None)
-
-
-def _vary_key(key: str, name: str) -> str:
-    variant = key.partition("\0")[2]
-    return key_of(path_of(key), f"{variant} | {name}" if variant else name)
+def _known_lines(claims: Claims) -> tuple[FileLines | None, tuple[Range, ...]]:
+    """The stream as lines of one file and their numbers; (None, ()) when it is not that."""
+    match claims:
+        case (FileLines(keys=(_,), ranges=tuple() as ranges) as file,):
+            return file, ranges
+    return None, ()

@@ -82,10 +82,9 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """`a | b | c`; `stderr_too` where a `|&` was used anywhere in it. One command alone is not wrapped."""
+    """`a | b |& c`. One command alone is not wrapped."""
 
     commands: tuple[Node, ...]
-    stderr_too: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from readcache.shell.ansi_c import read_ansi_c
 from readcache.shell.syntax import Refused, Unknown, Variable, Word, WordPart, WordText
 
 SkipCommands = Callable[[str, int], int]  # (source, where commands begin) -> just behind the `)` that ends them
@@ -149,7 +148,7 @@ class _Reader:
         if pos >= len(source):
             raise Refused("unclosed double quote")
         if source[pos] == "`":
-            self.unknown(_skip_backticks(source, pos))
+            self.unknown(_skip_escaped(source, pos, "`"))
             return
         following = source[pos + 1 : pos + 2]
         if named := _NAME.match(source, pos + 1) or _BRACED_NAME.match(source, pos + 1):
@@ -165,8 +164,7 @@ class _Reader:
         elif following and following in "0123456789@*#?-$!":
             self.unknown(pos + 2)
         elif following == "'" and not quoted:
-            text, end = read_ansi_c(source, pos + 2)
-            self.take(text, end, quoted=True)
+            self.unknown(_skip_escaped(source, pos + 1, "'"))  # its escapes are not decoded
         elif following == '"' and not quoted:
             self.pos += 2
             self.double_quoted()
@@ -204,12 +202,12 @@ def _find(source: str, what: str, pos: int) -> int:
     return end
 
 
-def _skip_backticks(source: str, pos: int) -> int:
-    """Behind the backtick that closes the one at `pos`."""
+def _skip_escaped(source: str, pos: int, quote: str) -> int:
+    """Behind the unescaped quote that closes the one at `pos`."""
     pos += 1
-    while not source.startswith("`", pos):
+    while not source.startswith(quote, pos):
         if pos >= len(source):
-            raise Refused("unclosed backtick")
+            raise Refused(f"unclosed {quote}")
         pos += 2 if source[pos] == "\\" else 1
     return pos + 1
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import replace
 
-from readcache.shell.arguments import Arg, Program
+from readcache.shell.arguments import Program
 
 # name -> its options that take a value, and how many operands of its own come before the program
 _WRAPPERS = {
@@ -46,7 +47,7 @@ def unwrap(program: Program) -> Program | None:
         rest = rest[own:]
         if not rest or rest[0].text is None:
             return None
-        program = Program(program_name(rest[0].text), tuple(rest[1:]), program.stdin, program.cwd)
+        program = replace(program, name=program_name(rest[0].text), args=tuple(rest[1:]))
     return _module(program)
 
 
@@ -58,13 +59,8 @@ def program_name(text: str) -> str:
 
 def _module(program: Program) -> Program:
     """`python -m black f` and `uv run black f` are `black f`."""
+    word = "-m" if _PYTHON.fullmatch(program.name) else "run" if program.name in ("uv", "poetry", "pipenv") else None
     args = program.args
-    if _PYTHON.fullmatch(program.name) and len(args) > 1 and args[0].text == "-m":
-        return _named(program, args[1], args[2:])
-    if program.name in ("uv", "poetry", "pipenv") and len(args) > 1 and args[0].text == "run":
-        return _named(program, args[1], args[2:])
-    return program
-
-
-def _named(wrapper: Program, name: Arg, args: tuple[Arg, ...]) -> Program:
-    return Program(posixpath.basename(name.text or ""), args, wrapper.stdin, wrapper.cwd)
+    if word is None or len(args) < 2 or args[0].text != word:
+        return program
+    return replace(program, name=posixpath.basename(args[1].text or ""), args=args[2:])

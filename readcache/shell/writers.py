@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from readcache.model.claims import WHOLE_TREE
+from readcache.model.claims import WHOLE_TREE, Authored
 from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
 from readcache.shell.readers import git_command, sed_script
 from readcache.shell.streams import ANYTHING, Claims, Stream
@@ -19,11 +19,11 @@ from readcache.shell.streams import ANYTHING, Claims, Stream
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a program prints, and the keys that it writes. `authored`: (key, text, first line) as in `Authored`."""
+    """What a program prints, the keys that it writes, and the texts of the command's own that went into files."""
 
     claims: Claims = ()
     writes: tuple[str, ...] = ()
-    authored: tuple[tuple[str, str, int], ...] = ()
+    authored: tuple[Authored, ...] = ()
 
 
 Writer = Callable[[Program], "Effect | None"]  # None: this program writes nothing, ask the readers
@@ -45,6 +45,20 @@ def _keys(program: Program, args: Iterable[Arg]) -> tuple[str, ...]:
     return tuple(key for key in map(program.key, args) if key is not None)
 
 
+def _take(args: Iterable[Arg], *names: str) -> tuple[list[Arg], Arg | None]:
+    """The arguments without the options `names` and their values, and the last of these values."""
+    rest: list[Arg] = []
+    values: list[Arg] = []
+    option = False
+    for arg in args:
+        if option:
+            values.append(arg)
+        elif arg.text not in names:
+            rest.append(arg)
+        option = not option and arg.text in names
+    return rest, values[-1] if values else None
+
+
 def _has_flag(program: Program, letters: str, *long: str) -> bool:
     """Is one of the short options, alone or in a cluster, or one of the long ones among the arguments?"""
     texts = [arg.text or "" for arg in program.args]
@@ -57,7 +71,7 @@ def _has_flag(program: Program, letters: str, *long: str) -> bool:
 def _sed(program: Program) -> Effect | None:
     if not any(re.match(r"-[nErsuz]*i|--in-place", arg.text or "") for arg in program.args):
         return None
-    _, files, _, _ = sed_script(program)
+    _, files, _ = sed_script(program)
     return Effect((), _keys(program, files))
 
 
@@ -75,42 +89,33 @@ def _tee(program: Program) -> Effect:
     return Effect(program.stdin.claims, keys, authored_by(program.stdin, keys, append=append))
 
 
-def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[tuple[str, str, int], ...]:
-    """The files that a text of the command's own goes into."""
+def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[Authored, ...]:
+    """What of `stdin` goes into the files `keys` and is the command's own text."""
     if stdin.body is None:
         return ()
-    return tuple((key, stdin.body, 0 if append else 1) for key in keys)
+    return tuple(Authored(key, stdin.body, 0 if append else 1) for key in keys)
 
 
 def _copy(program: Program) -> Effect:
     """cp, mv, install, ln, rsync: the target, below a directory where it is seen to be one; for mv the sources too."""
-    files, into = _sources_and_target(program)
-    sources, target = _keys(program, files), program.key(into)
-    written: tuple[str, ...] = ()
-    if target is not None:
-        name = into.path or ""
-        directory = len(files) > 1 or name in (".", "..") or name.endswith(("/", "/.", "/.."))
-        written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources) if directory else (target,)
-    said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
-    return Effect(said, (*written, *(sources if program.name == "mv" else ())))
-
-
-def _sources_and_target(program: Program) -> tuple[list[Arg], Arg]:
-    args, into = list(program.args), None
-    valued = ("-m", "-o", "-g") if program.name == "install" else ()
-    for k in reversed(range(len(args) - 1)):
-        text = args[k].text
-        if text in valued or text in ("-t", "--target-directory"):
-            into = into if text in valued else text_arg(f"{args[k + 1].path}/")
-            del args[k : k + 2]
+    args, into = _take(program.args, "-t", "--target-directory")
+    if program.name == "install":
+        args, _ = _take(args, "-m", "-o", "-g")
     files = _operands(args)
+    directory = into is not None or len(files) > 2
     if into is None and program.name == "ln" and len(files) == 1:
         into = text_arg(".")
     if into is None:
         if len(files) < 2:
             raise CannotTell
         into = files.pop()
-    return files, into
+    sources, target = _keys(program, files), program.key(into)
+    written: tuple[str, ...] = ()
+    if target is not None:
+        directory = directory or re.search(r"(?:^|/)\.{0,2}$", into.path or "") is not None
+        written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources) if directory else (target,)
+    said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
+    return Effect(said, (*written, *(sources if program.name == "mv" else ())))
 
 
 def _remove(program: Program) -> Effect:
@@ -129,10 +134,8 @@ def _dd(program: Program) -> Effect:
 
 
 def _sort(program: Program) -> Effect | None:
-    for k, arg in enumerate(program.args):
-        if arg.text == "-o" and k + 1 < len(program.args):
-            return Effect((), _keys(program, [program.args[k + 1]]))
-    return None
+    _, target = _take(program.args, "-o")
+    return None if target is None else Effect((), _keys(program, [target]))
 
 
 _PATCHED = re.compile(r"^(?:\+\+\+|---) ([^\t\n]+)|^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
@@ -207,7 +210,9 @@ def _git(program: Program) -> Effect | None:
         return Effect(ANYTHING, () if texts[:1] and texts[0] in ("list", "show", "drop", "clear") else (WHOLE_TREE,))
     if verb in ("mv", "rm"):
         return Effect(ANYTHING if verb == "rm" else (), () if "--cached" in texts else _keys(git, _operands(args)))
-    if verb in ("checkout", "restore"):
+    if verb == "restore":
+        return _git_restore(git, texts)
+    if verb == "checkout":
         return _git_checkout(git, texts)
     if verb == "switch" and {"-c", "-C", "--create"} & set(texts):
         return Effect(ANYTHING)
@@ -218,28 +223,22 @@ def _git(program: Program) -> Effect | None:
     return None
 
 
+def _git_restore(program: Program, texts: list[str | None]) -> Effect:
+    paths, _ = _take(program.args, "-s", "--source")
+    staged_only = "--staged" in texts and "--worktree" not in texts
+    return Effect((), () if staged_only else _keys(program, _operands(paths)))
+
+
 def _git_checkout(program: Program, texts: list[str | None]) -> Effect:
-    """`git checkout`/`restore`: paths after `--`, and what looks like a path; else a branch, and so any file."""
-    if program.name == "restore":
-        staged_only = "--staged" in texts and "--worktree" not in texts
-        paths = [arg for arg in _operands(program.args) if arg.text not in _source_values(texts)]
-        return Effect((), () if staged_only else _keys(program, paths))
+    """Paths after `--`, from the first that looks like one, or behind a branch; a branch alone may change any file."""
     if {"-b", "-B", "--orphan"} & set(texts):
         return Effect(ANYTHING)
+    paths = _operands(program.args)
     if "--" in texts:
         paths = list(program.args[texts.index("--") + 1 :])
-        return Effect(ANYTHING, _keys(program, paths) if paths else (WHOLE_TREE,))
-    operands = _operands(program.args)
-    if {"--theirs", "--ours"} & set(texts) or (len(operands) == 1 and _looks_like_file(operands[0])):
-        return Effect(ANYTHING, _keys(program, operands))
-    if len(operands) > 1:
-        paths = operands if _looks_like_file(operands[0]) else operands[1:]
-        return Effect(ANYTHING, _keys(program, paths))
-    return Effect(ANYTHING, (WHOLE_TREE,))
-
-
-def _source_values(texts: list[str | None]) -> set[str | None]:
-    return {texts[k + 1] for k, text in enumerate(texts[:-1]) if text in ("-s", "--source")}
+    elif paths and not {"--theirs", "--ours"} & set(texts) and not _looks_like_file(paths[0]):
+        paths = paths[1:]
+    return Effect(ANYTHING, _keys(program, paths) if paths else (WHOLE_TREE,))
 
 
 def _looks_like_file(arg: Arg) -> bool:
@@ -247,32 +246,17 @@ def _looks_like_file(arg: Arg) -> bool:
     return text in (".", "..") or re.search(r"\.[A-Za-z]\w*$", text) is not None
 
 
-# name -> the words that make it write, any of them; () when it writes of itself unless one of _READ_ONLY is given
-_FORMATTERS: dict[str, tuple[str, ...]] = {
-    "black": (),
-    "isort": (),
-    "rustfmt": (),
-    "ruff": ("--fix", "--fix-only", "format"),
-    "gofmt": ("-w",),
-    "gofumpt": ("-w",),
-    "goimports": ("-w",),
-    "prettier": ("--write", "-w"),
-    "eslint": ("--fix",),
-    "clang-format": ("-i",),
-    "autopep8": ("-i", "--in-place"),
-    "yapf": ("-i", "--in-place"),
-    "shfmt": ("-w",),
-    "biome": ("--write", "--apply"),
-}
-_READ_ONLY = ("--check", "--diff", "-c", "--check-only", "-d", "-")
+_FORMATTERS = "black isort rustfmt"  # write unless they are told not to
+_READ_ONLY = {"--check", "--diff", "-c", "--check-only", "-d", "-"}
+_FIXERS = "ruff gofmt gofumpt goimports prettier eslint clang-format autopep8 yapf shfmt biome"  # write when told to
+_FIXING = {"--fix", "--fix-only", "format", "-w", "--write", "-i", "--in-place", "--apply"}
 _SUBCOMMANDS = ("check", "format", "lint")
 
 
 def _formatter(program: Program) -> Effect | None:
-    texts = [arg.text for arg in program.args]
-    needed = _FORMATTERS[program.name]
-    writes = any(word in texts for word in needed) if needed else not any(word in texts for word in _READ_ONLY)
-    if not writes or "--check" in texts or "--diff" in texts:
+    texts = {arg.text for arg in program.args}
+    writes = not texts & _READ_ONLY if program.name in _FORMATTERS.split() else bool(texts & _FIXING)
+    if not writes or texts & {"--check", "--diff"}:
         return None
     files = [arg for arg in _operands(program.args) if arg.text not in _SUBCOMMANDS]
     return Effect(ANYTHING, _keys(program, files))
@@ -308,5 +292,5 @@ WRITERS: dict[str, Writer] = {
     "git": _git,
     "xargs": _by_other_programs,
     "find": _by_other_programs,
-    **{name: _formatter for name in _FORMATTERS},
+    **{name: _formatter for name in f"{_FORMATTERS} {_FIXERS}".split()},
 }

@@ -14,7 +14,6 @@ from readcache import lazy_names
 
 if TYPE_CHECKING:
     from readcache.testing.bash import BashCall, ScriptedBash
-    from readcache.testing.clock import FakeClock
     from readcache.testing.replies import assert_omitted, assert_shown, reconstruct
 
 __all__ = ["BashCall", "FakeClock", "ScriptedBash", "assert_omitted", "assert_shown", "reconstruct"]
@@ -22,8 +21,21 @@ __all__ = ["BashCall", "FakeClock", "ScriptedBash", "assert_omitted", "assert_sh
 __getattr__ = lazy_names(  # pytest imports this package at every start
     {
         "readcache.testing.bash": "BashCall ScriptedBash",
-        "readcache.testing.clock": "FakeClock",
         "readcache.testing.replies": "assert_omitted assert_shown reconstruct",
     },
     globals(),
 )
+
+
+class FakeClock:
+    """A clock that stands still, for `Session(clock=…)`: seconds since the epoch, `now` until `tick` is called."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def tick(self, seconds: float = 1.0) -> None:
+        """Lets time pass; a negative number sets the clock back, as time servers do."""
+        self.now += seconds

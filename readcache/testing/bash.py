@@ -72,9 +72,7 @@ class ScriptedBash:
 
     def _call(self, command: str, cwd: str | None) -> BashCall:
         where = os.path.abspath(os.path.join(self._cwd or "", cwd or ""))
-        printed = self._scripted(command)
-        if printed is None:
-            printed = read_files(command, where)
+        printed = self._scripted(command) or read_files(command, where)
         if printed is None:
             known = "".join(f"\n  {_name(known)}" for known in self._script) or " nothing"
             raise AssertionError(f"ScriptedBash has no answer to {command!r}; its script knows{known}")
@@ -89,9 +87,7 @@ class ScriptedBash:
             return None
         answer = self._script[found]
         printed = answer(command) if callable(answer) else answer
-        match printed:
-            case str():
-                return printed, 0
+        match printed if isinstance(printed, tuple) else (printed, 0):
             case (str() as output, int() as exit_code):
                 return output, exit_code
         raise TypeError(

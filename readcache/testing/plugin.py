@@ -1,7 +1,7 @@
 """The pytest plugin: a session for each test, on the real file system or on pyfakefs' one.
 
-Active wherever readcache is installed (entry point `pytest11`). pytest imports this module at every start, so that it
-imports nothing of the package until a test asks for it.
+Active wherever readcache is installed (entry point `pytest11`). pytest imports this module at every start, so that the
+session is imported only when a test asks for one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from readcache.testing import FakeClock
+
 if TYPE_CHECKING:
     from readcache import Policy, Session
-    from readcache.testing import FakeClock
 
 # pyfakefs forgets every module that is first imported while it is active: of two tests, each would have a `Reason` of
 # its own. So these are imported before any test begins.
-_USED_BY_A_SESSION = ("session", "log.store.memory", "shell.parse", "shell.walk", "testing.clock")
+_USED_BY_A_SESSION = ("session", "log.store.memory", "shell.parse", "shell.walk")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -35,8 +36,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture
 def readcache_clock() -> FakeClock:
     """The clock of `readcache_session`."""
-    from readcache.testing.clock import FakeClock
-
     return FakeClock()
 
 

@@ -10,8 +10,8 @@ import re
 import shlex
 from collections.abc import Sequence as Seq
 
-from readcache.model.claims import FileLines, path_of
-from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.model.claims import FileLines
+from readcache.shell.arguments import CannotTell, Program, text_arg
 from readcache.shell.known_words import arg_of
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import READERS
@@ -36,68 +36,70 @@ def read_files(command: str, cwd: str) -> tuple[str, int] | None:
     them. None: it is not. What a pipe's programs say about files that they cannot open comes before its output.
     """
     tree = parse_command(command)
-    items = tree.items if isinstance(tree, Sequence) else ((";", tree),) if tree is not None else ()
+    items = tree.items if isinstance(tree, Sequence) else ((";", tree),)
     printed, status = "", 0
     try:
         for operator, node in items:
             if operator not in (";", "&&"):
                 return None
             if operator == ";" or status == 0:
-                text, status, cwd = _run(node, cwd)
+                commands = [_words(one) for one in (node.commands if isinstance(node, Pipeline) else (node,))]
+                if commands[0][0] == "cd":
+                    cwd, text, status = _change_directory(commands, cwd), "", 0
+                else:
+                    text, status = _run(commands, cwd)
                 printed += text
     except CannotTell:
         return None
     return (printed, status) if items else None
 
 
-def _run(node: Node, cwd: str) -> tuple[str, int, str]:
-    """(output, exit status, directory afterwards) of a pipeline or `cd`. Raises CannotTell."""
-    name, *args = _words(node, cwd) if isinstance(node, SimpleCommand) else [text_arg("")]
-    if name.known == "cd":
-        where = os.path.join(cwd, *(arg.known for arg in args))
-        if len(args) != 1 or args[0].known.startswith("-") or not os.path.isdir(where):
-            raise CannotTell
-        return "", 0, where
-    errors, lines, status = "", None, 0
-    for command in node.commands if isinstance(node, Pipeline) else (node,):
-        complaints, lines = _run_program(_words(command, cwd), lines, cwd)
-        status = 2 if complaints.startswith("sed:") else int(complaints != "")
-        errors += complaints
-    return errors + "".join(lines or ()), status, cwd
-
-
-def _words(node: Node, cwd: str) -> list[Arg]:
+def _words(node: Node | None) -> list[str]:
     """The words of a simple command that bash would leave as they are."""
     if not isinstance(node, SimpleCommand) or not node.words or node.redirects or node.assignments:
         raise CannotTell
-    words = [arg_of(word, {}, cwd) for word in node.words]
-    return [text_arg(word.known) for word in words]
+    return [arg_of(word, {}, None).known for word in node.words]
 
 
-def _run_program(words: Seq[Arg], piped: list[str] | None, cwd: str) -> tuple[str, list[str]]:
+def _change_directory(commands: list[list[str]], cwd: str) -> str:
+    where = os.path.join(cwd, *commands[0][1:])
+    if len(commands) > 1 or len(commands[0]) != 2 or commands[0][1].startswith("-") or not os.path.isdir(where):
+        raise CannotTell
+    return where
+
+
+def _run(commands: list[list[str]], cwd: str) -> tuple[str, int]:
+    """(output, exit status) of a pipeline."""
+    errors, lines, status = "", None, 0
+    for name, *args in commands:
+        complaints, lines = _run_program(name, args, lines, cwd)
+        status = (2 if name == "sed" else 1) if complaints else 0
+        errors += complaints
+    return errors + "".join(lines or ()), status
+
+
+def _run_program(name: str, args: list[str], piped: list[str] | None, cwd: str) -> tuple[str, list[str]]:
     """(what it complains about, the lines that it prints), from its files or from the lines of the pipe."""
-    name, *own = (word.known for word in words)
-    if name == "nl" and own[:2] == ["-b", "a"]:
-        own[:2] = ["-ba"]
-    program = Program(name, tuple(map(text_arg, own)), Stream(), cwd)
-    if name not in _COMPLAINTS or (name == "sed" and WRITERS[name](program) is not None):
+    if args[:2] == ["-b", "a"]:
+        args[:2] = ["-ba"]
+    operands = [word for word in args if not word.startswith("-")]
+    takes_one = name == "sed" or (name != "cat" and "-n" in args)  # the script, or the number of lines
+    files = operands[takes_one:]
+    args = [word for word in args if word not in files]
+    if name not in _COMPLAINTS or "-" in args or not (files or piped is not None):
         raise CannotTell
-    keys = {path_of(key) for claim in READERS[name](program) if isinstance(claim, FileLines) for key in claim.keys}
-    files = [arg.known for arg in program.args if program.key(arg) in keys]
-    own = [word for word in own if word not in files]
-    if (name == "nl" and own != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
+    if (name == "nl" and args != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
         raise CannotTell
-    errors, lines = _read(name, files, cwd)
-    if not files:
-        if piped is None or "-" in own:
-            raise CannotTell
-        lines = piped
+    errors, lines = _read(name, files, cwd) if files else ("", piped or [])
     if name == "sed":
-        own = [word.replace("$", str(len(lines))) for word in own]  # the number of the last line
+        args = [word.replace("$", str(len(lines))) for word in args]  # the number of the last line
     stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
-    shown = _render(READERS[name](Program(name, tuple(map(text_arg, own)), stdin, cwd)), lines)
+    program = Program(name, tuple(map(text_arg, args)), stdin, cwd)
+    if name == "sed" and WRITERS[name](program) is not None:
+        raise CannotTell
+    shown = _render(READERS[name](program), lines)
     closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
-    return errors, [*map(_close, shown[:closed]), *shown[closed:]]
+    return errors, [line.removesuffix("\n") + "\n" for line in shown[:closed]] + shown[closed:]
 
 
 def _read(name: str, paths: Seq[str], cwd: str) -> tuple[str, list[str]]:
@@ -126,7 +128,3 @@ def _render(claims: Claims, lines: Seq[str]) -> list[str]:
                 front = "" if claim.sep is None else f"{number + claim.shift:6}{claim.sep}"
                 out.append(front + lines[number - 1])
     return out
-
-
-def _close(line: str) -> str:
-    return line if line.endswith("\n") else line + "\n"

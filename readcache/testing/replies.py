@@ -10,9 +10,8 @@ from readcache.reply import Omitted, Outcome, Reason, Reply
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:
     """Nothing was left out; with `reason`, for that reason."""
-    if reply.outcome is not Outcome.FULL or reply.text != reply.full_text:
-        raise AssertionError(f"expected all of the output, but {_account(reply)}")
-    _check_reason(reply, reason)
+    _expect(reply.outcome is Outcome.FULL and reply.text == reply.full_text, "all of the output", reply)
+    _expect(reason in (None, reply.reason), f"the reason {reason and reason.value}", reply)
 
 
 def assert_omitted(
@@ -30,15 +29,16 @@ def assert_omitted(
     stand are this one, or these. `reason`: the reply's.
     """
     found = [segment for segment in reply.segments if isinstance(segment, Omitted)]
-    if not found or (path is not None and not all(_is_of(omitted, path) for omitted in found)):
-        raise AssertionError(f"expected lines of {path or 'a file'} to be left out, but {_account(reply)}")
-    numbers = sorted(number for omitted in found for number in range(omitted.start, omitted.end + 1))
-    if lines is not None and numbers != list(range(lines[0], lines[1] + 1)):
-        raise AssertionError(f"expected lines {lines[0]}-{lines[1]} to be left out, but {_account(reply)}")
-    sources = {name for omitted in found for name in omitted.sources}
-    if source is not None and sources != ({source} if isinstance(source, str) else set(source)):
-        raise AssertionError(f"expected a pointer to {source!r}, but {_account(reply)}")
-    _check_reason(reply, reason)
+    of_path = path is None or all(_is_of(omitted, path) for omitted in found)
+    _expect(bool(found) and of_path, f"lines of {path or 'a file'} to be left out", reply)
+    if lines is not None:
+        numbers = sorted(number for omitted in found for number in range(omitted.start, omitted.end + 1))
+        all_left_out = numbers == list(range(lines[0], lines[1] + 1))
+        _expect(all_left_out, f"lines {lines[0]}-{lines[1]} to be left out", reply)
+    if source is not None:
+        named = {name for omitted in found for name in omitted.sources}
+        _expect(named == ({source} if isinstance(source, str) else set(source)), f"a pointer to {source!r}", reply)
+    _expect(reason in (None, reply.reason), f"the reason {reason and reason.value}", reply)
 
 
 def reconstruct(reply: Reply, context: Mapping[str, str]) -> str:
@@ -88,9 +88,10 @@ def _is_of(omitted: Omitted, path: str) -> bool:
     return omitted.path is not None and (omitted.path == path or f"/{omitted.path}".endswith(f"/{path}"))
 
 
-def _check_reason(reply: Reply, reason: Reason | None) -> None:
-    if reason is not None and reply.reason is not reason:
-        raise AssertionError(f"expected the reason {reason.value}, but {_account(reply)}")
+def _expect(held: bool, what: str, reply: Reply) -> None:
+    """Raises AssertionError unless `held`, with what was expected and what the reply did."""
+    if not held:
+        raise AssertionError(f"expected {what}, but {_account(reply)}")
 
 
 def _account(reply: Reply) -> str:

@@ -453,8 +453,8 @@ def test_files_that_were_seen_before_are_followed_from_the_beginning(agent: Agen
     for name in "ghi":
         (agent.root / name).write_text(TEXT.replace("number", f"number {name}"))
         agent.session.read(name)
-    agent.session.run("cat -A f")
-    agent.session.run("cat -A h")
+    agent.session.run("cat f")
+    agent.session.run("cat h")
     agent.session.run("sed -i 1d g")
     (agent.root / "h").write_text(EDITED)
     agent.session.run("git show HEAD:g; cat *.py; cat d/")

@@ -75,7 +75,7 @@ A, B, C, D = command("a"), command("b"), command("c"), command("d")
         ("a b", command("a", "b")),
         ("a;", A),
         ("a | b", Pipeline((A, B))),
-        ("a |& b | c", Pipeline((A, B, C), stderr_too=True)),
+        ("a |& b | c", Pipeline((A, B, C))),
         ("a && b || c; d", Sequence(((";", A), ("&&", B), ("||", C), (";", D)))),
         ("a || b && c", Sequence(((";", A), ("||", B), ("&&", C)))),
         ("a & b", Sequence(((";", A), ("&", B)))),

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readcache import Outcome, Reason, Session
-from readcache.model.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal, key_of
+from readcache.model.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal
 from readcache.model.paths import canonical_path
 from readcache.shell.read import read_command
 
@@ -18,36 +18,29 @@ def claims(command: str, exit_code: int | None = 0) -> list[Claim]:
     return list(read_command(command, "/w", exit_code).claims)
 
 
-def lines(path: str, variant: str = "") -> FileLines:
-    return FileLines((key_of(f"/w/{path}", variant),))
+def lines(path: str) -> FileLines:
+    return FileLines((f"/w/{path}",))
 
 
-def some(path: str, variant: str = "") -> FileLines:
-    return FileLines((key_of(f"/w/{path}", variant),), None)
-
-
-RENDERED = {
-    "cat -A f": lines("f", "cat -A"),
-    "cat -ET f | sed -n '2,4p'": FileLines((key_of("/w/f", "cat -ET"),), ((2, 4),)),
-    "head -5 f | cat -A": FileLines((key_of("/w/f", "cat -A"),), ((1, 5),)),
-    "cat -b f": some("f", "cat -b"),
-    "cat -s f": some("f"),
-    "nl f": some("f", "nl"),
-    "nl -ba -i5 f": some("f", "nl -ba -i5"),
-    "nl -ba -n ln f": some("f", "nl -ba -nln"),
-    "sed 's/a/b/' f": some("f", "sed s/a/b/"),
-    "sed -n '5{s/a/b/;p}' f": some("f", "sed -n 5{s/a/b/;p}"),
-    "sed = f": some("f", "sed ="),
-    "grep x f | cat -n": some("f", "cat -n"),
-}
-
-
-@pytest.mark.parametrize(("command", "claim"), RENDERED.items())
-def test_a_changed_rendering_has_a_key_of_its_own(command: str, claim: FileLines) -> None:
-    assert claims(command) == [claim]
+def some(path: str) -> FileLines:
+    return FileLines((f"/w/{path}",), None)
 
 
 UNFORESEEN = [
+    "cat -A f",
+    "cat -ET f | sed -n '2,4p'",
+    "head -5 f | cat -A",
+    "cat -b f",
+    "nl f",
+    "nl -ba -i5 f",
+    "nl -ba -n ln f",
+    "sed 's/a/b/' f",
+    "sed -n '5{s/a/b/;p}' f",
+    "sed = f",
+    "grep x f | cat -n",
+    "echo $'a\\n'",
+    "printf '%s\\n' x < f",
+    "git cat-file blob HEAD:f; cat $X",
     "wc -l f",
     "grep -c x f",
     "grep -l x f g",
@@ -118,7 +111,6 @@ PLACES = {
     "cat a\\ b": "/w/a b",
     "cat 'a*b'": "/w/a*b",
     "cd d; cat f": "/w/d/f",
-    "cd d && cd - && cat f": "/w/f",
     "cd d/e && cd .. && cat f": "/w/d/f",
     "cd; cat f": "~/f",
     "cd ~/x; cat f": "~/x/f",
@@ -126,7 +118,6 @@ PLACES = {
     "(cd d); cat f": "/w/f",
     "cd d | true; cat f": "/w/f",
     "{ cd d; }; cat f": "/w/d/f",
-    "pushd d >/dev/null; popd >/dev/null; cat f": "/w/f",
     "cat $PWD/f": "/w/f",
     "D=/abs; cat $D/f": "/abs/f",
     "A=a B=b; cat $A$B": "/w/ab",
@@ -144,6 +135,9 @@ def test_a_file_has_one_name(command: str, path: str) -> None:
 
 LOST = [
     "cd $X; cat f",
+    "cd d && cd - && cat f",
+    "pushd d >/dev/null; cat f",
+    "pushd d >/dev/null; popd >/dev/null; cat f",
     "cd d || cd e; cat f",
     "if x; then cd d; fi; cat f",
     "F=a; F=$(ls); cat $F",
@@ -186,7 +180,7 @@ def test_borders_between_files_in_a_pipe_are_unknown() -> None:
 
 
 def test_numbers_that_go_on_into_a_second_file_say_nothing_about_it() -> None:
-    assert claims("cat -n a b") == [FileLines(("/w/a",), sep="\t"), some("b", "cat -n")]
+    assert claims("cat -n a b") == [FileLines(("/w/a",), sep="\t"), ANY]
 
 
 def test_numbers_with_gaps_speak_for_themselves() -> None:
@@ -194,10 +188,10 @@ def test_numbers_with_gaps_speak_for_themselves() -> None:
     assert claims("sed -n '10,20p' f | grep -n x") == [FileLines(("/w/f",), None, ":", -9, gaps=True)]
     assert claims("nl -ba f | grep x") == [FileLines(("/w/f",), None, "\t", gaps=True)]
     assert claims("nl -ba f | tail -3") == [FileLines(("/w/f",), None, "\t")]
-    assert claims("tail -20 f | grep -n x") == [some("f", "grep -n")]
+    assert claims("tail -20 f | grep -n x") == [ANY]
 
 
-def test_a_line_printed_twice_is_claimed_twice() -> None:
+def test_a_line_printed_twice_is_claimed_twice_where_ranges_only_touch() -> None:
     assert claims("sed -n '1,3p;3,5p' f") == [FileLines(("/w/f",), ((1, 3), (3, 5)))]
     assert claims("sed -n '1,300p;2,299p' f") == [some("f")]
 
@@ -207,22 +201,16 @@ def test_a_filter_that_selects_nothing_prints_nothing() -> None:
     assert claims("head -0 f") == []
 
 
-def test_text_counts_as_foreseen_only_where_it_surely_is_printed() -> None:
+def test_text_that_may_not_be_printed_is_no_landmark() -> None:
     both = [lines("f"), Literal("done\n")]
     perhaps = [lines("f"), ANY]
     assert claims("cat f && echo done") == both
-    assert claims("cat f && echo done", exit_code=1) == perhaps
-    assert claims("cat f && echo done", exit_code=None) == perhaps
     assert claims("cat f; echo done", exit_code=1) == both
-    assert claims("cat f && echo done; true") == perhaps
-    assert claims("cat f || echo done") == perhaps
-    assert claims("cat f && echo done || true") == perhaps
-    assert claims("if [ x ]; then cat f; echo done; fi") == perhaps
-    assert claims("cd d || exit; cat /w/f; echo done") == perhaps
-    assert claims("if [ x ]; then exit 1; fi; cat f; echo done", exit_code=1) == perhaps
-    assert claims("cat f; set -e; make; echo done", exit_code=1) == perhaps
     assert claims("(cat f && echo done)") == both
-    assert claims("{ cat f && echo done; } | cat") == perhaps
+    assert claims("cat f || echo done") == perhaps
+    assert claims("cat f && echo done || true") == both
+    assert claims("if [ x ]; then cat f; echo done; fi") == perhaps
+    assert claims("if [ x ]; then true; else cat f; echo done; fi") == perhaps
 
 
 def test_neighbouring_texts_are_one() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.model.claims import OPAQUE, WHOLE_TREE, Anything, Authored, FileLines, Literal, Write
+from readcache.model.claims import OPAQUE, WHOLE_TREE, Authored, FileLines, Literal, Write
 from readcache.shell.read import read_command
 
 
@@ -210,10 +210,6 @@ def test_output_in_a_file_is_not_shown() -> None:
 
 def test_output_to_stderr_is_shown() -> None:
     assert read_command("echo x >&2; cat f", "/w").claims == (Literal("x\n"), FileLines(("/w/f",)))
-
-
-def test_nothing_is_foreseen_once_stdout_is_gone_for_good() -> None:
-    assert read_command("exec > log; cat f", "/w").claims == (Anything(),)
 
 
 def test_a_command_that_neither_reads_nor_writes_is_not_even_parsed() -> None:

@@ -92,13 +92,13 @@ class _Builder:
         for step in (*self.run(trees), ";"):
             if not isinstance(step, str):
                 if commands and len(pipes) < len(commands):  # only a newline between, which the tree leaves out
-                    items.append((before, grammar.pipeline(commands, pipes)))
+                    items.append((before, grammar.pipeline(commands)))
                     before, commands, pipes = ";", [], []
                 commands.append(step)
             elif step in ("|", "|&"):
                 pipes.append(step)
             elif commands:
-                items.append((before, grammar.pipeline(commands, pipes)))
+                items.append((before, grammar.pipeline(commands)))
                 before, commands, pipes = step, [], []
         return grammar.sequence(items, trailing=before if items else ";") if items else Sequence(())
 

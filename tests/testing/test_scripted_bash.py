@@ -82,7 +82,6 @@ def test_a_newer_answer_takes_the_older_ones_place() -> None:
         "head f f",
         "head -c 5 f",
         "head -n five f",
-        "head -n 0 f",
         "tail -f f",
         "nl -ba -w2 f",
         "cat f 2>/dev/null",
