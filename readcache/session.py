@@ -34,7 +34,7 @@ from readcache.shell.read import read_command
 from readcache.wrap import wrap
 
 if TYPE_CHECKING:
-    from readcache.disk.changes import Change, Follower
+    from readcache.disk.changes import Change, SeenFiles
     from readcache.log.history_log import HistoryLog
 
 
@@ -73,7 +73,7 @@ class Session:
         self._batch = ""
         self._is_local = local
         self._lines = LineReader()
-        self._follower: Follower | None = None  # while `watch` lasts
+        self._follower: SeenFiles | None = None  # while `watch` lasts
 
     # ------------------------------------------------------------ commands
 
@@ -202,17 +202,17 @@ class Session:
     # ------------------------------------------------------------ what others do
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[Follower]:
+    def watch(self) -> Iterator[SeenFiles]:
         """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
         somebody else did to them. What it yields has `wait(seconds)`. Nothing that is left out of a reply rests on it.
         """
-        from readcache.disk.changes import Follower
+        from readcache.disk.changes import SeenFiles
 
         outer = self._follower
         if outer is not None:
             yield outer
             return
-        with contextlib.closing(Follower()) as follower:
+        with contextlib.closing(SeenFiles()) as follower:
             view = self.view
             with self.reader.log.lock:  # no call comes between
                 follower.begin(view, local=bool(self._is_local))
@@ -373,7 +373,7 @@ class Session:
         """While a command of the agent runs."""
         return contextlib.nullcontext() if self._follower is None else self._follower.own_call()
 
-    def _tell_follower(self, call_id: str, tell: Callable[[Follower, View], None]) -> None:
+    def _tell_follower(self, call_id: str, tell: Callable[[SeenFiles, View], None]) -> None:
         if self._follower is None:
             return
         log = self.reader.log
