@@ -35,10 +35,9 @@ def note(session: str, cause: str, detail: str) -> None:
             os.close(fd)
 
 
-def note_failure(session: str, what: Exception | str) -> None:
-    """Adds one failure: an exception, or a cause and a detail as "cause: detail"."""
-    cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
-    note(session, cause, detail)
+def note_error(session: str, error: Exception) -> None:
+    """Adds one failure."""
+    note(session, type(error).__name__, str(error))
 
 
 def noted() -> list[dict[str, object]]:
