@@ -7,12 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from readcache.cli.settings import Settings, store_file
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 from readcache.reply import Outcome, Reason
 from readcache.session import Session
 
@@ -45,12 +45,14 @@ def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
         yield session, records
 
 
+def recorded(spec: str) -> list[tuple[str, str, int, float]]:
+    """The contexts in the store at `spec`, as `Store.sessions`."""
+    with closing(open_store(spec)) as store:
+        return list(store.sessions())
+
+
 def _newest(spec: str) -> str:
-    store = open_store(spec)
-    try:
-        newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
-    finally:
-        store.close()
+    newest_first = sorted(recorded(spec), key=lambda context: context[3], reverse=True)
     if not newest_first:
         raise ReadcacheError(f"the store {spec} is empty: run a command with `readcache run --session ID` first")
     found = newest_first[0][0]
@@ -134,8 +136,6 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):
         return "forgot", f"{len(event.call_ids):,} calls", ""
-    if isinstance(event, Rewound):
-        return "rewound", "", ""
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
     return type(event).__name__.lower(), "", ""  # of a conversation's history

@@ -169,7 +169,7 @@ def test_a_failing_store_shows_everything_and_is_noted(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     more = {"READCACHE_STORE": str(sandbox.place / "f" / "x.db"), "XDG_STATE_HOME": str(tmp_path)}
     assert bash(sandbox, "cat f; cat f; exit 3", **more) == LINES * 2
-    assert [entry["cause"] for entry in failures.noted()][:1] == ["store_failed"]
+    assert ": store_failed: " in failures.noted()[0]
 
 
 def test_a_shell_inside_readcache_run_is_not_the_agents(sandbox: Sandbox) -> None:
