@@ -57,7 +57,7 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
         from readcache.shell.read import read_command
 
         reading = read_command(command, os.getcwd(), None)
-        if reading.keys and _somebody_reads():
+        if reading.keys and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
             return True
         return False if reading.writes else None
     except OSError:  # the working directory is gone, stdout is closed
@@ -67,10 +67,6 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
 
         failures.note_error(settings.session, error)
         return None
-
-
-def _somebody_reads() -> bool:
-    return not os.path.samestat(os.fstat(1), os.stat(os.devnull))
 
 
 def _run(command: str, env: dict[str, str], settings: Settings, call_id: str | None, *, is_judged: bool) -> int:

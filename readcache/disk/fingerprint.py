@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import xxhash
 
-from readcache.disk.stable import BLOCK, open_regular, read_stable
+from readcache.disk.stable import BLOCK, read_stable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,10 @@ def take(path: str, most: int = 0) -> Fingerprint | None:
 
     None for what is not a regular file, cannot be read, or would not hold still. Never raises."""
     try:
-        fd, before = open_regular(path)
+        found, is_stable = read_stable(path, lambda fd, state: _hash(fd, state.st_size, most))
     except (OSError, ValueError):
         return None
-    try:
-        found, _, is_stable = read_stable(fd, before, lambda state: _hash(fd, state.st_size, most))
-        return found if is_stable else None
-    except (OSError, ValueError):
-        return None
-    finally:
-        os.close(fd)
+    return found if is_stable else None
 
 
 def _hash(fd: int, size: int, most: int) -> Fingerprint:
