@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 
 from readcache.cli.settings import Settings
-from readcache.cli.show import call_of, clock, open_recorded, say, short
+from readcache.cli.show import call_of, clock, open_recorded, row, say, short
 from readcache.model.claims import path_of
-from readcache.model.events import Delivered, Failed, Origin, Record, Wrote
+from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path
 from readcache.model.spans import Spans, merge_spans
@@ -31,11 +31,9 @@ def explain(settings: Settings, path: str) -> int:
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
     _section("visible now", _visible_lines(view, key))
     _explain_last_read(own, key)
-    _section("writes seen", _write_lines(records, key))
-    failures = [(r.at, r.event) for r in own if isinstance(r.event, Failed)]
-    if failures:
-        lines = [f"{clock(at)}  {call_of(event)}  {event.cause}: {event.detail}" for at, event in failures]
-        _section("failures of readcache in this session (the real output was shown)", lines)
+    _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
+    if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:
+        _section("failures of readcache in this session (the real output was shown)", failures)
     if not shown and (others := [path_of(other) for other in view.namesakes(key) if path_of(other) != key]):
         say(f"  files of that name which were shown: {', '.join(dict.fromkeys(others))}")
     return 0
@@ -47,10 +45,18 @@ def _section(title: str, lines: Sequence[str]) -> None:
         say(f"    {line}")
 
 
+def _in_line(record: Record) -> str:
+    return "  ".join(cell for cell in row(record) if cell)
+
+
 def _shows(event: Delivered, path: str) -> bool:
     return any(path_of(key) == path for piece in event.pieces for key in piece.keys) or any(
         pointer.path is not None and path_of(pointer.path) == path for pointer in event.pointers
     )
+
+
+def _writes(event: Event, path: str) -> bool:
+    return isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys)
 
 
 def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:
@@ -93,15 +99,6 @@ def _visible_of_key(known: KeyView, rendering: str) -> list[str]:
         cause = "the agent's write" if known.invalid.written else "a change"
         calls = ", ".join(dict.fromkeys(reference.event.call_id for reference in known.stale))
         out.append(f"as it was before {cause}{variant}: {calls}")
-    return out
-
-
-def _write_lines(records: Sequence[Record], path: str) -> list[str]:
-    out = []
-    for record in records:
-        event = record.event
-        if isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys):
-            out.append(f"{clock(record.at)}  {record.agent_id}  {call_of(event)}  {short(event.label)}")
     return out
 
 

@@ -65,9 +65,7 @@ def _newest(spec: str) -> str:
 def log(settings: Settings) -> int:
     """Every context's events, oldest first."""
     with open_recorded(settings) as (_, records):
-        pass
-    rows = [(clock(r.at), r.agent_id, call_of(r.event), *_told(r.event)) for r in records]
-    print_table(rows)
+        print_table(map(row, records))
     return 0
 
 
@@ -85,8 +83,14 @@ def stats(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
+def row(record: Record) -> tuple[str, ...]:
+    """One event: when, whose, of which call, what happened, how much or to what, by what."""
+    return (clock(record.at), record.agent_id, call_of(record.event), *_told(record.event))
+
+
 def print_table(rows: Iterable[tuple[object, ...]]) -> None:
     """Columns apart by two blanks, numbers to the right."""
+    rows = list(rows)
     cells = [[f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, texts in zip(rows, cells, strict=True):
