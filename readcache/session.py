@@ -34,7 +34,7 @@ from readcache.shell.read import read_command
 from readcache.wrap import wrap
 
 if TYPE_CHECKING:
-    from readcache.disk.changes import Change, Follower
+    from readcache.disk.changes import Change, SeenFiles
 
 
 class Session:
@@ -73,7 +73,7 @@ class Session:
         self._is_local = local
         self._lines = LineReader()
         self._readers = {agent_id}  # names of this session's readers, as far as they are known
-        self._follower: Follower | None = None  # while `watch` lasts
+        self._seen: SeenFiles | None = None  # while `watch` lasts
 
     # ------------------------------------------------------------ commands
 
@@ -197,37 +197,37 @@ class Session:
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
-        self._tell_follower(name, lambda follower, view: follower.wrote(view, key, name, local=bool(self._is_local)))
+        self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
 
     # ------------------------------------------------------------ what others do
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[Follower]:
+    def watch(self) -> Iterator[SeenFiles]:
         """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
         somebody else did to them. What it yields has `wait(seconds)`. Nothing that is left out of a reply rests on it.
         """
-        from readcache.disk.changes import Follower
+        from readcache.disk.changes import SeenFiles
 
-        outer = self._follower
+        outer = self._seen
         if outer is not None:
             yield outer
             return
-        with contextlib.closing(Follower()) as follower:
+        with contextlib.closing(SeenFiles()) as seen:
             view = self.view
             with self.reader.log.lock:  # no call comes between
-                follower.begin(view, local=bool(self._is_local))
-                self._follower = follower
+                seen.begin(view, local=bool(self._is_local))
+                self._seen = seen
             try:
-                yield follower
+                yield seen
             finally:
-                self._follower = None
+                self._seen = None
 
     def changes(self) -> list[Change]:
         """The files that somebody else changed since the agent saw them, by path; `readcache.notice` makes one line of
         them for the model. UsageError when nobody is watching."""
-        if self._follower is None:
+        if self._seen is None:
             raise UsageError("changes are known while watching: call it inside `with session.watch():`")
-        return self._follower.changes()
+        return self._seen.changes()
 
     # ------------------------------------------------------------ what the harness tells
 
@@ -358,7 +358,7 @@ class Session:
     def _answer(self, call: Call, *, local: bool = False) -> Reply:
         """`local`: the file that was read is one of this machine."""
         reply = self.reader.answer(call)
-        self._tell_follower(call.call_id, lambda follower, view: follower.saw(view, call, local=local))
+        self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 
     def _ran_here(self) -> None:
@@ -367,15 +367,15 @@ class Session:
 
     def _own_call(self) -> contextlib.AbstractContextManager[None]:
         """While a command of the agent runs."""
-        return contextlib.nullcontext() if self._follower is None else self._follower.own_call()
+        return contextlib.nullcontext() if self._seen is None else self._seen.own_call()
 
-    def _tell_follower(self, call_id: str, tell: Callable[[Follower, View], None]) -> None:
-        if self._follower is None:
+    def _tell_watch(self, call_id: str, tell: Callable[[SeenFiles, View], None]) -> None:
+        if self._seen is None:
             return
         log = self.reader.log
         try:
             with log.lock:  # nobody folds meanwhile
-                tell(self._follower, log.view)
+                tell(self._seen, log.view)
         except Exception as error:  # a bug of ours must not cost the agent its output
             log.fail(call_id, Reason.INTERNAL_ERROR, error)
 

@@ -45,13 +45,6 @@ def become(words: list[str], env: dict[str, str]) -> NoReturn:
     os.execvpe(words[0], words, env)
 
 
-def start(words: list[str], env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> int:
-    """The pid of the program, in our process group. OSError when there is none of that name."""
-    undo_locale_coercion(env)
-    actions = [(os.POSIX_SPAWN_DUP2, fd, at) for fd, at in ((stdout, 1), (stderr, 2)) if fd != at]
-    return os.posix_spawnp(words[0], words, env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON)
-
-
 def one_place() -> bool:
     """Do stdout and stderr go to the same place, so that their order matters?"""
     try:
@@ -73,14 +66,10 @@ def undo_locale_coercion(env: dict[str, str]) -> None:
 
 
 class Forwarding:
-    """While it is entered, signals that end us go to the child `pid` instead: it decides, and we follow it.
-
-    with Forwarding() as signals:
-        signals.pid = start(...)
-    """
+    """While it is entered, signals that end us go to the child that it starts: the child decides, and we follow it."""
 
     def __init__(self) -> None:
-        self._pid = 0
+        self._pid = 0  # there is no child, or none any more
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
 
@@ -94,17 +83,14 @@ class Forwarding:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    @property
-    def pid(self) -> int:
-        """The child; 0 when there is none (any more)."""
-        return self._pid
-
-    @pid.setter
-    def pid(self, pid: int) -> None:
-        """Signals that came before there was a child are passed on now."""
-        self._pid = pid
-        for number in self._early if pid else ():
-            os.kill(pid, number)
+    def start(self, words: list[str], env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> None:
+        """Starts the child in our process group; signals that came before are passed on now. OSError when there is no
+        program of that name."""
+        undo_locale_coercion(env)
+        actions = [(os.POSIX_SPAWN_DUP2, fd, at) for fd, at in ((stdout, 1), (stderr, 2)) if fd != at]
+        self._pid = os.posix_spawnp(words[0], words, env, file_actions=actions, setsigdef=_IGNORED_BY_PYTHON)
+        for number in self._early:
+            os.kill(self._pid, number)
 
     def wait(self) -> int:
         """The child's exit status as subprocess gives it: negative for a death by signal."""
@@ -143,50 +129,34 @@ def _in_foreground() -> bool:
         os.close(terminal)
 
 
-class _Output:
-    """What the child printed: held back, or, once it was let go, passed on as it comes."""
-
-    def __init__(self) -> None:
-        self.held: list[bytes] | None = []
-        self.size = 0
-        self.heard = True  # somebody reads what is passed on
-
-    def add(self, chunk: bytes) -> None:
-        if self.held is None:
-            self.heard = _arrives(chunk)
-        else:
-            self.held.append(chunk)
-            self.size += len(chunk)
-
-    def let_go(self) -> None:
-        if self.held is not None:
-            held, self.held = self.held, None
-            self.heard = _arrives(b"".join(held))
-
-
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
     """(what the child printed into `pipe`, its exit status). None instead of the output when it was passed on as it
     came: it was too much, took too long, or somebody keeps printing after the child's end."""
-    out = _Output()
-    status, deadline = None, time.monotonic() + LONGEST_HELD
+    held: list[bytes] | None = []
+    size, status, deadline = 0, None, time.monotonic() + LONGEST_HELD
     try:
-        while out.heard:
+        while True:
             if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
                 chunk = os.read(pipe, 1 << 16)
-                if not chunk:
+                if not chunk or (held is None and not _arrives(chunk)):
                     break
-                out.add(chunk)
+                if held is not None:
+                    held.append(chunk)
+                    size += len(chunk)
             elif status is None:
                 status = child.wait_no_longer()
             else:  # a process in the background has the other end
-                out.let_go()
-                _leave_copying(pipe)
+                if held is None or _arrives(b"".join(held)):
+                    _leave_copying(pipe)
+                held = None
                 break
-            if out.size > MOST_HELD or time.monotonic() > deadline:
-                out.let_go()
+            if held is not None and (size > MOST_HELD or time.monotonic() > deadline):
+                chunk, held = b"".join(held), None
+                if not _arrives(chunk):
+                    break
     finally:
         os.close(pipe)
-    return None if out.held is None else b"".join(out.held), child.wait() if status is None else status
+    return None if held is None else b"".join(held), child.wait() if status is None else status
 
 
 def _arrives(data: bytes) -> bool:

@@ -9,12 +9,11 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
 from readcache.cli.settings import MODES, Settings, clip_sizes, store_file
-
-OLDEST_PYTHON = (3, 10)
 
 
 class Broken(Exception):
@@ -46,8 +45,6 @@ def doctor(settings: Settings, shims: str | None = None) -> int:
 
 
 def _python(_: Settings) -> str:
-    if sys.version_info < OLDEST_PYTHON:
-        raise Broken(f"{platform.python_version()}: install Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer")
     return f"{platform.python_version()} at {sys.executable}"
 
 
@@ -87,18 +84,11 @@ def _store(settings: Settings) -> str:
         return f"none yet; it will be made at {_writable_place(path)}"
     from readcache.log.store import open_store
 
-    store = open_store(spec)
-    try:
-        with store.transaction():
-            contexts = len(list(store.sessions()))
-    finally:
-        store.close()
-    db = sqlite3.connect(path)
-    try:
+    with closing(open_store(spec)) as store, store.transaction():
+        contexts = len(list(store.sessions()))
+    with closing(sqlite3.connect(path)) as db:
         found = db.execute("PRAGMA integrity_check").fetchone()[0]
         version = db.execute("PRAGMA user_version").fetchone()[0]
-    finally:
-        db.close()
     if found != "ok":
         raise Broken(f"{path} is damaged ({found}): move it away, and a new one will be made")
     return f"{path}: schema version {version}, contexts: {contexts}, writable, intact"
@@ -116,19 +106,12 @@ def _writable_place(path: str) -> str:
 def _session(settings: Settings) -> str:
     if not settings.session:
         return "none is named, so that `run` passes everything through: set READCACHE_SESSION for one"
-    spec = settings.store_spec()
-    if not os.path.exists(store_file(spec)):
-        return f"{settings.session}, nothing recorded yet"
-    from readcache.log.store import open_store
+    from readcache.cli.show import recorded
 
-    store = open_store(spec)
-    try:
-        agents = {agent: events for session, agent, events, _ in store.sessions() if session == settings.session}
-    finally:
-        store.close()
-    if not agents:
-        return f"{settings.session}, nothing recorded yet"
-    return f"{settings.session}: " + ", ".join(f"{agent} has {events} events" for agent, events in agents.items())
+    spec = settings.store_spec()
+    contexts = recorded(spec) if os.path.exists(store_file(spec)) else []
+    agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
+    return f"{settings.session}: {', '.join(agents)}" if agents else f"{settings.session}, nothing recorded yet"
 
 
 def _shims(named: str | None) -> str:
@@ -151,8 +134,7 @@ def _failures(_: Settings) -> str:
     found = failures.noted()
     if not found:
         return "none were noted"
-    last = found[-1]
     raise Broken(
-        f"{len(found)} failures, all of whose output was shown; the last: {last.get('cause')}: {last.get('detail')}; "
+        f"{len(found)} failures, all of whose output was shown; the last: {found[-1]}; "
         f"when it is repaired, delete {failures.path()}"
     )

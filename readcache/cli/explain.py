@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 
 from readcache.cli.settings import Settings
-from readcache.cli.show import call_of, clock, open_recorded, say, short
-from readcache.model.claims import key_of, path_of
-from readcache.model.events import Delivered, Failed, Origin, Record, Wrote
+from readcache.cli.show import call_of, clock, open_recorded, row, say, short
+from readcache.model.claims import path_of
+from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path
 from readcache.model.spans import Spans, merge_spans
@@ -16,7 +16,7 @@ from readcache.model.view import View
 from readcache.model.writes import concerns
 from readcache.reply import Outcome
 
-NOTHING = "    nothing"
+_LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
 
 
@@ -28,14 +28,25 @@ def explain(settings: Settings, path: str) -> int:
     own = [record for record in records if record.agent_id == session.agent_id]
     shown = [(r, r.event) for r in own if isinstance(r.event, Delivered) and _shows(r.event, key)]
     say(f"{key} in session {session.session_id}, agent {session.agent_id}")
-    _explain_shown(shown, view, key)
-    _explain_visible(view, key)
+    _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
+    _section("visible now", _visible_lines(view, key))
     _explain_last_read(own, key)
-    _explain_writes(records, key)
-    _explain_failures(own)
+    _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
+    if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:
+        _section("failures of readcache in this session (the real output was shown)", failures)
     if not shown and (others := [path_of(other) for other in view.namesakes(key) if path_of(other) != key]):
         say(f"  files of that name which were shown: {', '.join(dict.fromkeys(others))}")
     return 0
+
+
+def _section(title: str, lines: Sequence[str]) -> None:
+    say(f"  {title}:")
+    for line in lines or ["nothing"]:
+        say(f"    {line}")
+
+
+def _in_line(record: Record) -> str:
+    return "  ".join(cell for cell in row(record) if cell)
 
 
 def _shows(event: Delivered, path: str) -> bool:
@@ -44,13 +55,13 @@ def _shows(event: Delivered, path: str) -> bool:
     )
 
 
-def _explain_shown(shown: Sequence[tuple[Record, Delivered]], view: View, path: str) -> None:
-    say("  shown:")
-    for record, event in shown:
-        gone = "" if view.is_visible(event.call_id) else "; gone from view"
-        say(f"    {clock(record.at)}  {call_of(event)}  {_what_was_shown(event, path)}: {short(event.label)}{gone}")
-    if not shown:
-        say(NOTHING)
+def _writes(event: Event, path: str) -> bool:
+    return isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys)
+
+
+def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:
+    gone = "" if view.is_visible(event.call_id) else "; gone from view"
+    return f"{clock(record.at)}  {call_of(event)}  {_what_was_shown(event, path)}: {short(event.label)}{gone}"
 
 
 def _what_was_shown(event: Delivered, path: str) -> str:
@@ -70,29 +81,24 @@ def _in_words(spans: Spans) -> str:
     return ", ".join(f"{start}-{end}" for start, end in spans)
 
 
-def _explain_visible(view: View, path: str) -> None:
-    say("  visible now:")
+def _visible_lines(view: View, path: str) -> list[str]:
     keys = [key for key in view.known_keys(path) if path_of(key) == path]
-    lines = [line for key in keys for line in _visible_lines(view.key(key), "" if key == key_of(path) else key)]
-    for line in lines or [NOTHING]:
-        say(line)
+    return [line for key in keys for line in _visible_of_key(view.key(key), key.partition("\0")[2])]
 
 
-def _visible_lines(known: KeyView, rendering: str) -> list[str]:
+def _visible_of_key(known: KeyView, rendering: str) -> list[str]:
     out = []
-    variant = f" ({rendering.partition(chr(0))[2]})" if rendering else ""
-    last = 1 << 60
-    for start, end, reference in known.numbered.overlaps(1, last):
+    variant = f" ({rendering})" if rendering else ""
+    for start, end, reference in known.numbered.overlaps(1, _LAST):
         event = reference.event
-        out.append(f"    lines {start}-{end}{variant} in {event.call_id}: {short(event.label)}")
+        out.append(f"lines {start}-{end}{variant} in {event.call_id}: {short(event.label)}")
     for reference in known.loose:
-        event = reference.event
-        count = reference.piece.count
-        out.append(f"    {count} lines, numbers unknown{variant}, in {event.call_id}: {short(event.label)}")
+        event, count = reference.event, reference.piece.count
+        out.append(f"{count} lines, numbers unknown{variant}, in {event.call_id}: {short(event.label)}")
     if known.stale and known.invalid is not None:
         cause = "the agent's write" if known.invalid.written else "a change"
         calls = ", ".join(dict.fromkeys(reference.event.call_id for reference in known.stale))
-        out.append(f"    as it was before {cause}{variant}: {calls}")
+        out.append(f"as it was before {cause}{variant}: {calls}")
     return out
 
 
@@ -108,23 +114,3 @@ def _explain_last_read(records: Sequence[Record], path: str) -> None:
             say(f"    {verdict}; {reason.value}: {reason.why}")
             return
     say("  last read: none that was recorded")
-
-
-def _explain_writes(records: Sequence[Record], path: str) -> None:
-    say("  writes seen:")
-    none = True
-    for record in records:
-        event = record.event
-        if isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys):
-            say(f"    {clock(record.at)}  {record.agent_id}  {call_of(event)}  {short(event.label)}")
-            none = False
-    if none:
-        say(NOTHING)
-
-
-def _explain_failures(records: Sequence[Record]) -> None:
-    failures = [(record, record.event) for record in records if isinstance(record.event, Failed)]
-    if failures:
-        say("  failures of readcache in this session (the real output was shown):")
-    for record, event in failures:
-        say(f"    {clock(record.at)}  {call_of(event)}  {event.cause}: {event.detail}")

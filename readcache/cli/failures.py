@@ -1,4 +1,4 @@
-"""Failures of `readcache run` that no store took: one JSON line each in `failures.log`, in the user's state directory.
+"""Failures of `readcache run` that no store took: one line each in `failures.log`, in the user's state directory.
 
 Nothing is printed about them, since the agent's tool would take it for output; `doctor` tells of them.
 """
@@ -6,7 +6,6 @@ Nothing is printed about them, since the agent's tool would take it for output; 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 
@@ -24,32 +23,26 @@ def path() -> str:
 
 def note(session: str, cause: str, detail: str) -> None:
     """Adds one failure; when even that fails, it is lost."""
-    line = json.dumps({"at": round(time.time()), "session": session, "cause": cause, "detail": detail}) + "\n"
+    at = time.strftime("%Y-%m-%d %H:%M:%S")
+    line = " ".join(f"{at} {session}: {cause}: {detail}".split()) + "\n"
     with contextlib.suppress(OSError, ReadcacheError):
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
         fd = os.open(path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             if os.fstat(fd).st_size < MOST_BYTES:
-                os.write(fd, line.encode())
+                os.write(fd, line.encode("utf-8", "replace"))
         finally:
             os.close(fd)
 
 
-def note_failure(session: str, what: Exception | str) -> None:
-    """Adds one failure: an exception, or a cause and a detail as "cause: detail"."""
-    cause, _, detail = what.partition(": ") if isinstance(what, str) else (type(what).__name__, "", str(what))
-    note(session, cause, detail)
+def note_error(session: str, error: Exception) -> None:
+    """Adds one failure."""
+    note(session, type(error).__name__, str(error))
 
 
-def noted() -> list[dict[str, object]]:
-    """The failures, oldest first. OSError when they cannot be read."""
-    out: list[dict[str, object]] = []
+def noted() -> list[str]:
+    """The failures as "time session: cause: detail", oldest first. OSError when they cannot be read."""
     if not os.path.exists(path()):
-        return out
+        return []
     with open(path(), encoding="utf-8", errors="replace") as file:
-        for line in file:
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    out.append(entry)
-    return out
+        return file.read().splitlines()

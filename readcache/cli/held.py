@@ -17,6 +17,7 @@ from readcache.cli.settings import Settings, clip_sizes
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
     from readcache.model.call import Call
+    from readcache.model.claims import Reading
     from readcache.reply import Reply
 
 
@@ -29,7 +30,7 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     pipe, end = os.pipe()
     with child.Forwarding() as signals:
         try:
-            signals.pid = child.start(words, env, stdout=end, stderr=end if child.one_place() else 2)
+            signals.start(words, env, stdout=end, stderr=end if child.one_place() else 2)
         finally:
             os.close(end)
         with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
@@ -38,9 +39,9 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
         return child.collect(pipe, signals)
 
 
-def answer_held(call: Call, output: bytes, settings: Settings) -> bool:
-    """Prints what the agent should see of `output`, the very bytes unless something is left out, and logs it. False:
-    nothing was printed, because something failed. Raises `child.OutputLost`."""
+def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings) -> None:
+    """Prints what the agent should see of `output`, the very bytes unless something is left out, and logs it; all of it
+    when something fails. Raises `child.OutputLost`."""
     shown = False
 
     def show(reply: Reply) -> None:
@@ -48,8 +49,29 @@ def answer_held(call: Call, output: bytes, settings: Settings) -> bool:
         shown = True
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
-    with_reader(settings, lambda reader: reader.answer(call, show))
-    return shown
+    with_reader(settings, lambda reader: reader.answer(make_call(), show))
+    if not shown:
+        child.show(output)
+
+
+def held_call(
+    command: str, cwd: str, text: str, reading: Reading, status: int, *, call_id: str | None = None, batch: str = ""
+) -> Call:
+    """The call that printed `text` and ended with `status`, negative for a signal."""
+    from readcache.model.call import command_call
+    from readcache.model.events import MADE_UP_ID
+    from readcache.reply import Reason
+
+    return command_call(
+        call_id or MADE_UP_ID + os.urandom(6).hex(),
+        command,
+        cwd,
+        text,
+        reading,
+        exit_code=status,
+        batch=batch,
+        trouble=Reason.KILLED if status < 0 else None,
+    )
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
@@ -73,6 +95,6 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         finally:
             log.close()
             for failed in reader.unlogged():
-                failures.note_failure(settings.session, f"{failed.cause}: {failed.detail}")
+                failures.note(settings.session, failed.cause, failed.detail)
     except Exception as error:
-        failures.note_failure(settings.session, error)
+        failures.note_error(settings.session, error)

@@ -32,14 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(error), 2)
     except ReadcacheError as error:
         return _complain(str(error), 1)
-    except BrokenPipeError:
+    except (BrokenPipeError, KeyboardInterrupt) as error:
         from readcache.cli.child import end_like
 
-        return end_like(-signal.SIGPIPE)
-    except KeyboardInterrupt:
-        from readcache.cli.child import end_like
-
-        return end_like(-signal.SIGINT)
+        return end_like(-(signal.SIGPIPE if isinstance(error, BrokenPipeError) else signal.SIGINT))
     except SystemExit as end:  # --help and --version
         return end.code if isinstance(end.code, int) else 0
     except Exception as error:
@@ -65,33 +61,26 @@ def _dispatch(argv: list[str]) -> int:
     from readcache.cli.parser import parse_words
 
     options = parse_words(argv)
-    if options.command == "demo":
-        from readcache.cli.demo import demo
-
-        return demo()
-    settings = _settings(options)
+    settings = read_settings(os.environ, vars(options))
+    if options.command == "shims":
+        return _shims(options, settings)
     if options.command == "doctor":
         from readcache.cli.doctor import doctor
 
         return doctor(settings, options.shims)
-    if options.command == "compacted":
-        from readcache.cli.compaction import compacted
+    from readcache.cli import compaction, demo, explain, show  # with `Session`, which takes long to import
 
-        return compacted(settings, options.keep, options.restored)
+    if options.command == "demo":
+        return demo.demo()
+    if options.command == "compacted":
+        return compaction.compacted(settings, options.keep, options.restored)
     if options.command == "restore":
-        from readcache.cli.compaction import restore
         from readcache.policy import Budget
 
         budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
-        return restore(settings, options.keep, budget, as_json=options.json)
+        return compaction.restore(settings, options.keep, budget, as_json=options.json)
     if options.command == "explain":
-        from readcache.cli.explain import explain
-
-        return explain(settings, options.path)
-    if options.command == "shims":
-        return _shims(options, settings)
-    from readcache.cli import show
-
+        return explain.explain(settings, options.path)
     if options.command == "log":
         return show.log(settings)
     return show.stats(settings, as_json=options.json)
@@ -111,12 +100,12 @@ def _run(argv: list[str]) -> int:
     """The command's own words are taken out before anything else looks at them: they may look like our options."""
     command, argv = _take_command(argv)
     if argv in ([], ["--advise"]):  # nothing for argparse, which would cost every command its time to import
-        settings, call_id = read_settings(os.environ, advise=bool(argv)), None
+        settings, call_id = read_settings(os.environ, {"advise": bool(argv)}), None
     else:
         from readcache.cli.parser import parse_words
 
         options = parse_words(["run", *argv])
-        settings, call_id = _settings(options), options.call_id
+        settings, call_id = read_settings(os.environ, vars(options)), options.call_id
         clip_sizes(options.clip or "")
         if options.c is not None:  # `-cSTRING`
             if command is not None:
@@ -139,14 +128,3 @@ def _take_command(argv: list[str]) -> tuple[str | None, list[str]]:
 
             return shlex.join(argv[at + 1 :]), argv[:at]
     return None, argv
-
-
-def _settings(options: argparse.Namespace) -> Settings:
-    return read_settings(
-        os.environ,
-        session=options.session,
-        agent=options.agent,
-        store=options.store,
-        clip=getattr(options, "clip", None),
-        advise=getattr(options, "advise", False),
-    )

@@ -16,7 +16,6 @@ POSIX only.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from readcache.cli import child, held
@@ -36,10 +35,10 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if settings.acts:
         env[INSIDE] = settings.context
     try:
-        way = _choose(command, settings)
-        if way is None:
+        is_judged = _is_judged(command, settings)
+        if is_judged is None:
             child.become(child.bash(command, env), env)
-        return child.end_like(way(command, env, settings, call_id))
+        return child.end_like(_run(command, env, settings, call_id, is_judged=is_judged))
     except FileNotFoundError as error:
         raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
@@ -48,8 +47,8 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
         return child.end_unheard(lost)
 
 
-def _choose(command: str, settings: Settings) -> Callable[[str, dict[str, str], Settings, str | None], int] | None:
-    """How to run it; None: become bash."""
+def _is_judged(command: str, settings: Settings) -> bool | None:
+    """Is its output held and judged? False: it only writes. None: neither, become bash."""
     inside = os.environ.get(INSIDE) == settings.context
     if not settings.acts or inside or not may_matter(command):
         return None
@@ -58,62 +57,43 @@ def _choose(command: str, settings: Settings) -> Callable[[str, dict[str, str], 
         from readcache.shell.read import read_command
 
         reading = read_command(command, os.getcwd(), None)
-        if reading.keys and _somebody_reads():
-            return _run_and_judge
-        return _run_and_note_writes if reading.writes else None
+        if reading.keys and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
+            return True
+        return False if reading.writes else None
     except OSError:  # the working directory is gone, stdout is closed
         return None
     except Exception as error:
         from readcache.cli import failures
 
-        failures.note_failure(settings.session, error)
+        failures.note_error(settings.session, error)
         return None
 
 
-def _somebody_reads() -> bool:
-    return not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+def _run(command: str, env: dict[str, str], settings: Settings, call_id: str | None, *, is_judged: bool) -> int:
+    """The exit status, negative for a signal."""
+    cwd, words, output = os.getcwd(), child.bash(command, env), None
+    if is_judged:
+        output, status = held.run_held(words, env)
+    else:
+        with child.Forwarding() as signals:
+            signals.start(words, env)
+            status = signals.wait()
 
+    def make_call(text: str) -> Call:
+        from readcache.shell.read import read_command
 
-def _run_and_note_writes(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
-    cwd = os.getcwd()
-    with child.Forwarding() as signals:
-        signals.pid = child.start(child.bash(command, env), env)
-        status = signals.wait()
-    _note_writes(command, status, cwd, settings, call_id)
-    return status
+        return held.held_call(command, cwd, text, read_command(command, cwd, status), status, call_id=call_id)
 
+    def note_writes() -> None:
+        held.with_reader(settings, lambda reader: reader.note_writes(make_call("")))
 
-def _run_and_judge(command: str, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
-    cwd = os.getcwd()
-    output, status = held.run_held(child.bash(command, env), env)
     if output is None:
-        _note_writes(command, status, cwd, settings, call_id)
+        note_writes()
         return status
+    text = output.decode("utf-8", "replace")
     try:
-        if not held.answer_held(_call(command, output, status, cwd, call_id), output, settings):
-            child.show(output)
+        held.answer_held(lambda: make_call(text), output, settings)
     except child.OutputLost:
-        _note_writes(command, status, cwd, settings, call_id)
+        note_writes()
         raise
     return status
-
-
-def _note_writes(command: str, status: int, cwd: str, settings: Settings, call_id: str | None) -> None:
-    held.with_reader(settings, lambda reader: reader.note_writes(_call(command, b"", status, cwd, call_id)))
-
-
-def _call(command: str, output: bytes, status: int, cwd: str, call_id: str | None) -> Call:
-    from readcache.model.call import command_call
-    from readcache.model.events import MADE_UP_ID
-    from readcache.reply import Reason
-    from readcache.shell.read import read_command
-
-    return command_call(
-        call_id or MADE_UP_ID + os.urandom(6).hex(),
-        command,
-        cwd,
-        output.decode("utf-8", "replace"),
-        read_command(command, cwd, status),
-        exit_code=status,
-        trouble=Reason.KILLED if status < 0 else None,
-    )

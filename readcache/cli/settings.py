@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from readcache.errors import UsageError
 
@@ -41,25 +41,17 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
         return self.store or os.path.join(state_directory(), "readcache.db")
 
 
-def read_settings(
-    env: Mapping[str, str],
-    *,
-    session: str | None = None,
-    agent: str | None = None,
-    store: str | None = None,
-    clip: str | None = None,
-    advise: bool = False,
-) -> Settings:
-    """Flags win over the environment; an empty value is none."""
+def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """`flags`: the options of the command line by name. They win over the environment; an empty value is none."""
+    flags = flags or {}
     given = env.get("READCACHE", "").strip().lower()
     mode = MODES.get(given, given)
-    return Settings(
-        session or env.get("READCACHE_SESSION", ""),
-        agent or env.get("READCACHE_AGENT", "") or "main",
-        store or env.get("READCACHE_STORE", ""),
-        "advise" if advise and mode == "on" else mode,
-        clip or env.get("READCACHE_CLIP", ""),
-    )
+
+    def named(name: str) -> str:
+        return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")
+
+    mode = "advise" if flags.get("advise") and mode == "on" else mode
+    return Settings(named("session"), named("agent") or "main", named("store"), mode, named("clip"))
 
 
 def clip_sizes(clip: str) -> tuple[int, ...]:

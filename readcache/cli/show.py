@@ -7,12 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from readcache.cli.settings import Settings, store_file
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 from readcache.reply import Outcome, Reason
 from readcache.session import Session
 
@@ -45,12 +45,14 @@ def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
         yield session, records
 
 
+def recorded(spec: str) -> list[tuple[str, str, int, float]]:
+    """The contexts in the store at `spec`, as `Store.sessions`."""
+    with closing(open_store(spec)) as store:
+        return list(store.sessions())
+
+
 def _newest(spec: str) -> str:
-    store = open_store(spec)
-    try:
-        newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
-    finally:
-        store.close()
+    newest_first = sorted(recorded(spec), key=lambda context: context[3], reverse=True)
     if not newest_first:
         raise ReadcacheError(f"the store {spec} is empty: run a command with `readcache run --session ID` first")
     found = newest_first[0][0]
@@ -63,9 +65,7 @@ def _newest(spec: str) -> str:
 def log(settings: Settings) -> int:
     """Every context's events, oldest first."""
     with open_recorded(settings) as (_, records):
-        pass
-    rows = [(clock(r.at), r.agent_id, call_of(r.event), *_told(r.event)) for r in records]
-    print_table(rows)
+        print_table(map(row, records))
     return 0
 
 
@@ -83,8 +83,14 @@ def stats(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
+def row(record: Record) -> tuple[str, ...]:
+    """One event: when, whose, of which call, what happened, how much or to what, by what."""
+    return (clock(record.at), record.agent_id, call_of(record.event), *_told(record.event))
+
+
 def print_table(rows: Iterable[tuple[object, ...]]) -> None:
     """Columns apart by two blanks, numbers to the right."""
+    rows = list(rows)
     cells = [[f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, texts in zip(rows, cells, strict=True):
@@ -134,8 +140,6 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):
         return "forgot", f"{len(event.call_ids):,} calls", ""
-    if isinstance(event, Rewound):
-        return "rewound", "", ""
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
     return type(event).__name__.lower(), "", ""  # of a conversation's history

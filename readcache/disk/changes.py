@@ -5,8 +5,8 @@ its own doing, and what has changed before that, or after it, is somebody else's
 reads the file again (or writes it, or the old bytes come back), however often it is asked for: what the agent was told
 of is the harness's to know, and a notice that is lost with a compaction can be given again.
 
-Each answer rests on looking at every file (15 µs for one of 8 KB), never on what was heard: `watch` can lose events.
-What was heard wakes up `wait`, and makes files suspect whose stat would be trusted.
+Each answer rests on hashing every file (15 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
+only wakes up `wait`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from readcache.disk import fingerprint
@@ -48,19 +48,30 @@ class Change:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the agent knows of a file. `version`: None when what it was shown was gone before we could look."""
+    """What the agent knows of a file. `digest`: None when what it was shown was gone before we could look."""
 
-    version: Fingerprint | None
+    digest: bytes | None
     call_id: str
     change: Change | None = None
 
 
-class Follower:
-    """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
-    does. `clock` gives nanoseconds since the epoch."""
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What a call says of a file. `shown`: the lines that it showed. `visible`: all that the agent can see of the file.
+    `whole`: what it printed, where that may be all of the file. `is_local`: it ran on this machine for certain."""
 
-    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
-        self._clock = clock
+    call_id: str
+    shown: Sequence[Lines]
+    visible: Sequence[Lines]
+    whole: Printed | None
+    is_local: bool
+
+
+class SeenFiles:
+    """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
+    does."""
+
+    def __init__(self) -> None:
         self._lock = threading.RLock()
         self._seen: dict[str, _Seen] = {}
         self._watch = Watch()
@@ -76,8 +87,8 @@ class Follower:
             for key in view.known_keys():
                 path, current = path_of(key), view.key(key).current
                 if current and _is_file_path(path):
-                    call_id = current[-1].delivery.event.call_id
-                    self._know(path, call_id, shown=_visible(view, path), visible=_visible(view, path), local=local)
+                    visible = _visible(view, path)
+                    self._know(path, _Account(current[-1].delivery.event.call_id, visible, visible, None, local))
 
     def saw(self, view: View, call: Call, *, local: bool) -> None:
         """The agent was answered; `view` holds the answer. `local`: the call ran on this machine for certain. Otherwise
@@ -96,8 +107,8 @@ class Follower:
                 if call.trouble is not None and os.path.isfile(path):  # nothing of it was shown
                     continue
                 if path in self._seen or (_is_file_path(path) and (as_another or view.key(key).current)):
-                    shown = _visible(view, path, call.call_id) if only_read else ()
-                    self._know(path, call.call_id, shown=shown, visible=_visible(view, path), whole=whole, local=local)
+                    shown = _visible(view, path, call.call_id) if only_read else []
+                    self._know(path, _Account(call.call_id, shown, _visible(view, path), whole, local))
                 elif whole is not None and local and path == key:
                     self._know_whole(path, call.call_id, whole)
 
@@ -107,15 +118,16 @@ class Follower:
             names = [other for other in self._seen if other != path and _is_same_file(other, path)]
             if path in self._seen or view.key(path).current:
                 names.append(path)
+            text = _visible(view, path, call_id)
             for name in names:
-                self._know(name, call_id, shown=_visible(view, path, call_id), visible=None, local=local)
+                self._know(name, _Account(call_id, text, text, None, local), is_own=True)
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
         """While a command of the agent runs: what changes is its own doing. Such calls may overlap."""
         with self._lock:
             if not self._own_calls:
-                self._glance()
+                self._look()
             self._own_calls += 1
         try:
             yield
@@ -152,108 +164,65 @@ class Follower:
 
     # ------------------------------------------------------------ inside
 
-    def _know(
-        self,
-        path: str,
-        call_id: str,
-        *,
-        shown: Iterable[Lines],
-        visible: Iterable[Lines] | None,
-        whole: Printed | None = None,
-        local: bool,
-    ) -> None:
-        """The agent knows the file as it is, if the lines that it was `shown` stand there; and if others changed it
-        meanwhile, if all that is `visible` of it stands there, or it was just answered with the `whole` of it.
-        `visible`: None when the change is its own doing."""
+    def _know(self, path: str, told: _Account, *, is_own: bool = False) -> None:
+        """The agent knows the file as it is, if what the call says of it is so. `is_own`: it wrote the file itself."""
         known = self._seen.get(path)
-        taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
-        if taken is None:
-            self._know_nothing(path, call_id, known, was_shown=any(True for _ in shown), local=local)
+        now = fingerprint.take(path, MOST_BYTES)
+        if now is None:
+            self._know_nothing(path, told, known)
             return
-        version, head = taken
-        is_cut = len(head) < version.stat.size
-        if visible is None or known is None or not (known.change or self._is_others(known, version)):
-            stands = _stand(list(shown), head, is_cut=is_cut)
+        if known is not None and not is_own and (known.change or not (self._own_calls or known.digest == now.digest)):
+            # Somebody else's version: the agent must know all that it can see of it.
+            stands = (bool(told.visible) and _stand(told.visible, now)) or _is_all(told.whole, now)
         else:
-            wanted = list(visible)
-            stands = (bool(wanted) and _stand(wanted, head, is_cut=is_cut)) or _is_all(whole, head)
+            stands = _stand(told.shown, now)
         if stands:
-            self._follow(path, _Seen(version, call_id))
+            self._follow(path, _Seen(now.digest, told.call_id))
         elif known is not None:
             known.change = known.change or Change(path, call_id=known.call_id)
-        elif local:
-            self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
+        elif told.is_local:
+            self._follow(path, _Seen(None, told.call_id, Change(path, call_id=told.call_id)))
 
     def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
         """The agent knows a file of which no line can count as seen (it is empty, binary, protected), if it was just
         answered with the `whole` of it."""
-        taken = fingerprint.take_with_head(path, now_ns=self._clock(), most=MOST_BYTES)
-        if taken is not None and _is_all(whole, taken[1]):
-            self._follow(path, _Seen(taken[0], call_id))
+        now = fingerprint.take(path, MOST_BYTES)
+        if now is not None and _is_all(whole, now):
+            self._follow(path, _Seen(now.digest, call_id))
 
-    def _is_others(self, known: _Seen, version: Fingerprint) -> bool:
-        """Has somebody else made another version of it?"""
-        return not self._own_calls and (known.version is None or known.version.digest != version.digest)
-
-    def _know_nothing(self, path: str, call_id: str, known: _Seen | None, *, was_shown: bool, local: bool) -> None:
+    def _know_nothing(self, path: str, told: _Account, known: _Seen | None) -> None:
         """There is no file, or none that holds still."""
         exists = os.path.isfile(path)
-        if (was_shown or exists) and (local or known is not None):
-            self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
+        if (told.shown or exists) and (told.is_local or known is not None):
+            self._follow(path, _Seen(None, told.call_id, Change(path, not exists, told.call_id)))
         elif known is not None:
-            self._forget(path)
+            del self._seen[path]
+
+    def _follow(self, path: str, seen: _Seen) -> None:
+        self._seen[path] = seen
+        self._watch.follow(path)
+
+    def _look(self) -> None:
+        """Finds out what others have changed."""
+        for path, seen in self._seen.items():
+            now = fingerprint.take(path)
+            if now is not None and now.digest == seen.digest:
+                seen.change = None
+            else:
+                seen.change = Change(path, not os.path.exists(path), seen.call_id)
 
     def _own_call_ended(self) -> None:
         """A command of the agent has run, and may have written anything: what has changed is its own doing."""
         if self._own_calls:
             return
         for path, seen in list(self._seen.items()):
-            if seen.change is None and not _is_surely_same(path, seen):
-                self._take_over(path, seen)
-
-    def _follow(self, path: str, seen: _Seen) -> None:
-        self._seen[path] = seen
-        self._watch.follow(path)
-
-    def _forget(self, path: str) -> None:
-        del self._seen[path]
-        self._watch.forget(path)
-
-    def _look(self) -> None:
-        """Finds out what has changed."""
-        touched = self._watch.touched()
-        for path, seen in self._seen.items():
-            self._look_at(path, seen, suspect=path in touched)
-
-    def _glance(self) -> None:
-        """Finds out what has changed, as far as a stat tells. A change that leaves no trace keeps its old version here,
-        to be found when somebody looks."""
-        for path, seen in self._seen.items():
-            if not _is_surely_same(path, seen):
-                self._look_at(path, seen, suspect=False)
-
-    def _look_at(self, path: str, seen: _Seen, *, suspect: bool) -> None:
-        old = seen.version
-        now = None if old is None else fingerprint.look(path, old, now_ns=self._clock(), suspect=suspect)
-        if now is not None and old is not None and now.digest == old.digest:
-            seen.version, seen.change = now, None
-        else:
-            seen.change = Change(path, not os.path.exists(path), seen.call_id)
-
-    def _take_over(self, path: str, seen: _Seen) -> None:
-        now = fingerprint.take(path, now_ns=self._clock())
-        if now is not None:
-            seen.version = now
-        elif not os.path.exists(path):
-            self._forget(path)
-
-
-def _is_surely_same(path: str, seen: _Seen) -> bool:
-    """As far as a stat can tell; a file that may be racily clean, or be written without leaving a time, is not."""
-    version = seen.version
-    if version is None or not version.settled or not fingerprint.has_same_stat(path, version):
-        return False
-    return not fingerprint.leaves_no_times(version.stat.dev)
+            if seen.change is not None:
+                continue
+            now = fingerprint.take(path)
+            if now is not None:
+                seen.digest = now.digest
+            elif not os.path.exists(path):
+                del self._seen[path]
 
 
 def _is_same_file(path: str, other: str) -> bool:
@@ -300,31 +269,33 @@ def _is_file_path(path: str) -> bool:
     return path.startswith("/") and glob_stem(path) is None
 
 
-def _visible(view: View, path: str, call_id: str | None = None) -> Iterator[Lines]:
+def _visible(view: View, path: str, call_id: str | None = None) -> list[Lines]:
     """The lines of the file as it is (as far as is known) that the reader can see, or only what one call showed."""
+    out: list[Lines] = []
     for start, end, reference in view.key(path).numbered.overlaps(1, _LAST):
         piece = reference.piece
         if len(piece.keys) == 1 and call_id in (None, reference.event.call_id):
-            yield start, view.bodies(reference)[start - piece.first : end - piece.first + 1]
+            out.append((start, view.bodies(reference)[start - piece.first : end - piece.first + 1]))
+    return out
 
 
-def _stand(wanted: Sequence[Lines], head: bytes, *, is_cut: bool) -> bool:
-    """Do all these lines stand in the file at their numbers? Those past a cut are not asked for."""
+def _stand(wanted: Sequence[Lines], now: Fingerprint) -> bool:
+    """Do all these lines stand in the file at their numbers? Those past the end of its head are not asked for."""
     if not wanted:
         return True
-    lines = split_lines(head.decode("utf-8", "replace"))
-    if is_cut:
+    lines = split_lines(now.head.decode("utf-8", "replace"))
+    if now.is_cut:
         lines = lines[:-1]
         wanted = [(first, some) for first, some in wanted if first + len(some) - 1 <= len(lines)]
     return all(lines[first - 1 : first - 1 + len(some)] == list(some) for first, some in wanted)
 
 
-def _is_all(whole: Printed | None, head: bytes) -> bool:
-    """Was just this printed, with or without numbers?"""
+def _is_all(whole: Printed | None, now: Fingerprint) -> bool:
+    """Was just this file printed, with or without numbers?"""
     if whole is None:
         return False
     printed, sep = whole
-    text = head.decode("utf-8", "replace")
+    text = now.head.decode("utf-8", "replace")
     if sep is None or text.endswith("\n") != printed.endswith("\n"):
         return text == printed
     return split_lines(text) == bodies(split_lines(printed), sep)

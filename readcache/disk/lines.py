@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import xxhash
 
-from readcache.disk.stable import BLOCK, open_regular, read_stable
+from readcache.disk.stable import BLOCK, read_stable
 from readcache.reply import Reason
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
@@ -81,16 +81,11 @@ class LineReader:
 
 def _read(path: str, end: int | None) -> tuple[bytes, bool]:
     """The file's bytes, at least up to line `end`, and whether it held still meanwhile. Raises OSError, ValueError."""
-    fd, before = open_regular(path)
 
-    def read(state: os.stat_result) -> bytes:
+    def read(fd: int, state: os.stat_result) -> bytes:
         return _read_blocks(fd, end) if state.st_size > MOST_BYTES else _read_whole(fd, state.st_size, end)
 
-    try:
-        data, _, is_stable = read_stable(fd, before, read)
-        return data, is_stable
-    finally:
-        os.close(fd)
+    return read_stable(path, read)
 
 
 def _read_whole(fd: int, size: int, end: int | None) -> bytes:

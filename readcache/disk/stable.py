@@ -18,32 +18,29 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a FIFO without a writer wo
 T = TypeVar("T")
 
 
-def open_regular(path: str) -> tuple[int, os.stat_result]:
-    """(A descriptor of the regular file at `path`, its state before). Links are followed; the caller closes it.
+def read_stable(path: str, read: Callable[[int, os.stat_result], T]) -> tuple[T, bool]:
+    """(what `read(descriptor, state)` gave of the regular file at `path`, whether the file held still meanwhile).
 
-    OSError; ValueError with a reason in words for anything but a regular file, and for a path with a NUL.
+    Links are followed. `read` is called again, at most TRIES times in all, from the beginning of the file, while it
+    does not hold still. OSError; ValueError with a reason in words for anything but a regular file, and for a path with
+    a NUL.
     """
     before = os.stat(path)
     _require_regular(before)  # first: opening a FIFO or a device does something, a writer that waits would go on
-    return os.open(path, _READ), before
-
-
-def read_stable(fd: int, before: os.stat_result, read: Callable[[os.stat_result], T]) -> tuple[T, os.stat_result, bool]:
-    """(what `read(state)` gave, the file's state then, whether the file held still meanwhile).
-
-    `before` is the file's state at most a moment ago. `read` is called again, at most TRIES times in all, from the
-    beginning of the file, while it does not hold still. OSError; ValueError when it is no regular file any more.
-    """
-    for attempt in range(TRIES):
-        if attempt:
-            os.lseek(fd, 0, os.SEEK_SET)
-        got = read(before)
-        after = os.fstat(fd)
-        if _same_state(before, after):
-            return got, after, True
-        before = after
-        _require_regular(before)
-    return got, before, False
+    fd = os.open(path, _READ)
+    try:
+        for attempt in range(TRIES):
+            if attempt:
+                os.lseek(fd, 0, os.SEEK_SET)
+            got = read(fd, before)
+            after = os.fstat(fd)
+            if _same_state(before, after):
+                return got, True
+            before = after
+            _require_regular(before)
+        return got, False
+    finally:
+        os.close(fd)
 
 
 def _same_state(a: os.stat_result, b: os.stat_result) -> bool:

@@ -6,11 +6,14 @@ put together from them at once (`grammar`); for `if`, `for`, `{ }` and `( )` bas
 
 from __future__ import annotations
 
+import functools
+
 from readcache.shell import grammar
 from readcache.shell.lexer import tokenize
 from readcache.shell.syntax import Node
 
 
+@functools.lru_cache(maxsize=512)  # as many as `read_command`, which asks again for another exit status
 def parse_command(source: str) -> Node | None:
     """The tree of a whole script, `Sequence(())` for an empty one; None when it is refused. Never raises."""
     try:

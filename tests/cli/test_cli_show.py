@@ -82,7 +82,7 @@ def test_explain_tells_what_was_shown_what_is_visible_and_why(capfd: Capture, st
     assert "c2  shown lines 201-300; left out 1-200: cat f" in text
     assert "last read: c3, cat f\n    all of it was shown; insisted: " + Reason.INSISTED.why in text
     assert "as it was before the agent's write" in text
-    assert "c4  write " in text.partition("writes seen:")[2]
+    assert "c4  wrote " in text.partition("writes seen:")[2]
 
 
 def test_explain_names_the_lines_that_are_visible_and_where(capfd: Capture, work: Path) -> None:

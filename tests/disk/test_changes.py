@@ -18,7 +18,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from readcache import Outcome, Reason, Reply, Session
 from readcache.disk import watch as watch_module
-from readcache.disk.changes import MOST_NAMED, Change, Follower, notice, reads_only
+from readcache.disk.changes import MOST_NAMED, Change, SeenFiles, notice, reads_only
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, Reading
 from readcache.shell.read import read_command
@@ -26,22 +26,20 @@ from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT
 
 DEADLINE = 20.0  # seconds, for what takes milliseconds
-LATER = 10 * 1_000_000_000  # nanoseconds after which a file has settled
 
 
 class Agent:
-    """One that reads and writes by a session, and a follower that is told of it."""
+    """One that reads and writes by a session, and the files that it has seen, which are told of it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.session = Session(root)
-        self.later = 0  # nanoseconds that the follower's clock is ahead: as if files had been written so long ago
-        self.follower = Follower(lambda: time.time_ns() + self.later)
+        self.files = SeenFiles()
         self._ids = map("c{}".format, itertools.count(1))
 
     def run(self, command: str, *, meanwhile: Callable[[], object] = lambda: None) -> Reply:
-        """`meanwhile` happens when the command has ended, before the follower looks."""
-        with self.follower.own_call():
+        """`meanwhile` happens when the command has ended, before anybody looks."""
+        with self.files.own_call():
             reply = self.session.run(command, call_id=next(self._ids))
         meanwhile()
         self._saw(reply, read_command(command, str(self.root), reply.exit_code), local=True)
@@ -60,17 +58,17 @@ class Agent:
     def wrote(self, name: str, content: str | None = None) -> None:
         call_id = next(self._ids)
         self.session.wrote(name, content=content, call_id=call_id)
-        self.follower.wrote(self.session.view, str(self.root / name), call_id, local=True)
+        self.files.wrote(self.session.view, str(self.root / name), call_id, local=True)
 
     def _saw(self, reply: Reply, reading: Reading, *, local: bool) -> None:
         trouble = reply.reason if reply.reason is Reason.UNREADABLE else None
         call = Call(reply.call_id, "", "", reply.full_text, reading, trouble=trouble)
-        self.follower.saw(self.session.view, call, local=local)
+        self.files.saw(self.session.view, call, local=local)
 
     @property
     def changed(self) -> list[str]:
         """The names of the changed files; a deleted one has a minus in front."""
-        changes = self.follower.changes()
+        changes = self.files.changes()
         return ["-" * change.deleted + os.path.relpath(change.path, self.root) for change in changes]
 
 
@@ -82,16 +80,14 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "f").write_text(TEXT)
     agent = Agent(tmp_path)
     yield agent
-    agent.follower.close()
+    agent.files.close()
 
 
 # ------------------------------------------------------------ what is listed
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-@pytest.mark.parametrize("later", [0, LATER], ids=["young", "settled"])
-def test_what_others_edited_is_listed(agent: Agent, edit: Edit, later: int) -> None:
-    agent.later = later
+def test_what_others_edited_is_listed(agent: Agent, edit: Edit) -> None:
     steps = edit(agent.root / "f")
     next(steps)
     agent.read("f")
@@ -107,31 +103,6 @@ def test_what_is_as_it_was_is_not_listed(agent: Agent, edit: Edit) -> None:
     agent.read("f")
     next(steps, None)
     assert agent.changed == []
-
-
-def test_a_watched_change_is_hashed_although_its_stat_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agent, path = Agent(tmp_path), tmp_path / "f"
-    path.write_bytes(b"text\n" * 2_000_000)
-    agent.later = LATER
-    agent.read("f", 1, 10)
-    (seen,) = agent.follower._seen.values()
-    if not (seen.version and seen.version.trusted and agent.follower._watch.directories):
-        pytest.skip("nothing is trusted on this file system, or nothing heard")
-    before = path.stat()
-    with open(path, "r+b") as file:
-        file.write(b"T")
-    changed: list[str] = []
-    deadline = time.monotonic() + DEADLINE
-    with monkeypatch.context() as patch:
-        for name in ("stat", "fstat"):
-            patch.setattr(os, name, lambda _: before)
-        while not changed and time.monotonic() < deadline:
-            time.sleep(0.01)
-            changed = agent.changed
-    agent.follower.close()
-    assert changed == ["f"]
 
 
 def test_a_file_that_others_deleted_is_listed_until_it_is_back(agent: Agent) -> None:
@@ -163,7 +134,7 @@ def test_a_change_names_the_call_that_showed_the_file(agent: Agent) -> None:
     agent.read("f")
     agent.run("cat f")
     (agent.root / "f").write_text(EDITED)
-    assert agent.follower.changes() == [Change(str(agent.root / "f"), call_id="c2")]
+    assert agent.files.changes() == [Change(str(agent.root / "f"), call_id="c2")]
 
 
 def test_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again(agent: Agent) -> None:
@@ -238,13 +209,12 @@ def test_a_write_of_the_agents_command_through_mmap_on_tmpfs_is_not_listed() -> 
     program = "import mmap; f = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[:1] = m[:1].upper()"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         agent = Agent(Path(directory))
-        agent.later = LATER
         (agent.root / "f").write_text(TEXT)
         agent.read("f")
         agent.run(f'python3 -c "{program}"')
         assert (agent.root / "f").read_text() == "L" + TEXT[1:]
         assert agent.changed == []
-        agent.follower.close()
+        agent.files.close()
 
 
 def test_what_a_command_showed_and_then_wrote_over_is_not_listed(agent: Agent) -> None:
@@ -259,7 +229,7 @@ def test_what_the_agent_did_within_one_tick_of_the_clock_is_not_listed(agent: Ag
     steps = EDITS["write_to_a_page_that_was_dirty"](agent.root / "f")
     next(steps)
     agent.read("f")
-    with agent.follower.own_call():
+    with agent.files.own_call():
         next(steps, None)
     assert (agent.root / "f").read_text() == EDITED
     assert agent.changed == []
@@ -379,7 +349,7 @@ def test_a_deletion_that_a_read_reported_is_not_listed(agent: Agent) -> None:
 
 def test_writes_of_a_command_that_outlasts_another_are_not_listed(agent: Agent) -> None:
     agent.read("f")
-    with agent.follower.own_call():  # a long one, that writes
+    with agent.files.own_call():  # a long one, that writes
         agent.run("true")
         (agent.root / "f").write_text(EDITED)
         assert agent.changed == []
@@ -390,7 +360,7 @@ def test_writes_of_a_command_that_outlasts_another_are_not_listed(agent: Agent) 
 def test_while_a_command_runs_reading_another_part_is_not_reading_the_change(agent: Agent) -> None:
     agent.read("f")
     (agent.root / "f").write_text(EDITED)
-    with agent.follower.own_call():
+    with agent.files.own_call():
         agent.read("f", 1, 10)
     assert agent.changed == ["f"]
 
@@ -399,7 +369,7 @@ def test_writes_of_an_interrupted_command_are_not_listed(agent: Agent) -> None:
     agent.read("f")
 
     def interrupted() -> None:
-        with agent.follower.own_call():
+        with agent.files.own_call():
             (agent.root / "f").write_text(EDITED)
             raise KeyboardInterrupt
 
@@ -458,7 +428,7 @@ def test_files_that_were_seen_before_are_followed_from_the_beginning(agent: Agen
     agent.session.run("sed -i 1d g")
     (agent.root / "h").write_text(EDITED)
     agent.session.run("git show HEAD:g; cat *.py; cat d/")
-    agent.follower.begin(agent.session.view, local=True)
+    agent.files.begin(agent.session.view, local=True)
     assert agent.changed == ["h"]
     (agent.root / "f").write_text(EDITED)
     (agent.root / "i").unlink()
@@ -476,14 +446,14 @@ def test_no_whole_tree_is_watched(agent: Agent) -> None:
         (agent.root / name).mkdir()
         (agent.root / name / "h").write_text(TEXT)
     agent.read("d/h")
-    assert agent.follower._watch.directories <= {str(agent.root / "d")}
+    assert agent.files._watch.directories <= {str(agent.root / "d")}
 
 
 def test_after_closing_nothing_is_listed(agent: Agent) -> None:
     agent.read("f")
     (agent.root / "f").write_text(EDITED)
-    agent.follower.close()
-    agent.follower.close()
+    agent.files.close()
+    agent.files.close()
     assert agent.changed == []
 
 
@@ -496,7 +466,7 @@ def test_a_mocked_file_system_is_followed_too(fs: FakeFilesystem) -> None:
     assert agent.changed == ["f"]
     agent.read("f")
     assert agent.changed == []
-    agent.follower.close()
+    agent.files.close()
 
 
 # ------------------------------------------------------------ waiting, and telling
@@ -517,7 +487,7 @@ def test_waiting_ends_with_the_first_change(agent: Agent) -> None:
     agent.read("f")
     timer = threading.Timer(0.1, (agent.root / "f").write_text, [EDITED])
     timer.start()
-    assert agent.follower.wait(DEADLINE)
+    assert agent.files.wait(DEADLINE)
     timer.join()
     assert agent.changed == ["f"]
 
@@ -527,7 +497,7 @@ def test_waiting_in_vain_ends_in_time(agent: Agent) -> None:
     (agent.root / "f").write_text(EDITED)
     assert agent.changed == ["f"]
     os.utime(agent.root / "f")
-    assert not agent.follower.wait(0.01)  # nothing that was not listed before
+    assert not agent.files.wait(0.01)  # nothing that was not listed before
 
 
 def test_threads_may_ask_while_others_run_commands(agent: Agent) -> None:

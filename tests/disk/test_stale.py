@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from readcache import Outcome, Session
-from readcache.disk import fingerprint as fingerprints
+from readcache.disk import fingerprint
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT
 from tests.helpers.oracle import Reader
@@ -85,11 +84,11 @@ def test_what_is_as_it_was_is_left_out(path: Path, edit: Edit, how: str) -> None
 def test_a_fingerprint_tells_versions_apart_by_their_bytes(path: Path, edit: Edit) -> None:
     steps = edit(path)
     next(steps)
-    old = fingerprints.take(str(path), now_ns=time.time_ns())
+    old = fingerprint.take(str(path))
     assert old is not None
     next(steps, None)
     same = path.read_text() == TEXT
-    new = fingerprints.look(str(path), old, now_ns=time.time_ns())
+    new = fingerprint.take(str(path))
     assert (new is not None and new.digest == old.digest) is same
 
 
@@ -130,7 +129,7 @@ def test_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkey
         return data
 
     monkeypatch.setattr(os, "read", read_and_be_overtaken)
-    assert fingerprints.take(str(path), now_ns=time.time_ns()) is None
+    assert fingerprint.take(str(path)) is None
 
 
 @pytest.mark.parametrize(
