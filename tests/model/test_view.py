@@ -45,7 +45,9 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
         elif isinstance(event, Settled):
             for k, old in enumerate(shown):
                 if old.call_id == event.call_id:
-                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
+                    left = {key for piece in old.pieces for key in piece.keys}  # what was cut away counts no more
+                    pieces = tuple(piece for piece in event.pieces if left.issuperset(piece.keys))
+                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=pieces, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
             gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - event.kept
