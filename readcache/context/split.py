@@ -1,5 +1,4 @@
-"""The parts of a conversation at a compaction: what always stays, what is summarised, what is kept; and the list that
-is made of them again."""
+"""The parts of a conversation at a compaction: what always stays, what is summarised, what is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 
 from readcache.context import summary
 from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise_one, raw_messages
+from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.structure import cut_points, find_cut
 from readcache.messages.turns import last_turns
 from readcache.restore import plan as restore
@@ -93,22 +92,17 @@ def _is_plain_user(message: Message) -> bool:
     )
 
 
-def join_turns(split: Split, texts: Sequence[str], kept: Sequence[Message]) -> list[Message]:
-    """The new list: the head, `texts` as messages of the user, and what was kept. In blocks, adjacent messages of the
-    user are one, so that roles alternate as Anthropic's API has it."""
-    ours = [normalise_one({"role": "user", "content": text}) for text in texts if text]
-    whole = [*split.head, *ours, *kept]
-    if not split.in_blocks:
-        return whole
-    out: list[Raw] = []
-    border = len(split.head) + len(ours)
-    for at, raw in enumerate(raw_messages(whole)):
-        if out and at <= border and raw.get("role") == "user" == out[-1].get("role"):
-            out[-1] = {**out[-1], "content": [*as_blocks(out[-1]), *as_blocks(raw)]}
+def merge_users(messages: Sequence[Message], border: int) -> list[Message]:
+    """The list with adjacent messages of the user as one, up to that at `border`: so roles alternate as Anthropic's API
+    has it."""
+    out: list[Message] = []
+    for at, message in enumerate(messages):
+        if out and at <= border and message.role == out[-1].role == "user":
+            blocks = [*as_blocks(out[-1].raw), *as_blocks(message.raw)]
+            out[-1] = normalise_one({**out[-1].raw, "content": blocks})
         else:
-            out.append(raw)
-    read = {id(message.raw): message for message in whole}
-    return [read.get(id(raw)) or normalise_one(raw) for raw in out]
+            out.append(message)
+    return out
 
 
 def _has_blocks_of_calls(message: Message) -> bool:
