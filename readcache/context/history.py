@@ -6,12 +6,10 @@
     history.append(Condensed("c1", frozenset({"m2"}), summary="It looked.", offset=1))
     history.messages()  # the task, and the summary
 
-Forgetting is an event, so all that was ever said stays in `events`. The view is a fold over them and nothing else: one
-that grew by `append` and one that `from_events` rebuilds after a restart are equal. The shape is that of OpenHands'
-software-agent-sdk (`Condensation`, `View`); `Replaced` is for results that were pruned and markers that were mended.
-
-`append` costs what the event changes: the items stand in a dict by id, so that one more, one fewer and one replaced
-cost the same in any history. Only a summary that goes before other items costs as much as the view is long.
+The view is a fold over the events and nothing else, so that a process that comes after a crash has the same one. The
+shape is that of OpenHands' software-agent-sdk (`Condensation`, `View`); `Replaced` is for results that were pruned and
+markers that were mended. `append` costs the same in any history, but for a summary, which costs as much as the view is
+long.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from readcache.model.history_events import Condensed, HistoryEvent, Item, Replaced
+from readcache.model.history_events import CondensationRequested, Condensed, HistoryEvent, Item
 
 
 def summary_message(summary: str) -> dict[str, Any]:
@@ -69,35 +67,27 @@ class History:
         new = _new_id(event)
         if new in self._ids:
             raise ValueError(f"the history has had an item {new!r} before: give each an id of its own")
-        if isinstance(event, Item):
-            self._put(event)
-        elif isinstance(event, Replaced):
-            if event.id in self._items:
-                self._put(Item(event.id, event.message))
-        elif isinstance(event, Condensed):
+        if isinstance(event, Condensed):
             self._condense(event)
-        else:
+        elif isinstance(event, CondensationRequested):
             self.requested = True
+        elif isinstance(event, Item) or event.id in self._items:
+            self._items[event.id] = Item(event.id, event.message)
+            self._view = None
         if new is not None:
             self._ids.add(new)
         self._log.append(event)
-
-    def _put(self, item: Item) -> None:
-        """In its place, or at the end if it has none."""
-        self._items[item.id] = item
-        self._view = None
 
     def _condense(self, event: Condensed) -> None:
         self.requested = False
         for gone in event.forgotten & self._items.keys():
             del self._items[gone]
             self._view = None
-        if event.summary is None or event.offset is None:
-            return
-        after = list(self._items.values())[event.offset :] if event.offset < len(self._items) else []
-        self._put(Item(event.summary_id, summary_message(event.summary)))
-        for item in after:
-            self._items[item.id] = self._items.pop(item.id)
+        if event.summary is not None and event.offset is not None:
+            items = list(self._items.values())
+            items.insert(event.offset, Item(event.summary_id, summary_message(event.summary)))
+            self._items = {item.id: item for item in items}
+            self._view = None
 
 
 def _new_id(event: HistoryEvent) -> str | None:

@@ -63,8 +63,6 @@ digits. Do not count, add up, convert or estimate. Where a number is not there, 
 
 _END = "\nThat was the transcript. Answer with the analysis and the summary of it, and nothing else."
 
-FILE_MAP = "FILE MAP"
-
 
 def _prompt(known_files: Sequence[str]) -> str:
     sections = _SECTIONS if known_files else (*_SECTIONS, _FILE_MAP)

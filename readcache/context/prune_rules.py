@@ -24,7 +24,7 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.messages.editing import with_arguments, with_result_text, without_images
-from readcache.messages.messages import Kind, Message, raw_messages, update
+from readcache.messages.messages import Message, raw_messages, update
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.claims import path_of
 from readcache.model.events import Piece
@@ -69,13 +69,9 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
     border = last_turns(messages, rules.protect_last_turns)
     note = notes.image(rules.tag)
     return [
-        update(message, without_images(message.raw, note)) if first <= at < border and _has_image(message) else message
+        update(message, without_images(message.raw, note)) if first <= at < border else message
         for at, message in enumerate(messages)
     ]
-
-
-def _has_image(message: Message) -> bool:
-    return any(part.kind is Kind.IMAGE for part in message.parts)
 
 
 class _Work:
