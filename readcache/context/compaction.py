@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 from readcache.context.clip import clip_messages
 from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
 from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.session_link import mend_list, restore_files
+from readcache.context.pruner import mend_list
 from readcache.context.split import Split, merge_users, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
+from readcache.conversation.sync import Standing
 from readcache.errors import UsageError
-from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
+from readcache.messages.editing import with_results
+from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.events import Forgot
 from readcache.policy import Budget
+from readcache.reply import Reason
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -161,8 +165,25 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -
     if level.is_first:
         room = max(room, (options.tokens(split.old) - session.policy.tokens(text)) * RESTORED_OF_GAIN)
     budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, int(room)))
-    stays, restored = restore_files(session, [*split.head, *split.kept], budget)
+    stays, restored = _restore_files(session, [*split.head, *split.kept], budget)
     sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *_clip(kept, session, level)]
     return mend_list(session, merge_users(new, len(head) + len(sections)) if split.in_blocks else new)
+
+
+def _restore_files(session: Session, messages: Sequence[Message], budget: Budget) -> tuple[list[Message], str]:
+    """Tells the session that of the conversation these messages stay, and that the files at work are shown again: the
+    messages with their markers pointed at that section or retired, and the section's text."""
+    raws, view, standing = raw_messages(messages), session.view, Standing()
+    keep: frozenset[str] = frozenset()
+    try:
+        events = standing.reconcile(view, raws, tag=session.tag).events
+        gone = [event.call_ids for event in events if isinstance(event, Forgot)]
+        keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
+    except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure
+        session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
+    plan = session.restore_plan(keep=keep, budget=budget)
+    done = session.compacted(keep=keep, restored=plan)
+    mended = with_results(raws, standing.with_replies(done.rewrites))
+    return [update(message, raw) for message, raw in zip(messages, mended, strict=True)], plan.render()

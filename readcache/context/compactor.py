@@ -32,8 +32,7 @@ from readcache.context.compaction import (
 from readcache.context.history import History
 from readcache.context.message_log import MessageLog
 from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.pruner import ALL_STRATEGIES, check_strategies
-from readcache.context.session_link import mend_list, session_rules
+from readcache.context.pruner import ALL_STRATEGIES, check_strategies, mend_list, session_rules
 from readcache.context.split import split_turns
 from readcache.errors import UsageError
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages

@@ -13,7 +13,6 @@ from readcache.context import notes
 from readcache.context.clip import MOST_CHARS, clip_text
 from readcache.context.duplicates import ShownResult, duplicates
 from readcache.context.tool_calls import (
-    ToolCall,
     file_of,
     is_failed,
     may_have_written,
@@ -82,8 +81,8 @@ class _Work:
         self.messages = messages
         self.calls = tool_calls(messages, rules.root)
         self.border = last_turns(messages, rules.protect_last_turns)
-        self.texts: dict[int, str] = {}  # the results that changed
-        self.inputs: dict[int, dict[str, object]] = {}  # the calls whose arguments changed
+        self.raws = raw_messages(messages)  # with the changes that were made
+        self.replaced: set[int] = set()  # results that gave way
 
     @cached_property
     def pieces(self) -> list[tuple[Piece, ...]]:
@@ -91,10 +90,12 @@ class _Work:
         view, tag = self.rules.view, self.rules.tag
         return [() if notes.is_note(e.result.text) else pieces_of(e, view, tag) for e in self.calls]
 
-    def may_go(self, place: int, *, pinned: frozenset[str]) -> bool:
+    def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
         """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
         tool_call = self.calls[place]
-        if tool_call.result_at >= self.border or place in self.texts or tool_call.result.call_id in pinned:
+        if tool_call.result_at >= self.border or place in self.replaced:
+            return False
+        if tool_call.result.call_id in self.rules.pinned and not though_pinned:
             return False
         is_long = len(tool_call.result.text) >= self.rules.min_chars
         return is_long and not self.is_protected(place)
@@ -113,21 +114,20 @@ class _Work:
         lines = count_lines(self.calls[place].result.text)
         return f"this output, {lines} line{'s' if lines > 1 else ''}"
 
-    def replace(self, place: int, note: str) -> None:
-        """Let the result give way to a note, if that is worth it."""
+    def replace(self, place: int, text: str) -> None:
+        """Lets the result give way to another text."""
+        at = self.calls[place].result_at
+        self.raws[at] = with_result_text(self.raws[at], self.calls[place].result.call_id, text)
+        self.replaced.add(place)
+
+    def note(self, place: int, note: str) -> None:
+        """Lets the result give way to a note, if that is worth it."""
         if len(self.calls[place].result.text) >= GAIN * len(note):
-            self.texts[place] = note
+            self.replace(place, note)
 
     def result(self) -> list[Message]:
         """The messages with all changes made."""
-        raws = raw_messages(self.messages)
-        for place, text in self.texts.items():
-            at, call_id = self.calls[place].result_at, self.calls[place].result.call_id
-            raws[at] = with_result_text(raws[at], call_id, text)
-        for place, arguments in self.inputs.items():
-            at, call_id = self.calls[place].call_at, self.calls[place].call.call_id
-            raws[at] = with_arguments(raws[at], call_id, arguments)
-        return [update(message, raw) for message, raw in zip(self.messages, raws, strict=True)]
+        return [update(message, raw) for message, raw in zip(self.messages, self.raws, strict=True)]
 
 
 # ---------------------------------------------------------------- strategies
@@ -146,7 +146,8 @@ def _errored_inputs(work: _Work) -> None:
         long = {key: v for key, v in given.items() if isinstance(v, str) and len(v) >= work.rules.min_chars}
         if long:
             short = {key: notes.failed_input(work.rules.tag, len(value)) for key, value in long.items()}
-            work.inputs[place] = {**given, **short}
+            at = tool_call.call_at
+            work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
 
 
 def _superseded_reads(work: _Work) -> None:
@@ -154,31 +155,27 @@ def _superseded_reads(work: _Work) -> None:
     gone: set[str] = set()
     for place in reversed(range(len(work.calls))):
         gone |= overwritten(work.calls[place], work.rules.view)
-        if not gone or not work.may_go(place, pinned=frozenset()):  # a marker that names it is mended: it is old, too
+        if not gone or not work.may_go(place, though_pinned=True):  # a marker that names it is mended: it is old, too
             continue
         pieces = work.pieces[place]
         is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
-        if is_of_them and _shows_nothing_else(work.calls[place], pieces):
-            work.replace(place, notes.superseded(work.rules.tag, work.what(place)))
-
-
-def _shows_nothing_else(tool_call: ToolCall, pieces: Sequence[Piece]) -> bool:
-    """Headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content."""
-    is_tool = shell_command(tool_call.call) is None
-    return is_tool or sum(piece.count for piece in pieces) == count_lines(tool_call.result.text)
+        # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
+        is_tool = shell_command(work.calls[place].call) is None
+        lines = count_lines(work.calls[place].result.text)
+        if is_of_them and (is_tool or sum(piece.count for piece in pieces) == lines):
+            work.note(place, notes.superseded(work.rules.tag, work.what(place)))
 
 
 def _duplicate_outputs(work: _Work) -> None:
     """Results that others hold, as a whole or line for line. What an error says stays."""
-    pinned = work.rules.pinned
     shown = []
     for place, tool_call in enumerate(work.calls):
-        if place not in work.texts:
-            may_go = not tool_call.result.is_error and work.may_go(place, pinned=pinned)
+        if place not in work.replaced:
+            may_go = not tool_call.result.is_error and work.may_go(place)
             shown.append(ShownResult(place, tool_call.result.text, work.pieces[place], may_go))
     for item in duplicates(shown, newest=work.rules.keeps_newest):
         note = notes.duplicate(work.rules.tag, work.what(item.place), later=work.rules.keeps_newest)
-        work.replace(item.place, note)
+        work.note(item.place, note)
 
 
 def _oversized_outputs(work: _Work) -> None:
@@ -186,8 +183,8 @@ def _oversized_outputs(work: _Work) -> None:
     for place, tool_call in enumerate(work.calls):
         text = tool_call.result.text
         is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
-        if is_long and work.may_go(place, pinned=work.rules.pinned):
-            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
+        if is_long and work.may_go(place):
+            work.replace(place, clip_text(text, work.rules.max_chars, work.rules.tag))
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from readcache.context.clip import MOST_CHARS
 from readcache.context.prune_rules import STRATEGIES, PruneRules, prune_messages
-from readcache.context.session_link import mend_list, session_rules
+from readcache.context.tool_calls import NOWHERE
 from readcache.errors import UsageError
-from readcache.messages.messages import Raw, normalise, raw_messages
+from readcache.messages.messages import Message, Raw, normalise, raw_messages, update
 from readcache.policy import Mode
 
 if TYPE_CHECKING:
@@ -67,3 +68,24 @@ def check_strategies(strategies: Collection[str]) -> None:
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
         raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")
+
+
+def session_rules(session: Session, rules: PruneRules) -> PruneRules:
+    """The rules with what the session knows."""
+    view = session.view
+    pointed_at = (source for d in view.deliveries for pointer in d.event.pointers for source in pointer.sources)
+    return replace(
+        rules,
+        view=view,
+        root=NOWHERE,  # of calls that it does not know, it does not know the directory either
+        tag=session.tag,
+        min_chars=session.policy.min_chars,
+        protected=(*rules.protected, *session.policy.protected),
+        pinned=frozenset(pointed_at),
+    )
+
+
+def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
+    """Tells the session that these are now the messages; they come back with every marker true."""
+    raws = session.mend(raw_messages(messages))
+    return [update(message, raw) for message, raw in zip(messages, raws, strict=True)]
