@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.clip import clip_messages
+from readcache.context.notes import clip_messages
 from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
-from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.pruner import mend_list
+from readcache.context.pruner import PruneRules, mend_list, prune_messages
 from readcache.context.split import Split, merge_users, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
 from readcache.conversation.sync import Standing
 from readcache.errors import UsageError
 from readcache.messages.editing import with_results
-from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update
+from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.events import Forgot
 from readcache.policy import Budget
@@ -40,7 +39,8 @@ RESTORED_OF_TRIGGER = 0.25
 RESTORED_OF_GAIN = 0.5
 
 Request = list[dict[str, str]]
-AskModel = Callable[[Request], Awaitable[Any]]  # raises UsageError when the response must be awaited and may not
+# Raises UsageError when the response must be awaited and may not. None: the model failed too often to be asked.
+AskModel = Callable[[Request], Awaitable[Any]] | None
 
 
 class How(enum.Enum):
@@ -93,9 +93,9 @@ class CompactionResult:
 
 
 async def compact_once(
-    messages: Sequence[Message], options: CompactorOptions, level: Level, ask: AskModel | None
+    messages: Sequence[Message], options: CompactorOptions, level: Level, ask: AskModel
 ) -> CompactionResult:
-    """Compacts as tightly as `level` says. `ask`: the model; None when it failed too often to be asked."""
+    """Compacts as tightly as `level` says."""
     session = options.session
     split = split_turns(messages, level.keep_turns)
     if not split.old:
@@ -104,15 +104,15 @@ async def compact_once(
             return CompactionResult(messages, How.NOTHING)
         return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
     files = known_files(session)
-    text, trouble = "", "the model was not asked: it failed too often"
-    if ask is not None:
-        text, trouble = await _summarise(split, options, files, ask)
+    text, trouble = await _summarise(split, options, files, ask)
     new = _restore(split, text or mechanical_summary(split.old, split.summaries, files), options, level)
     return CompactionResult(new, How.SUMMARISED if text else How.MECHANICAL, trouble)
 
 
 async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
     """The summary of a model, or "" and why there is none. A request that is too long is made shorter."""
+    if ask is None:
+        return "", "the model was not asked: it failed too often"
     trouble = ""
     count = options.session.policy.tokens
     replaced = options.tokens(split.old) + sum(map(count, split.summaries))
@@ -186,4 +186,4 @@ def _restore_files(session: Session, messages: Sequence[Message], budget: Budget
     plan = session.restore_plan(keep=keep, budget=budget)
     done = session.compacted(keep=keep, restored=plan)
     mended = with_results(raws, standing.with_replies(done.rewrites))
-    return [update(message, raw) for message, raw in zip(messages, mended, strict=True)], plan.render()
+    return update_all(messages, mended), plan.render()

@@ -20,24 +20,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.compaction import (
-    AskModel,
-    CompactionResult,
-    CompactorOptions,
-    How,
-    Level,
-    Request,
-    compact_once,
-)
-from readcache.context.history import History
-from readcache.context.message_log import MessageLog
-from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.pruner import ALL_STRATEGIES, check_strategies, mend_list, session_rules
+from readcache.context.compaction import AskModel, CompactionResult, CompactorOptions, How, Level, Request, compact_once
+from readcache.context.history import History, MessageLog
+from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
 from readcache.errors import UsageError
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
 from readcache.messages.structure import repair
-from readcache.policy import Budget, Mode
+from readcache.policy import Budget
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -165,7 +155,8 @@ class Compactor:
         normal = self._log.take(messages)
         before = options.tokens(normal)
         counted = before if tokens is None else tokens
-        ask = partial(self._ask, waits=waits)
+        may_ask = self.failures < MOST_FAILURES
+        ask = partial(self._ask, waits=waits) if may_ask else None
         if is_forced or self._log.history.requested:
             result = await self._compact_now(normal, ask)
         elif counted >= options.trigger_tokens:
@@ -174,6 +165,10 @@ class Compactor:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return messages
+        if result.how is How.SUMMARISED:
+            self.failures = 0
+        elif result.how is How.MECHANICAL and may_ask:
+            self.failures += 1
         after = options.tokens(result.messages)
         self.report = Report(result.how, before, after, result.trouble)
         is_enough = result.how is not How.NOTHING and after < options.trigger_tokens
@@ -187,7 +182,7 @@ class Compactor:
     async def _compact_now(self, messages: Sequence[Message], ask: AskModel) -> CompactionResult:
         result = CompactionResult(messages, How.NOTHING)
         for level in self._levels[self._level :]:
-            result = await self._compact_at(level, messages, ask)
+            result = await compact_once(messages, self._options, level, ask)
             if result.how is not How.NOTHING:
                 break
         return result
@@ -195,14 +190,11 @@ class Compactor:
     async def _compact_if_needed(self, messages: Sequence[Message], enough: float, ask: AskModel) -> CompactionResult:
         """Prunes, and does no more where `enough` tokens or fewer are left. Nobody is told of a pruning that is not."""
         options = self._options
-        session = options.session
-        shorter = messages
-        if session.policy.mode is Mode.ON:
-            rules = session_rules(session, PruneRules(protect_last_turns=self._levels[0].keep_turns))
-            shorter = prune_messages(messages, options.strategies, rules)
+        rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
+        shorter = prune_known(messages, options.session, options.strategies, rules)
         if options.tokens(shorter) <= enough:
-            return CompactionResult(mend_list(session, shorter), How.PRUNED)
-        return await self._compact_at(self._roomy_level(messages, enough), messages, ask)
+            return CompactionResult(mend_list(options.session, shorter), How.PRUNED)
+        return await compact_once(messages, options, self._roomy_level(messages, enough), ask)
 
     def _roomy_level(self, messages: Sequence[Message], enough: float) -> Level:
         """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
@@ -213,15 +205,6 @@ class Compactor:
             if self._options.tokens([*split.head, *split.kept]) <= enough:
                 return level
         return self._levels[self._level]
-
-    async def _compact_at(self, level: Level, messages: Sequence[Message], ask: AskModel) -> CompactionResult:
-        may_ask = self.failures < MOST_FAILURES
-        result = await compact_once(messages, self._options, level, ask if may_ask else None)
-        if result.how is How.SUMMARISED:
-            self.failures = 0
-        elif result.how is How.MECHANICAL and may_ask:
-            self.failures += 1
-        return result
 
     async def _ask(self, request: Request, *, waits: bool) -> Any:
         """The response of the model. Raises UsageError when it has to be awaited and may not."""

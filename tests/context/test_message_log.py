@@ -295,7 +295,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
 
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
-    from readcache.context import compaction, message_log, split
+    from readcache.context import compaction, history, split
     from readcache.conversation import texts
 
     counts: dict[str, int] = {}
@@ -305,7 +305,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]
         counts[str(message)] = counts.get(str(message), 0) + 1
         return real(message)
 
-    for module in (reading, message_log, compaction, split, texts):
+    for module in (reading, history, compaction, split, texts):
         monkeypatch.setattr(module, "normalise_one", counted)
     action()
     monkeypatch.undo()
