@@ -180,12 +180,11 @@ class Compactor:
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
     async def _compact_now(self, messages: Sequence[Message], ask: AskModel) -> CompactionResult:
-        result = CompactionResult(messages, How.NOTHING)
         for level in self._levels[self._level :]:
             result = await compact_once(messages, self._options, level, ask)
             if result.how is not How.NOTHING:
-                break
-        return result
+                return result
+        return CompactionResult(messages, How.NOTHING)
 
     async def _compact_if_needed(self, messages: Sequence[Message], enough: float, ask: AskModel) -> CompactionResult:
         """Prunes, and does no more where `enough` tokens or fewer are left. Nobody is told of a pruning that is not."""

@@ -108,7 +108,9 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
     given = tool_call.call.arguments or {}
     path = file_of(tool_call)
-    is_whole = _overwrites(tool_call.call) and _string(given, CONTENT_KEYS) is not None
+    appends = given.get("append") or given.get("mode") in ("a", "append")
+    is_write = not WRITE_VERBS.isdisjoint(_verbs(tool_call.call))
+    is_whole = is_write and not appends and _string(given, CONTENT_KEYS) is not None
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
@@ -166,12 +168,6 @@ def _verbs(call: Part) -> list[str]:
     """The words of a tool's name, and of an editor's command: what it does is one of them."""
     said = f"{call.name} {_string(call.arguments or {}, ('command',)) or ''}"
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", said)]
-
-
-def _overwrites(call: Part) -> bool:
-    given = call.arguments or {}
-    appends = given.get("append") or given.get("mode") in ("a", "append")
-    return not WRITE_VERBS.isdisjoint(_verbs(call)) and not appends
 
 
 def _string(given: Mapping[str, object], keys: Sequence[str]) -> str | None:

@@ -15,7 +15,6 @@ response are understood. A chat without ids may be cut anywhere.
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -73,9 +72,7 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
 
 def find_cut(messages: Sequence[Raw | Message], at_least: int) -> int | None:
     """The first cut point at or after `at_least`; None when there is none."""
-    points = cut_points(messages)
-    at = bisect_left(points, at_least)
-    return points[at] if at < len(points) else None
+    return next((point for point in cut_points(messages) if point >= at_least), None)
 
 
 def faults(messages: Sequence[Raw | Message]) -> tuple[Fault, ...]:
@@ -102,8 +99,8 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
         gone.setdefault(index, set()).add(at)
     if not gone and isinstance(messages, list):
         return messages
-    left = (_without(message, gone.get(index, set())) for index, message in enumerate(normal))
-    return [message for message in left if message is not None]
+    left = [_without(m, gone[index]) if index in gone else m.raw for index, m in enumerate(normal)]
+    return [raw for raw in left if raw is not None]
 
 
 # ---------------------------------------------------------------- structure
@@ -186,12 +183,8 @@ def _faulty(messages: list[Message]) -> dict[_Place, Cause]:
 
 def _without(message: Message, gone: set[int]) -> Raw | None:
     """The message without its parts at these places; None when nothing is left that is worth a message."""
-    raw = as_mapping(message.raw)
-    if not gone or raw is None:
-        whole: Raw = message.raw
-        return whole
-    role = raw.get("role")
-    if not role or role in RESULT_ROLES:
+    raw = as_mapping(message.raw) or {}
+    if not raw.get("role") or message.role in RESULT_ROLES:
         return None
     loses_calls = any(message.parts[at].kind is not Kind.RESULT for at in gone)
     rest = {key: value for key, value in raw.items() if not (loses_calls and key in BESIDE_CONTENT)}
