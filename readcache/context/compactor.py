@@ -153,18 +153,19 @@ class Compactor:
         """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
         normal = self._log.take(messages)
-        before = options.tokens(normal)
-        counted = before if tokens is None else tokens
-        may_ask = self.failures < MOST_FAILURES
-        ask = partial(self._ask, waits=waits) if may_ask else None
-        if is_forced or self._log.history.requested:
-            result = await self._compact_now(normal, ask)
-        elif counted >= options.trigger_tokens:
-            result = await self._compact_if_needed(normal, options.trigger_tokens * ENOUGH * before / counted, ask)
-        else:
+        is_forced = is_forced or self._log.history.requested
+        counted = options.tokens(normal) if tokens is None else tokens
+        if counted < options.trigger_tokens and not is_forced:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return messages
+        before = options.tokens(normal)
+        may_ask = self.failures < MOST_FAILURES
+        ask = partial(self._ask, waits=waits) if may_ask else None
+        if is_forced:
+            result = await self._compact_now(normal, ask)
+        else:
+            result = await self._compact_if_needed(normal, options.trigger_tokens * ENOUGH * before / counted, ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
         elif result.how is How.MECHANICAL and may_ask:
