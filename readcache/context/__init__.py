@@ -1,14 +1,13 @@
 """Message lists: what compactors work on.
 
-    from readcache.context import Compactor, prune
-
-A name is imported when it is first used (PEP 562), so that nobody pays for what is not called.
+from readcache.context import Compactor, prune
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from readcache import lazy_names
 
 if TYPE_CHECKING:
     from readcache.context.compaction import How
@@ -46,23 +45,17 @@ __all__ = [
     "summary_request",
 ]
 
-_HOMES = {
-    **dict.fromkeys(("Compactor", "Report"), "readcache.context.compactor"),
-    "How": "readcache.context.compaction",
-    **dict.fromkeys(("Kind", "Message", "Part", "normalise"), "readcache.messages.messages"),
-    **dict.fromkeys(("SUMMARY_PROMPT", "summary_request"), "readcache.context.prompt"),
-    **dict.fromkeys(("CondensationRequested", "Condensed", "Item", "Replaced"), "readcache.model.history_events"),
-    **dict.fromkeys(("Cause", "Fault", "cut_points", "faults", "find_cut", "repair"), "readcache.messages.structure"),
-    "History": "readcache.context.history",
-    "prune": "readcache.context.pruner",
-    "serialize_transcript": "readcache.messages.transcript",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    {
+        "readcache.context.compaction": "How",
+        "readcache.context.compactor": "Compactor Report",
+        "readcache.context.history": "History",
+        "readcache.context.prompt": "SUMMARY_PROMPT summary_request",
+        "readcache.context.pruner": "prune",
+        "readcache.messages.messages": "Kind Message Part normalise",
+        "readcache.messages.structure": "Cause Fault cut_points faults find_cut repair",
+        "readcache.messages.transcript": "serialize_transcript",
+        "readcache.model.history_events": "CondensationRequested Condensed Item Replaced",
+    },
+    globals(),
+)

@@ -1,22 +1,29 @@
-"""One compaction, step by step: a generator that yields requests for a summary and is sent the model's responses, or is
-thrown what the model raised, so that it is the same for models that are called and for models that are awaited."""
+"""One compaction: the conversation is split, its old turns are summarised, files are put back, the session is told.
+
+Everything that may have to wait for the model is a coroutine; with a model that is called and not awaited it runs
+through at once.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.clip import clip_messages
+from readcache.context.notes import clip_messages
 from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
-from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.session_link import kept_calls, mend_list, mend_replies, replies_with_markers
-from readcache.context.split import Split, join_turns, split_turns
+from readcache.context.pruner import PruneRules, mend_list, prune_messages
+from readcache.context.split import Split, merge_users, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
+from readcache.conversation.sync import Standing
+from readcache.errors import UsageError
+from readcache.messages.editing import with_results
+from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.events import Forgot
 from readcache.policy import Budget
+from readcache.reply import Reason
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -32,6 +39,8 @@ RESTORED_OF_TRIGGER = 0.25
 RESTORED_OF_GAIN = 0.5
 
 Request = list[dict[str, str]]
+# Raises UsageError when the response must be awaited and may not. None: the model failed too often to be asked.
+AskModel = Callable[[Request], Awaitable[Any]] | None
 
 
 class How(enum.Enum):
@@ -83,11 +92,10 @@ class CompactionResult:
     trouble: str = ""
 
 
-Steps = Generator[Request, Any, CompactionResult]
-
-
-def compaction_steps(messages: Sequence[Message], options: CompactorOptions, level: Level, *, ask: bool) -> Steps:
-    """Compacts as tightly as `level` says. `ask`: may the model be asked for a summary?"""
+async def compact_once(
+    messages: Sequence[Message], options: CompactorOptions, level: Level, ask: AskModel
+) -> CompactionResult:
+    """Compacts as tightly as `level` says."""
     session = options.session
     split = split_turns(messages, level.keep_turns)
     if not split.old:
@@ -96,39 +104,35 @@ def compaction_steps(messages: Sequence[Message], options: CompactorOptions, lev
             return CompactionResult(messages, How.NOTHING)
         return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
     files = known_files(session)
-    trouble = "the model was not asked: it failed too often"
-    text = None
-    if ask:
-        text, trouble = yield from _ask(split, options, files)
-    if text is None:
-        text = mechanical_summary(split.old, split.summaries, files)
-    new = _restore(split, text, options, level)
-    return CompactionResult(new, How.MECHANICAL if trouble else How.SUMMARISED, trouble)
+    text, trouble = await _summarise(split, options, files, ask)
+    new = _restore(split, text or mechanical_summary(split.old, split.summaries, files), options, level)
+    return CompactionResult(new, How.SUMMARISED if text else How.MECHANICAL, trouble)
 
 
-def _ask(
-    split: Split, options: CompactorOptions, files: Sequence[str]
-) -> Generator[Request, Any, tuple[str | None, str]]:
-    """The summary of a model, or None and why there is none. A request that is too long is made shorter."""
+async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
+    """The summary of a model, or "" and why there is none. A request that is too long is made shorter."""
+    if ask is None:
+        return "", "the model was not asked: it failed too often"
     trouble = ""
     count = options.session.policy.tokens
     replaced = options.tokens(split.old) + sum(map(count, split.summaries))
     for chars, share in TRIES:
         transcript = _transcript(split, options.strategies, chars, share)
         try:
-            response = yield request_of(transcript, files)
-            summary = summary_in(_text_of(response))
+            summary = summary_in(_text_of(await ask(request_of(transcript, files))))
+        except UsageError:
+            raise
         except Exception as error:
             trouble = f"{type(error).__name__}: {error}"
             if options.is_overflow(error):
                 continue
-            return None, trouble
+            break
         if not summary:
-            return None, "the response held no summary"
+            return "", "the response held no summary"
         if count(summary) >= replaced:
-            return None, "the summary was longer than what it was of"
+            return "", "the summary was longer than what it was of"
         return written_summary(summary, invented_numbers(summary, "\n".join([transcript, *files])), files), ""
-    return None, trouble
+    return "", trouble
 
 
 def _transcript(split: Split, strategies: Collection[str], chars: int, share: float) -> str:
@@ -157,15 +161,29 @@ def _clip(kept: list[Message], session: Session, level: Level) -> list[Message]:
 def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -> list[Message]:
     """The new list, with the files that were at work put back; the session knows it."""
     session = options.session
-    view = session.view
-    stays = [*split.head, *split.kept]
-    keep = kept_calls(view, [*stays, *split.old], stays)
     room = options.trigger_tokens * RESTORED_OF_TRIGGER
     if level.is_first:
         room = max(room, (options.tokens(split.old) - session.policy.tokens(text)) * RESTORED_OF_GAIN)
     budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, int(room)))
+    stays, restored = _restore_files(session, [*split.head, *split.kept], budget)
+    sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
+    head, kept = stays[: len(split.head)], stays[len(split.head) :]
+    new = [*head, *sections, *_clip(kept, session, level)]
+    return mend_list(session, merge_users(new, len(head) + len(sections)) if split.in_blocks else new)
+
+
+def _restore_files(session: Session, messages: Sequence[Message], budget: Budget) -> tuple[list[Message], str]:
+    """Tells the session that of the conversation these messages stay, and that the files at work are shown again: the
+    messages with their markers pointed at that section or retired, and the section's text."""
+    raws, view, standing = raw_messages(messages), session.view, Standing()
+    keep: frozenset[str] = frozenset()
+    try:
+        events = standing.reconcile(view, raws, tag=session.tag).events
+        gone = [event.call_ids for event in events if isinstance(event, Forgot)]
+        keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
+    except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure
+        session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
     plan = session.restore_plan(keep=keep, budget=budget)
-    shown = replies_with_markers(view)
     done = session.compacted(keep=keep, restored=plan)
-    kept = _clip(mend_replies(split.kept, done.rewrites, shown), session, level)
-    return mend_list(session, join_turns(split, [text, plan.render()], kept))
+    mended = with_results(raws, standing.with_replies(done.rewrites))
+    return update_all(messages, mended), plan.render()

@@ -15,29 +15,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.compaction import (
-    CompactionResult,
-    CompactorOptions,
-    How,
-    Level,
-    Request,
-    Steps,
-    compaction_steps,
-)
-from readcache.context.history import History
-from readcache.context.message_log import MessageLog
-from readcache.context.prune_rules import PruneRules, prune_messages
-from readcache.context.pruner import ALL_STRATEGIES, check_strategies
-from readcache.context.session_link import mend_list, session_rules
+from readcache.context.compaction import AskModel, CompactionResult, CompactorOptions, How, Level, Request, compact_once
+from readcache.context.history import History, MessageLog
+from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
 from readcache.errors import UsageError
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
 from readcache.messages.structure import repair
-from readcache.policy import Budget, Mode
+from readcache.policy import Budget
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -140,90 +130,49 @@ class Compactor:
     def maybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
         what the model's API last said that the conversation has; else they are counted by the session's policy."""
-        normal = self._log.take(messages)
-        steps = self._steps_if_due(normal, tokens)
-        return messages if steps is None else self._finish(messages, normal, self._call(steps))
+        return _run(self._compact(messages, tokens, waits=False))
 
     def compact(self, messages: list[Raw]) -> list[Raw]:
         """The messages compacted now, whatever they count, as when the model said that they are too many: each time
         tighter, where the time before left nothing to gain."""
-        normal = self._log.take(messages)
-        return self._finish(messages, normal, self._call(self._compact_now(normal)))
+        return _run(self._compact(messages, waits=False, is_forced=True))
 
     async def amaybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """`maybe_compact` with a `summarize` that may be asynchronous."""
-        normal = self._log.take(messages)
-        steps = self._steps_if_due(normal, tokens)
-        return messages if steps is None else self._finish(messages, normal, await self._await(steps))
+        return await self._compact(messages, tokens, waits=True)
 
     async def acompact(self, messages: list[Raw]) -> list[Raw]:
         """`compact` with a `summarize` that may be asynchronous."""
-        normal = self._log.take(messages)
-        return self._finish(messages, normal, await self._await(self._compact_now(normal)))
+        return await self._compact(messages, waits=True, is_forced=True)
 
-    # ------------------------------------------------------------ the steps, and how the model is called between them
+    # ------------------------------------------------------------ inside
 
-    def _steps_if_due(self, messages: Sequence[Message], tokens: int | None) -> Steps | None:
-        """The steps of a compaction; None when none is due."""
-        counted = self._options.tokens(messages) if tokens is None else tokens
-        if self._log.history.requested:
-            return self._compact_now(messages)
-        if counted >= self._options.trigger_tokens:
-            return self._compact_if_needed(messages, counted)
-        self._level = 0
-        self.report = Report(How.NOTHING, counted, counted)
-        return None
-
-    def _compact_if_needed(self, messages: Sequence[Message], counted: int) -> Steps:
-        """Prunes, and does no more where that is enough. Nobody is told of a pruning that is not."""
-        shorter = self._prune(messages)
-        share = self._options.tokens(shorter) / max(1, self._options.tokens(messages))
-        if counted * share <= self._options.trigger_tokens * ENOUGH:
-            return CompactionResult(mend_list(self._options.session, shorter), How.PRUNED)
-        return (yield from self._at(self._roomy_level(messages, counted), messages))
-
-    def _roomy_level(self, messages: Sequence[Message], counted: int) -> int:
-        """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
+    async def _compact(
+        self, messages: list[Raw], tokens: int | None = None, *, waits: bool, is_forced: bool = False
+    ) -> list[Raw]:
+        """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
-        most = options.trigger_tokens * ENOUGH * options.tokens(messages) / counted
-        for level in range(self._level, len(self._levels) - len(LAST_TURN_CHARS)):
-            split = split_turns(messages, self._levels[level].keep_turns)
-            if not split.old:
-                break
-            if options.tokens([*split.head, *split.kept]) <= most:
-                return level
-        return self._level
-
-    def _compact_now(self, messages: Sequence[Message]) -> Steps:
-        result = CompactionResult(messages, How.NOTHING)
-        for level in range(self._level, len(self._levels)):
-            result = yield from self._at(level, messages)
-            if result.how is not How.NOTHING:
-                break
-        return result
-
-    def _at(self, level: int, messages: Sequence[Message]) -> Steps:
-        ask = self.failures < MOST_FAILURES
-        result = yield from compaction_steps(messages, self._options, self._levels[level], ask=ask)
+        normal = self._log.take(messages)
+        is_forced = is_forced or self._log.history.requested
+        counted = options.tokens(normal) if tokens is None else tokens
+        if counted < options.trigger_tokens and not is_forced:
+            self._level = 0
+            self.report = Report(How.NOTHING, counted, counted)
+            return messages
+        before = options.tokens(normal)
+        may_ask = self.failures < MOST_FAILURES
+        ask = partial(self._ask, waits=waits) if may_ask else None
+        if is_forced:
+            result = await self._compact_now(normal, ask)
+        else:
+            result = await self._compact_if_needed(normal, options.trigger_tokens * ENOUGH * before / counted, ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
-        elif result.how is How.MECHANICAL and ask:
+        elif result.how is How.MECHANICAL and may_ask:
             self.failures += 1
-        return result
-
-    def _prune(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages as pruning would leave them; the session is not told yet."""
-        session = self._options.session
-        if session.policy.mode is not Mode.ON:
-            return messages
-        rules = session_rules(session, PruneRules(protect_last_turns=self._levels[0].keep_turns))
-        return prune_messages(messages, self._options.strategies, rules)
-
-    def _finish(self, messages: list[Raw], normal: Sequence[Message], result: CompactionResult) -> list[Raw]:
-        """The list for the harness: its own objects where a message is as it was, and copies of the others."""
-        after = self._options.tokens(result.messages)
-        self.report = Report(result.how, self._options.tokens(normal), after, result.trouble)
-        is_enough = result.how is not How.NOTHING and after < self._options.trigger_tokens
+        after = options.tokens(result.messages)
+        self.report = Report(result.how, before, after, result.trouble)
+        is_enough = result.how is not How.NOTHING and after < options.trigger_tokens
         self._level = 0 if is_enough else min(self._level + 1, len(self._levels) - 1)
         if result.how is How.NOTHING:
             return messages
@@ -231,31 +180,49 @@ class Compactor:
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
-    def _call(self, steps: Steps) -> CompactionResult:
-        try:
-            self._await(steps, waits=False).send(None)
-        except StopIteration as end:  # as it never waits, it has come to its end
-            result: CompactionResult = end.value
-            return result
-        raise AssertionError("a coroutine that awaits nothing was suspended")
+    async def _compact_now(self, messages: Sequence[Message], ask: AskModel) -> CompactionResult:
+        for level in self._levels[self._level :]:
+            result = await compact_once(messages, self._options, level, ask)
+            if result.how is not How.NOTHING:
+                return result
+        return CompactionResult(messages, How.NOTHING)
 
-    async def _await(self, steps: Steps, *, waits: bool = True) -> CompactionResult:
-        """Asks the model what the steps ask for. Raises UsageError when its response has to be awaited and may not."""
-        try:
-            request = next(steps)
-            while True:
-                try:
-                    response = self._summarize(request)
-                    if waits and inspect.isawaitable(response):
-                        response = await response
-                except Exception as error:
-                    request = steps.throw(error)
-                    continue
-                if inspect.isawaitable(response):
-                    if inspect.iscoroutine(response):
-                        response.close()  # else Python warns that nobody awaited it
-                    raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
-                request = steps.send(response)
-        except StopIteration as end:
-            result: CompactionResult = end.value
-            return result
+    async def _compact_if_needed(self, messages: Sequence[Message], enough: float, ask: AskModel) -> CompactionResult:
+        """Prunes, and does no more where `enough` tokens or fewer are left. Nobody is told of a pruning that is not."""
+        options = self._options
+        rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
+        shorter = prune_known(messages, options.session, options.strategies, rules)
+        if options.tokens(shorter) <= enough:
+            return CompactionResult(mend_list(options.session, shorter), How.PRUNED)
+        return await compact_once(messages, options, self._roomy_level(messages, enough), ask)
+
+    def _roomy_level(self, messages: Sequence[Message], enough: float) -> Level:
+        """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
+        for level in self._levels[self._level : -len(LAST_TURN_CHARS)]:
+            split = split_turns(messages, level.keep_turns)
+            if not split.old:
+                break
+            if self._options.tokens([*split.head, *split.kept]) <= enough:
+                return level
+        return self._levels[self._level]
+
+    async def _ask(self, request: Request, *, waits: bool) -> Any:
+        """The response of the model. Raises UsageError when it has to be awaited and may not."""
+        response = self._summarize(request)
+        if not inspect.isawaitable(response):
+            return response
+        if waits:
+            return await response
+        if inspect.iscoroutine(response):
+            response.close()  # else Python warns that nobody awaited it
+        raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
+
+
+def _run(coroutine: Coroutine[Any, Any, list[Raw]]) -> list[Raw]:
+    """The result of a coroutine that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: list[Raw] = end.value
+        return result
+    raise AssertionError("a coroutine that awaits nothing was suspended")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,8 +28,7 @@ def duplicates(shown: Sequence[ShownResult], *, newest: bool) -> Iterator[ShownR
     `newest`: the newest of equals stays, else the oldest. Texts are compared as Python compares keys of a set, by a
     64-bit hash and then by all their bytes.
     """
-    often = Counter(key for item in shown for key in {key for piece in item.pieces for key in piece.keys})
-    kept = _Kept(frozenset(key for key, count in often.items() if count > 1))
+    kept = _Kept()
     for item in reversed(shown) if newest else shown:
         if item.may_go and kept.holds(item):
             yield item
@@ -41,8 +39,7 @@ def duplicates(shown: Sequence[ShownResult], *, newest: bool) -> Iterator[ShownR
 class _Kept:
     """The results that stay."""
 
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys  # those of which another result may have lines
+    def __init__(self) -> None:
         self._texts: set[str] = set()
         self._raw: dict[Line, int] = {}
         self._numbered: dict[Line, int] = {}
@@ -53,10 +50,9 @@ class _Kept:
         lines = split_lines(item.text)
         self._lines[item.place] = frozenset(lines)
         for _, line, is_numbered in _file_lines(item, lines):
-            if line[0] in self._keys:
-                self._raw.setdefault(line, item.place)
-                if is_numbered:
-                    self._numbered.setdefault(line, item.place)
+            self._raw.setdefault(line, item.place)
+            if is_numbered:
+                self._numbered.setdefault(line, item.place)
 
     def holds(self, item: ShownResult) -> bool:
         """Does every line of it stand in what stays? Lines around a file's, such as a header, in the same sources."""

@@ -63,8 +63,6 @@ digits. Do not count, add up, convert or estimate. Where a number is not there, 
 
 _END = "\nThat was the transcript. Answer with the analysis and the summary of it, and nothing else."
 
-FILE_MAP = "FILE MAP"
-
 
 def _prompt(known_files: Sequence[str]) -> str:
     sections = _SECTIONS if known_files else (*_SECTIONS, _FILE_MAP)
@@ -103,32 +101,25 @@ def known_files(session: Session | None) -> list[str]:
         return []
 
 
-_TAG = re.compile(r"<(/?)(summary|analysis|think|thinking|scratchpad)>", re.IGNORECASE)
+_REASONING = "analysis|think|thinking|scratchpad"
+_TAGGED = re.compile(
+    rf"<(?P<name>{_REASONING})>(?:.*?</(?P=name)>|.*?(?=<summary>)|.*)|</(?:{_REASONING})>"
+    r"|<summary>(?P<summary>.*(?=</summary>)|.*)|(?P<end></summary>)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def summary_in(response: str) -> str:
     """The summary in a response: without the analysis, and without the reasoning that small models leave in their
     text, closed, never closed, or never opened. "" when there is nothing else."""
     at = 0
-    while (tag := _TAG.search(response, at)) is not None:
-        is_end, name = bool(tag.group(1)), tag.group(2).lower()
-        if name == "summary":
-            return response[at : tag.start()].strip() if is_end else _up_to_the_end(response[tag.end() :])
-        at = tag.end() if is_end else _past_the_reasoning(response, tag.end(), name)
+    for tagged in _TAGGED.finditer(response):
+        if tagged["summary"] is not None:  # up to the last end of it: a summary may quote HTML
+            return tagged["summary"].strip()
+        if tagged["end"] is not None:
+            return response[at : tagged.start()].strip()
+        at = tagged.end()
     return response[at:].strip()
-
-
-def _up_to_the_end(text: str) -> str:
-    ends = list(re.finditer("</summary>", text, re.IGNORECASE))  # the last: a summary may quote HTML
-    return text[: ends[-1].start() if ends else None].strip()
-
-
-def _past_the_reasoning(response: str, at: int, name: str) -> int:
-    end = re.compile(f"</{name}>", re.IGNORECASE).search(response, at)
-    if end is not None:
-        return end.end()
-    start = re.compile("<summary>", re.IGNORECASE).search(response, at)
-    return start.start() if start is not None else len(response)
 
 
 def invented_numbers(summary: str, known: str) -> list[str]:

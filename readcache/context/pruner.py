@@ -1,21 +1,204 @@
-"""Pruning: results that say nothing new, are out of date, or are too long, give way to a note of one line."""
+"""Pruning: results that say nothing new, are out of date, or are too long, give way to a note of one line.
+
+Calls and results are never removed, so that a list stays well formed. Pruning a list twice is pruning it once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from readcache.context.clip import MOST_CHARS
-from readcache.context.prune_rules import STRATEGIES, PruneRules, prune_messages
-from readcache.context.session_link import mend_list, session_rules
+from readcache.context import notes
+from readcache.context.duplicates import ShownResult, duplicates
+from readcache.context.notes import MOST_CHARS, clip_text
+from readcache.context.tool_calls import (
+    NOWHERE,
+    file_of,
+    is_failed,
+    may_have_written,
+    name_pieces,
+    overwritten,
+    pieces_of,
+    shell_command,
+    tool_calls,
+)
 from readcache.errors import UsageError
-from readcache.messages.messages import Raw, normalise, raw_messages
-from readcache.policy import Mode
+from readcache.messages.editing import with_arguments, with_result_text, without_images
+from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
+from readcache.messages.turns import last_turns, turn_starts
+from readcache.model.claims import path_of
+from readcache.model.events import Piece
+from readcache.model.paths import matches
+from readcache.model.text import count_lines
+from readcache.model.view import View
+from readcache.policy import MIN_CHARS, Mode
 
 if TYPE_CHECKING:
     from readcache.session import Session
 
+# A note must save this many times its own characters, as a marker must.
+GAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PruneRules:
+    """How to prune. `view` is what a session knows of the calls; `pinned` are calls that a visible marker names."""
+
+    keeps_newest: bool = True
+    max_chars: int = MOST_CHARS
+    min_chars: int = MIN_CHARS  # shorter results and arguments are never touched
+    protected: tuple[str, ...] = ()
+    protect_last_turns: int = 1
+    tag: str = ""
+    root: str = "/"
+    view: View | None = None
+    pinned: frozenset[str] = frozenset()
+
+
+def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
+    """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
+    shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
+    work = _Work(shown, rules)
+    for name, strategy in STRATEGIES.items():
+        if name in strategies:
+            strategy(work)
+    out = update_all(shown, work.raws)
+    return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
+
+
+def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Message]:
+    """The messages with notes for the images that are neither in the task nor in the last turns."""
+    first = next(iter(turn_starts(messages)), len(messages))
+    border = last_turns(messages, rules.protect_last_turns)
+    note = notes.image(rules.tag)
+    raws = raw_messages(messages)
+    for at in range(first, border):
+        raws[at] = without_images(raws[at], note)
+    return update_all(messages, raws)
+
+
+class _Work:
+    """The changes gathered so far. A result is named by its place among the calls."""
+
+    def __init__(self, messages: Sequence[Message], rules: PruneRules) -> None:
+        self.rules = rules
+        self.calls = tool_calls(messages, rules.root)
+        self.border = last_turns(messages, rules.protect_last_turns)
+        self.raws = raw_messages(messages)  # with the changes that were made
+        self.replaced: set[int] = set()  # results that gave way
+
+    @cached_property
+    def pieces(self) -> list[tuple[Piece, ...]]:
+        """Which lines of which files each result shows."""
+        view, tag = self.rules.view, self.rules.tag
+        return [() if notes.is_note(e.result.text) else pieces_of(e, view, tag) for e in self.calls]
+
+    def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
+        """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
+        tool_call = self.calls[place]
+        if tool_call.result_at >= self.border or place in self.replaced:
+            return False
+        if tool_call.result.call_id in self.rules.pinned and not though_pinned:
+            return False
+        is_long = len(tool_call.result.text) >= self.rules.min_chars
+        return is_long and not self.is_protected(place)
+
+    def is_protected(self, place: int) -> bool:
+        """Is it about a file that a glob protects?"""
+        paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
+        paths |= {path for path in [file_of(self.calls[place])] if path is not None}
+        return any(matches(path, self.rules.protected) for path in paths)
+
+    def what(self, place: int) -> str:
+        """The result in words."""
+        stretches = name_pieces(self.pieces[place])
+        if stretches:
+            return notes.name_stretches(stretches)
+        lines = count_lines(self.calls[place].result.text)
+        return f"this output, {lines} line{'s' if lines > 1 else ''}"
+
+    def replace(self, place: int, text: str) -> None:
+        """Lets the result give way to another text."""
+        at = self.calls[place].result_at
+        self.raws[at] = with_result_text(self.raws[at], self.calls[place].result.call_id, text)
+        self.replaced.add(place)
+
+    def note(self, place: int, note: str) -> None:
+        """Lets the result give way to a note, if that is worth it."""
+        if len(self.calls[place].result.text) >= GAIN * len(note):
+            self.replace(place, note)
+
+
+# ---------------------------------------------------------------- strategies
+
+
+def _errored_inputs(work: _Work) -> None:
+    """Long arguments of calls that failed. A command that failed may have written a file before that, and what it wrote
+    may be nowhere else in view: its text stays."""
+    for place, tool_call in enumerate(work.calls):
+        is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
+        if is_late or not is_failed(tool_call) or tool_call.call.call_id in work.rules.pinned:
+            continue
+        if may_have_written(tool_call) or work.is_protected(place):
+            continue
+        given = dict(tool_call.call.arguments or {})
+        long = {key: v for key, v in given.items() if isinstance(v, str) and len(v) >= work.rules.min_chars}
+        if long:
+            short = {key: notes.failed_input(work.rules.tag, len(value)) for key, value in long.items()}
+            at = tool_call.call_at
+            work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
+
+
+def _superseded_reads(work: _Work) -> None:
+    """Reads of nothing but files that a later call overwrote as a whole."""
+    gone: set[str] = set()
+    for place in reversed(range(len(work.calls))):
+        gone |= overwritten(work.calls[place], work.rules.view)
+        if not gone or not work.may_go(place, though_pinned=True):  # a marker that names it is mended: it is old, too
+            continue
+        pieces = work.pieces[place]
+        is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
+        # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
+        is_tool = shell_command(work.calls[place].call) is None
+        lines = count_lines(work.calls[place].result.text)
+        if is_of_them and (is_tool or sum(piece.count for piece in pieces) == lines):
+            work.note(place, notes.superseded(work.rules.tag, work.what(place)))
+
+
+def _duplicate_outputs(work: _Work) -> None:
+    """Results that others hold, as a whole or line for line. What an error says stays."""
+    shown = []
+    for place, tool_call in enumerate(work.calls):
+        if place not in work.replaced:
+            may_go = not tool_call.result.is_error and work.may_go(place)
+            shown.append(ShownResult(place, tool_call.result.text, work.pieces[place], may_go))
+    for item in duplicates(shown, newest=work.rules.keeps_newest):
+        note = notes.duplicate(work.rules.tag, work.what(item.place), later=work.rules.keeps_newest)
+        work.note(item.place, note)
+
+
+def _oversized_outputs(work: _Work) -> None:
+    """The middle of long results."""
+    for place, tool_call in enumerate(work.calls):
+        text = tool_call.result.text
+        is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
+        if is_long and work.may_go(place):
+            work.replace(place, clip_text(text, work.rules.max_chars, work.rules.tag))
+
+
+# In the order in which they are applied: what goes for one reason is not looked at for the next.
+STRATEGIES: dict[str, Callable[[_Work], None]] = {
+    "errored_inputs": _errored_inputs,
+    "superseded_reads": _superseded_reads,
+    "duplicate_outputs": _duplicate_outputs,
+    "oversized_outputs": _oversized_outputs,
+}
 ALL_STRATEGIES = tuple(STRATEGIES)
+
+
+# ---------------------------------------------------------------- with a session
 
 
 def prune(
@@ -54,9 +237,7 @@ def prune(
     if session is None:
         out = prune_messages(normal, strategies, rules)
         return messages if out is normal else raw_messages(out)
-    if session.policy.mode is not Mode.ON:
-        return messages
-    while (out := prune_messages(normal, strategies, session_rules(session, rules))) is not normal:
+    while (out := prune_known(normal, session, strategies, rules)) is not normal:
         normal = mend_list(session, out)  # after which it may know more of the list, and fewer markers name its results
         messages = raw_messages(normal)
     return messages
@@ -67,3 +248,30 @@ def check_strategies(strategies: Collection[str]) -> None:
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
         raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")
+
+
+def prune_known(
+    messages: Sequence[Message], session: Session, strategies: Collection[str], rules: PruneRules
+) -> Sequence[Message]:
+    """`prune_messages` with what the session knows of the calls; it is not told. With one that only advises, or is off,
+    nothing is pruned."""
+    if session.policy.mode is not Mode.ON:
+        return messages
+    view = session.view
+    pointed_at = (source for d in view.deliveries for pointer in d.event.pointers for source in pointer.sources)
+    rules = replace(
+        rules,
+        view=view,
+        root=NOWHERE,  # of calls that it does not know, it does not know the directory either
+        tag=session.tag,
+        min_chars=session.policy.min_chars,
+        protected=(*rules.protected, *session.policy.protected),
+        pinned=frozenset(pointed_at),
+    )
+    return prune_messages(messages, strategies, rules)
+
+
+def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
+    """Tells the session that these are now the messages; they come back with every marker true."""
+    raws = session.mend(raw_messages(messages))
+    return update_all(messages, raws)

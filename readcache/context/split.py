@@ -1,15 +1,15 @@
-"""The parts of a conversation at a compaction: what always stays, what is summarised, what is kept; and the list that
-is made of them again."""
+"""The parts of a conversation at a compaction: what always stays, what is summarised, what is kept."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from readcache.context import summary
 from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise_one, raw_messages
+from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.structure import cut_points, find_cut
 from readcache.messages.turns import last_turns
 from readcache.restore import plan as restore
@@ -37,41 +37,36 @@ class Split:
 def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
     """The parts, when the last `keep_turns` turns are kept, or more where the list may not be cut there: where it may
     be cut nowhere before, less. A restored section of an earlier compaction, known by its heading, is in none."""
-    opening = _Opening()
-    first = next((index for index, message in enumerate(messages) if not opening.takes(message)), len(messages))
-    cut = _cut(messages, first, keep_turns)
-    old = [*opening.said_since, *messages[first:cut]] if cut > first else []
-    in_blocks = any(map(_has_blocks_of_calls, messages))
-    return Split(opening.head, opening.summaries, old, list(messages[cut:]), cut, in_blocks)
-
-
-class _Opening:
-    """What stands before the turns: the head, and what an earlier compaction put there."""
-
-    def __init__(self) -> None:
-        self.head: list[Message] = []
-        self.summaries: list[str] = []
-        self.said_since: list[Message] = []  # by the user, in the message that holds the summary
-        self._was_compacted = False
-
-    def takes(self, message: Message) -> bool:
-        """Is the message a part of the opening? Then it is taken in."""
+    head: list[Message] = []
+    summaries: list[str] = []
+    since: list[Message] = []  # what the user said in a message that holds a summary
+    was_compacted = False
+    first = 0
+    for message in messages:
         own = [p.text for p in message.parts if p.kind is Kind.TEXT and p.text.startswith(OWN_HEADINGS)]
-        if message.role == "assistant" or (self._was_compacted and not own):
-            return False
+        if message.role == "assistant" or (was_compacted and not own):
+            break
+        first += 1
         if not own:
-            self.head.append(message)
-            return True
-        self._was_compacted = True
-        self.summaries += [text for text in own if text.startswith(summary.HEADING)]
-        raw = as_mapping(message.raw) or {}
-        blocks = as_blocks(raw)
+            head.append(message)
+            continue
+        was_compacted = True
+        summaries += [text for text in own if text.startswith(summary.HEADING)]
+        blocks = as_blocks(as_mapping(message.raw) or {})
         is_own = [(as_mapping(block) or {}).get("text") in own for block in blocks]
         at = is_own.index(True)
-        since = [block for block, own_ in zip(blocks[at:], is_own[at:], strict=True) if not own_]
-        self.head += [normalise_one({**raw, "content": blocks[:at]})] if at else []
-        self.said_since += [normalise_one({**raw, "content": since})] if since else []
-        return True
+        head += _with_content(message, blocks[:at])
+        since += _with_content(
+            message, [block for block, ours in zip(blocks[at:], is_own[at:], strict=True) if not ours]
+        )
+    cut = _cut(messages, first, keep_turns)
+    old = [*since, *messages[first:cut]] if cut > first else []
+    return Split(head, summaries, old, list(messages[cut:]), cut, any(map(_has_blocks_of_calls, messages)))
+
+
+def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
+    """The message with these blocks alone; none without blocks."""
+    return [normalise_one({**(as_mapping(message.raw) or {}), "content": blocks})] if blocks else []
 
 
 def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:
@@ -93,22 +88,17 @@ def _is_plain_user(message: Message) -> bool:
     )
 
 
-def join_turns(split: Split, texts: Sequence[str], kept: Sequence[Message]) -> list[Message]:
-    """The new list: the head, `texts` as messages of the user, and what was kept. In blocks, adjacent messages of the
-    user are one, so that roles alternate as Anthropic's API has it."""
-    ours = [normalise_one({"role": "user", "content": text}) for text in texts if text]
-    whole = [*split.head, *ours, *kept]
-    if not split.in_blocks:
-        return whole
-    out: list[Raw] = []
-    border = len(split.head) + len(ours)
-    for at, raw in enumerate(raw_messages(whole)):
-        if out and at <= border and raw.get("role") == "user" == out[-1].get("role"):
-            out[-1] = {**out[-1], "content": [*as_blocks(out[-1]), *as_blocks(raw)]}
+def merge_users(messages: Sequence[Message], border: int) -> list[Message]:
+    """The list with adjacent messages of the user as one, up to that at `border`: so roles alternate as Anthropic's API
+    has it."""
+    out: list[Message] = []
+    for at, message in enumerate(messages):
+        if out and at <= border and message.role == out[-1].role == "user":
+            blocks = [*as_blocks(out[-1].raw), *as_blocks(message.raw)]
+            out[-1] = normalise_one({**out[-1].raw, "content": blocks})
         else:
-            out.append(raw)
-    read = {id(message.raw): message for message in whole}
-    return [read.get(id(raw)) or normalise_one(raw) for raw in out]
+            out.append(message)
+    return out
 
 
 def _has_blocks_of_calls(message: Message) -> bool:

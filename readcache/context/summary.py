@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from readcache.context.clip import clip_text
+from readcache.context.notes import clip_text
 from readcache.messages.messages import Kind, Message
 from readcache.model.claims import WHOLE_TREE, path_of
 from readcache.model.events import Delivered, Origin, Record, Wrote

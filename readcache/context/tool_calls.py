@@ -108,7 +108,9 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
     given = tool_call.call.arguments or {}
     path = file_of(tool_call)
-    is_whole = _overwrites(tool_call.call) and _string(given, CONTENT_KEYS) is not None
+    appends = given.get("append") or given.get("mode") in ("a", "append")
+    is_write = not WRITE_VERBS.isdisjoint(_verbs(tool_call.call))
+    is_whole = is_write and not appends and _string(given, CONTENT_KEYS) is not None
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
@@ -153,10 +155,10 @@ def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
         return FileLines((key,), ((1, None),), sep)
     window = given.get("view_range")
-    pair = window if isinstance(window, (list, tuple)) and len(window) == 2 else (None, None)
-    start = _number(pair[0]) or _first_number(given, START_KEYS) or 1
-    end = _number(pair[1]) or _first_number(given, END_KEYS)
-    limit = _number(given.get("limit"))
+    if isinstance(window, (list, tuple)) and len(window) == 2:
+        given = {**given, START_KEYS[0]: window[0], END_KEYS[0]: window[1]}
+    start = _number(given, START_KEYS) or 1
+    end, limit = _number(given, END_KEYS), _number(given, ("limit",))
     if end is None and limit is not None:
         end = start + limit - 1
     return FileLines((key,), ((start, end if end is not None and end >= start else None),))
@@ -168,25 +170,19 @@ def _verbs(call: Part) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", said)]
 
 
-def _overwrites(call: Part) -> bool:
-    given = call.arguments or {}
-    appends = given.get("append") or given.get("mode") in ("a", "append")
-    return not WRITE_VERBS.isdisjoint(_verbs(call)) and not appends
-
-
 def _string(given: Mapping[str, object], keys: Sequence[str]) -> str | None:
     return next((value for key in keys if isinstance(value := given.get(key), str)), None)
 
 
-def _first_number(given: Mapping[str, object], keys: Sequence[str]) -> int | None:
-    return next((number for key in keys if (number := _number(given.get(key))) is not None), None)
-
-
-def _number(value: object) -> int | None:
-    """A line number: models send them as text now and then."""
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    return value if isinstance(value, int) and value > 0 else None
+def _number(given: Mapping[str, object], keys: Sequence[str]) -> int | None:
+    """The first line number under these keys: models send them as text now and then."""
+    for key in keys:
+        value = given.get(key)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
 
 
 def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:

@@ -102,9 +102,18 @@ class Reconciler:
                 named = place.text.call_id == event.call_id
                 changes[place.text][place.stretch] = body(text)
                 rewrites[event.call_id] = place.text.rewritten({place.stretch: body(text)}) if named else text
-        by_text = {text.raw: text.rewritten(changed) for text, changed in changes.items()}
+        by_text = _by_text(changes)
         self._retire_returned(view, settled, tag, log, rewrites, by_text)
         return Synced(rewrites, by_text, tuple(self._events(visible, settled)))
+
+    def with_replies(self, replies: Mapping[str, str]) -> dict[str, str]:
+        """Other texts for replies that stand in the list, by call id, as `Synced.by_text` has them."""
+        changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
+        for delivery, place in self._places.items():
+            event = delivery.event
+            if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
+                changes[place.text][place.stretch] = body(replies[event.call_id])
+        return _by_text(changes)
 
     def _names_calls(self, visible: Sequence[Delivery], log: Callable[[], Iterable[Event]]) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
@@ -260,6 +269,10 @@ class Reconciler:
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
         return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _by_text(changes: Mapping[MessageText, Mapping[CharSpan, str]]) -> dict[str, str]:
+    return {text.raw: text.rewritten(changed) for text, changed in changes.items()}
 
 
 def _is_content(view: View, call_id: str | None, marker: str) -> bool:

@@ -13,31 +13,47 @@ from typing import Any
 from readcache.messages.messages import (
     IMAGES,
     ITEM_CALLS,
-    ITEM_RESULTS,
-    RESULT_ROLES,
     TEXTS,
     Kind,
     Raw,
     as_mapping,
     normalise_one,
     parse_arguments,
+    result_keys,
 )
+
+BLOCK_LISTS = ("content", "output", "tool_calls")  # the keys under which messages and blocks hold blocks
+
+
+def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
+    """The message with blocks changed: `change` takes the message, then its blocks, then theirs, and gives what is to
+    stand in the place of one, or None when it is to be looked at further inside."""
+    raw = as_mapping(message)
+    if raw is None:
+        return message
+    new = change(raw)
+    if new is not None:
+        return message if new is raw else new
+    changed = {}
+    for key in BLOCK_LISTS:
+        before = raw.get(key)
+        if isinstance(before, (list, tuple)):
+            after = [map_blocks(block, change) for block in before]
+            if any(a is not b for a, b in zip(after, before, strict=True)):
+                changed[key] = after
+    return {**raw, **changed} if changed else message
 
 
 def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
     """The message with `text` as the result of this call. Images in the result stay."""
-    raw = as_mapping(message) or {}
-    if raw.get("role") in RESULT_ROLES and raw.get("tool_call_id") == call_id:
-        return {**raw, "content": _with_text(raw.get("content"), text)}
-    if raw.get("type") in ITEM_RESULTS and raw.get("call_id") == call_id:
-        return {**raw, "output": _with_text(raw.get("output"), text)}
 
-    def change(block: Raw) -> Raw:
-        if block.get("type") == "tool_result" and block.get("tool_use_id") == call_id:
-            return {**block, "content": _with_text(block.get("content"), text)}
-        return block
+    def change(block: Raw) -> Raw | None:
+        keys = result_keys(block)
+        if keys is None or block.get(keys[0]) != call_id:
+            return None
+        return {**block, keys[1]: _with_text(block.get(keys[1]), text)}
 
-    return _with_blocks(message, change)
+    return map_blocks(message, change)
 
 
 def with_results(messages: list[Raw], by_text: Mapping[str, str]) -> list[Raw]:
@@ -56,39 +72,55 @@ def with_results(messages: list[Raw], by_text: Mapping[str, str]) -> list[Raw]:
 
 def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object]) -> Raw:
     """The message with these arguments of this call."""
-    raw = as_mapping(message) or {}
-    if raw.get("type") in ITEM_CALLS and raw.get("call_id") == call_id:
-        key = ITEM_CALLS[raw["type"]]
-        return {**raw, key: _encoded_like(raw.get(key), arguments)}
-    if call_id is None and as_mapping(raw.get("function_call")) is not None:
-        return {**raw, "function_call": _call_with_arguments(raw["function_call"], arguments)}
-    calls = raw.get("tool_calls")
-    if isinstance(calls, list) and any((as_mapping(call) or {}).get("id") == call_id for call in calls):
-        return {**raw, "tool_calls": [_tool_call_with_arguments(call, call_id, arguments) for call in calls]}
 
-    def change(block: Raw) -> Raw:
-        if block.get("type") == "tool_use" and block.get("id") == call_id:
-            return {**block, "input": dict(arguments)}
-        return block
+    def change(block: Raw) -> Raw | None:
+        kind, function = block.get("type"), as_mapping(block.get("function"))
+        if kind in ITEM_CALLS and block.get("call_id") == call_id:
+            return _with_arguments(block, ITEM_CALLS[kind], arguments)
+        if kind == "tool_use" and block.get("id") == call_id:
+            return _with_arguments(block, "input", arguments)
+        if function is not None and block.get("id") == call_id:
+            return {**block, "function": _with_arguments(function, "arguments", arguments)}
+        called = as_mapping(block.get("function_call"))
+        if called is not None and call_id is None:
+            return {**block, "function_call": _with_arguments(called, "arguments", arguments)}
+        return None
 
-    return _with_blocks(message, change)
+    return map_blocks(message, change)
+
+
+def _with_arguments(call: Raw, key: str, arguments: Mapping[str, object]) -> Raw:
+    is_json = isinstance(call.get(key), str) and parse_arguments(call[key]) is not None
+    return {**call, key: json.dumps(arguments, ensure_ascii=False) if is_json else dict(arguments)}
 
 
 def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
     """The message with what is plainly said in it changed, not its calls and results."""
-    raw = as_mapping(message) or {}
-    content = raw.get("content")
-    if isinstance(content, str) and raw.get("role") not in RESULT_ROLES:
-        new = change(content)
-        return message if new == content else {**raw, "content": new}
 
-    def change_block(block: Raw) -> Raw:
-        if block.get("type") not in TEXTS or not isinstance(block.get("text"), str):
+    def change_block(block: Raw) -> Raw | None:
+        is_text = block.get("type") in TEXTS
+        if result_keys(block) is not None or not (is_text or "role" in block):
             return block
-        new = change(block["text"])
-        return block if new == block["text"] else {**block, "text": new}
+        key = "text" if is_text else "content"
+        before = block.get(key)
+        if not isinstance(before, str):
+            return None
+        after = change(before)
+        return block if after == before else {**block, key: after}
 
-    return message if raw.get("role") in RESULT_ROLES else _with_blocks(message, change_block)
+    return map_blocks(message, change_block)
+
+
+def without_images(message: Raw, note: str) -> Raw:
+    """The message with the text `note` in the place of each image, in results too."""
+
+    def change(block: Raw) -> Raw | None:
+        kind = block.get("type")
+        if kind not in IMAGES:
+            return None
+        return {"type": "input_text" if kind == "input_image" else "text", "text": note}
+
+    return map_blocks(message, change)
 
 
 def as_blocks(message: Raw) -> list[Any]:
@@ -97,34 +129,6 @@ def as_blocks(message: Raw) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(content) if isinstance(content, (list, tuple)) else []
-
-
-def without_images(message: Raw, note: str) -> Raw:
-    """The message with the text `note` in the place of each image, in results too."""
-
-    def change(block: Raw) -> Raw:
-        kind = block.get("type")
-        if kind in IMAGES:
-            return {"type": "input_text" if kind == "input_image" else "text", "text": note}
-        return _with_blocks(block, change)
-
-    return _with_blocks(
-        message, change, "output" if (as_mapping(message) or {}).get("type") in ITEM_RESULTS else "content"
-    )
-
-
-def _with_blocks(message: Raw, change: Callable[[Raw], Raw], key: str = "content") -> Raw:
-    raw = as_mapping(message)
-    blocks = raw.get(key) if raw is not None else None
-    if raw is None or not isinstance(blocks, (list, tuple)):
-        return message
-    new = [block if (inner := as_mapping(block)) is None else _changed(block, inner, change) for block in blocks]
-    return message if all(a is b for a, b in zip(new, blocks, strict=True)) else {**raw, key: new}
-
-
-def _changed(block: Any, inner: Raw, change: Callable[[Raw], Raw]) -> Any:
-    new = change(inner)
-    return block if new is inner else new
 
 
 def _with_text(content: object, text: str) -> object:
@@ -141,21 +145,3 @@ def _with_text(content: object, text: str) -> object:
             out.append({**(inner or {"type": "text"}), "text": text})
             is_placed = True
     return out if is_placed else [{"type": "text", "text": text}, *out]
-
-
-def _tool_call_with_arguments(call: Any, call_id: str | None, arguments: Mapping[str, object]) -> Any:
-    raw = as_mapping(call)
-    if raw is None or raw.get("id") != call_id or as_mapping(raw.get("function")) is None:
-        return call
-    return {**raw, "function": _call_with_arguments(raw["function"], arguments)}
-
-
-def _call_with_arguments(function: Any, arguments: Mapping[str, object]) -> dict[str, Any]:
-    raw = as_mapping(function) or {}
-    return {**raw, "arguments": _encoded_like(raw.get("arguments"), arguments)}
-
-
-def _encoded_like(given: object, arguments: Mapping[str, object]) -> object:
-    if isinstance(given, str) and parse_arguments(given) is not None:
-        return json.dumps(arguments, ensure_ascii=False)
-    return dict(arguments)

@@ -90,9 +90,20 @@ def normalise_one(message: Raw) -> Message:
     return Message(role, tuple(_block(raw)), message)
 
 
-def update(message: Message, raw: Raw) -> Message:
-    """The message as it is after a change by `editing` that gave `raw`: read anew only if that changed it."""
-    return message if raw is message.raw else normalise_one(raw)
+def result_keys(raw: Raw) -> tuple[str, str] | None:
+    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None for what is no result."""
+    kind = raw.get("type")
+    if raw.get("role") in RESULT_ROLES:
+        return "tool_call_id", "content"
+    if kind in ITEM_RESULTS:
+        return "call_id", "output"
+    return ("tool_use_id", "content") if kind == "tool_result" else None
+
+
+def update_all(messages: Iterable[Message], raws: Iterable[Raw]) -> list[Message]:
+    """The messages as they are after changes by `editing` that gave `raws`: read anew only where that changed one."""
+    pairs = zip(messages, raws, strict=True)
+    return [message if raw is message.raw else normalise_one(raw) for message, raw in pairs]
 
 
 def raw_messages(messages: Iterable[Message]) -> list[Raw]:
@@ -122,15 +133,10 @@ def plain(value: Any) -> Any:
 
 
 def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
-    thinking = raw.get("thinking_blocks") or raw.get("reasoning_content")
-    if thinking:
-        yield from ([Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking))
-    if role in RESULT_ROLES:
-        yield from _result(raw, raw.get("tool_call_id"), raw.get("content"))
-    else:
-        yield from _content(raw.get("content"))
-    for call in _listed(raw.get("tool_calls")):
-        yield _openai_call(call)
+    thinking = raw.get("thinking_blocks") or raw.get("reasoning_content") or ()
+    yield from [Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking)
+    yield from _result(raw) if role in RESULT_ROLES else _content(raw.get("content"))
+    yield from map(_openai_call, _listed(raw.get("tool_calls")))
     if raw.get("function_call"):
         yield _openai_call({"function": raw["function_call"]})
 
@@ -155,12 +161,10 @@ def _block(block: object) -> Iterator[Part]:
         yield Part(Kind.TEXT, raw["text"])
     elif kind == "tool_use":
         yield _call(raw.get("id"), raw.get("name"), raw.get("input"))
-    elif kind == "tool_result":
-        yield from _result(raw, raw.get("tool_use_id"), raw.get("content"))
+    elif result_keys(raw) is not None:
+        yield from _result(raw)
     elif kind in ITEM_CALLS:
         yield _call(raw.get("call_id"), raw.get("name"), raw.get(ITEM_CALLS[kind]))
-    elif kind in ITEM_RESULTS:
-        yield from _result(raw, raw.get("call_id"), raw.get("output"))
     elif kind in THINKING:
         yield Part(Kind.THINKING, "\n".join(_leaves(raw.get(THINKING[kind]), UNREAD)))
     elif kind in IMAGES:
@@ -178,7 +182,7 @@ def _openai_call(call: object) -> Part:
 def _call(call_id: object, name: object, given: object) -> Part:
     arguments = parse_arguments(given)
     text = given if isinstance(given, str) and arguments is None else "\n".join(_leaves(arguments))
-    return Part(Kind.CALL, text, _name_or_none(call_id), _string(name), arguments)
+    return Part(Kind.CALL, text, _string(call_id) or None, _string(name), arguments)
 
 
 def parse_arguments(given: object) -> Mapping[str, object] | None:
@@ -191,9 +195,10 @@ def parse_arguments(given: object) -> Mapping[str, object] | None:
     return given if isinstance(given, Mapping) else None
 
 
-def _result(raw: Mapping[str, Any], call_id: object, content: object) -> Iterator[Part]:
-    inner = list(_content(content))
-    name = _name_or_none(call_id)
+def _result(raw: Raw) -> Iterator[Part]:
+    id_key, key = result_keys(raw) or ("", "")
+    inner = list(_content(raw.get(key)))
+    name = _string(raw.get(id_key)) or None
     text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
     yield Part(Kind.RESULT, text, name, _string(raw.get("name")), is_error=raw.get("is_error") is True)
     for part in inner:
@@ -222,7 +227,3 @@ def _listed(value: object) -> Iterable[object]:
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _name_or_none(call_id: object) -> str | None:
-    return call_id if isinstance(call_id, str) and call_id else None

@@ -15,9 +15,9 @@ response are understood. A chat without ids may be cut anywhere.
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from readcache.messages.messages import RESULT_ROLES, Kind, Message, Raw, as_mapping, normalise, normalise_one
 from readcache.messages.turns import is_response, turn_starts
@@ -54,7 +54,12 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
     """
     normal = normalise(messages)
     responses, _ = _read(normal)
-    ends = {unit[0].start: _end(unit) for unit in _units(normal, responses)}
+    ends: dict[int, int] = {}  # where a response starts -> the first place behind it at which a cut may be
+    for at, response in enumerate(responses):
+        ends[response.start] = max([response.end, *(result[0] + 1 for result in response.calls.values() if result)])
+        if response.goes_on:
+            before = responses[at - 1].start
+            ends[before] = max(ends[before], response.start + 1)
     if responses and not responses[-1].is_complete:
         ends[responses[-1].start] = len(normal) + 1  # its results are still to come
     points, whole_to = [], 0
@@ -67,9 +72,7 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
 
 def find_cut(messages: Sequence[Raw | Message], at_least: int) -> int | None:
     """The first cut point at or after `at_least`; None when there is none."""
-    points = cut_points(messages)
-    at = bisect_left(points, at_least)
-    return points[at] if at < len(points) else None
+    return next((point for point in cut_points(messages) if point >= at_least), None)
 
 
 def faults(messages: Sequence[Raw | Message]) -> tuple[Fault, ...]:
@@ -96,8 +99,8 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
         gone.setdefault(index, set()).add(at)
     if not gone and isinstance(messages, list):
         return messages
-    left = (_without(message, gone.get(index, set())) for index, message in enumerate(normal))
-    return [message for message in left if message is not None]
+    left = [_without(m, gone[index]) if index in gone else m.raw for index, m in enumerate(normal)]
+    return [raw for raw in left if raw is not None]
 
 
 # ---------------------------------------------------------------- structure
@@ -112,6 +115,7 @@ class _Response:
     start: int
     end: int
     thinks: bool = False
+    goes_on: bool = False  # it is part of the thinking loop of the response before
     calls: dict[_Place, _Place | None] = field(default_factory=dict)
 
     @property
@@ -123,7 +127,7 @@ def _read(messages: list[Message]) -> tuple[list[_Response], dict[_Place, Cause]
     """The responses, with the results of their calls, and the results that belong to no call."""
     responses: list[_Response] = []
     strays: dict[_Place, Cause] = {}
-    callers: dict[str | None, _Response] = {}  # the last response that used this call id
+    waiting: dict[str | None, tuple[_Response, list[_Place]]] = {}  # call id -> its last response, the calls there
     starts = set(turn_starts(messages))
     for index, message in enumerate(messages):
         if index in starts:
@@ -131,56 +135,25 @@ def _read(messages: list[Message]) -> tuple[list[_Response], dict[_Place, Cause]
         if is_response(message):
             responses[-1].end = index + 1
         for at, part in enumerate(message.parts):
+            caller, calls = waiting.get(part.call_id, (None, []))
             if part.kind is Kind.THINKING:
                 responses[-1].thinks = True
             elif part.kind is Kind.CALL:
                 responses[-1].calls[index, at] = None
-                callers[part.call_id] = responses[-1]
+                waiting[part.call_id] = responses[-1], [*(calls if caller is responses[-1] else []), (index, at)]
+            elif part.kind is Kind.RESULT and caller is not None and calls:
+                caller.calls[calls.pop(0)] = index, at
             elif part.kind is Kind.RESULT:
-                caller = callers.get(part.call_id)
-                call = None if caller is None else _waiting(messages, caller, part.call_id)
-                if caller is None or call is None:
-                    strays[index, at] = Cause.NO_CALL if caller is None else Cause.DUPLICATE
-                else:
-                    caller.calls[call] = (index, at)
+                strays[index, at] = Cause.NO_CALL if caller is None else Cause.DUPLICATE
+    for before, response in pairwise(responses):
+        results = messages[before.end : response.start]
+        is_further = bool(response.calls) and not response.thinks and all(map(_has_result, results))
+        response.goes_on = is_further and (before.thinks or before.goes_on)
     return responses, strays
-
-
-def _waiting(messages: list[Message], response: _Response, call_id: str | None) -> _Place | None:
-    """The first call of a response with this id that has no result yet."""
-    for (index, at), result in response.calls.items():
-        if result is None and messages[index].parts[at].call_id == call_id:
-            return index, at
-    return None
-
-
-def _units(messages: list[Message], responses: list[_Response]) -> Iterator[list[_Response]]:
-    """The responses in groups that stay or go together: thinking loops, and each other one by itself."""
-    unit: list[_Response] = []
-    for response in responses:
-        if unit and not (unit[0].thinks and _goes_on(messages, unit[-1], response)):
-            yield unit
-            unit = []
-        unit.append(response)
-    if unit:
-        yield unit
-
-
-def _goes_on(messages: list[Message], before: _Response, response: _Response) -> bool:
-    """Does `response` go on from the results of `before` with further calls, without thinking anew?"""
-    if response.thinks or not response.calls:
-        return False
-    return all(_has_result(message) for message in messages[before.end : response.start])
 
 
 def _has_result(message: Message) -> bool:
     return any(part.kind is Kind.RESULT for part in message.parts)
-
-
-def _end(unit: list[_Response]) -> int:
-    """One past the last message of a unit."""
-    results = [result[0] + 1 for response in unit for result in response.calls.values() if result is not None]
-    return max([unit[-1].end, *results])
 
 
 # ---------------------------------------------------------------- repair
@@ -189,33 +162,29 @@ def _end(unit: list[_Response]) -> int:
 def _faulty(messages: list[Message]) -> dict[_Place, Cause]:
     """The parts that cannot stay."""
     responses, faulty = _read(messages)
-    for unit in _units(messages, responses):
-        is_broken = False
-        for response in unit:
-            if response.is_complete and not is_broken:
-                continue
-            why = Cause.LOOP if response.is_complete else Cause.BATCH
-            for index in range(response.start, response.end):
-                for at, part in enumerate(messages[index].parts):
-                    if part.kind in (Kind.CALL, Kind.THINKING):
-                        faulty[index, at] = why
-            for call, result in response.calls.items():
-                if result is not None:
-                    faulty[result] = why
-                else:
-                    faulty[call] = Cause.NO_RESULT
-            is_broken = True
+    is_broken = False
+    for response in responses:
+        is_broken = is_broken and response.goes_on
+        if response.is_complete and not is_broken:
+            continue
+        is_broken = True
+        why = Cause.LOOP if response.is_complete else Cause.BATCH
+        for index in range(response.start, response.end):
+            for at, part in enumerate(messages[index].parts):
+                if part.kind in (Kind.CALL, Kind.THINKING):
+                    faulty[index, at] = why
+        for call, result in response.calls.items():
+            if result is None:
+                faulty[call] = Cause.NO_RESULT
+            else:
+                faulty[result] = why
     return faulty
 
 
 def _without(message: Message, gone: set[int]) -> Raw | None:
     """The message without its parts at these places; None when nothing is left that is worth a message."""
-    raw = as_mapping(message.raw)
-    if not gone or raw is None:
-        whole: Raw = message.raw
-        return whole
-    role = raw.get("role")
-    if not role or role in RESULT_ROLES:
+    raw = as_mapping(message.raw) or {}
+    if not raw.get("role") or message.role in RESULT_ROLES:
         return None
     loses_calls = any(message.parts[at].kind is not Kind.RESULT for at in gone)
     rest = {key: value for key, value in raw.items() if not (loses_calls and key in BESIDE_CONTENT)}

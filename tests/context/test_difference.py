@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from readcache import Session
 from readcache.context import CondensationRequested, Condensed, History, Item, Replaced, normalise
-from readcache.context.difference import difference
+from readcache.context.history import difference
 from readcache.messages.structure import Cause, faults, repair
 from tests.helpers.chats import APIS, scripted, user
 from tests.helpers.histories import condensed, itemised, restart

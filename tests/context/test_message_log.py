@@ -295,7 +295,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
 
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
-    from readcache.context import compaction, message_log, split
+    from readcache.context import compaction, history, split
     from readcache.conversation import texts
 
     counts: dict[str, int] = {}
@@ -305,14 +305,14 @@ def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]
         counts[str(message)] = counts.get(str(message), 0) + 1
         return real(message)
 
-    for module in (reading, message_log, compaction, split, texts):
+    for module in (reading, history, compaction, split, texts):
         monkeypatch.setattr(module, "normalise_one", counted)
     action()
     monkeypatch.undo()
     return counts
 
 
-def test_a_compaction_reads_each_message_at_most_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compaction_reads_what_goes_once_and_what_stays_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session("/w")
     steps = [
         Step(f"cat {n}", session.observe(f"cat {n}", text(of=f"f{n}"), call_id=f"c{n}").text) for n in range(1, 51)
@@ -321,7 +321,9 @@ def test_a_compaction_reads_each_message_at_most_twice(monkeypatch: pytest.Monke
     compactor = Compactor(session, Model(), trigger_tokens=20_000)
     counts = count_readings(monkeypatch, lambda: compactor.maybe_compact(messages))
     assert compactor.report.how is How.SUMMARISED
-    assert max(counts.values()) <= 2, "once for the compactor, once for the session"
+    goes, stays = messages[2:-4], [*messages[:2], *messages[-4:]]
+    assert {counts[str(message)] for message in goes} == {1}
+    assert max(counts[str(message)] for message in stays) <= 3, "for the compactor, for what stays, for the new list"
     assert sum(counts.values()) < 1.3 * len(messages)
 
 
