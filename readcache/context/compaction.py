@@ -16,7 +16,7 @@ from readcache.context.prompt import invented_numbers, known_files, request_of, 
 from readcache.context.pruner import PruneRules, mend_list, prune_messages
 from readcache.context.split import Split, merge_users, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.conversation.sync import Standing
+from readcache.conversation.sync import Reconciler
 from readcache.errors import UsageError
 from readcache.messages.editing import with_results
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
@@ -175,15 +175,15 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -
 def _restore_files(session: Session, messages: Sequence[Message], budget: Budget) -> tuple[list[Message], str]:
     """Tells the session that of the conversation these messages stay, and that the files at work are shown again: the
     messages with their markers pointed at that section or retired, and the section's text."""
-    raws, view, standing = raw_messages(messages), session.view, Standing()
+    raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
-        events = standing.reconcile(view, raws, tag=session.tag).events
+        events = reconciler.reconcile(view, raws, tag=session.tag).events
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
     except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure
         session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
     plan = session.restore_plan(keep=keep, budget=budget)
     done = session.compacted(keep=keep, restored=plan)
-    mended = with_results(raws, standing.with_replies(done.rewrites))
+    mended = with_results(raws, reconciler.with_replies(done.rewrites))
     return update_all(messages, mended), plan.render()

@@ -126,6 +126,8 @@ def as_mapping(thing: object) -> Mapping[str, Any] | None:
 def plain(value: Any) -> Any:
     """A copy of a message in JSON's types, so that a later change to the message does not reach it. The objects of the
     APIs' packages become dicts; what JSON has no type for stays what it is."""
+    if isinstance(value, str):  # nearly all there is
+        return value
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
     raw = as_mapping(value)
