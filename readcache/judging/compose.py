@@ -11,7 +11,6 @@ from readcache.judging.cover import Run
 from readcache.judging.judge import Judgement
 from readcache.judging.omissions import Omission
 from readcache.model.call import Call
-from readcache.model.claims import path_of
 from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
 from readcache.model.key_view import Delivery
 from readcache.model.spans import merge_spans
@@ -176,7 +175,7 @@ def _cut(judgement: Judgement, omission: Omission, tag: str) -> _Cut:
     one_file = all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0
     if one_file:
         start = piece.first + omission.low - piece.at
-        omitted = Omitted(path_of(piece.keys[0]), start, start + omission.high - omission.low - 1, _ids(runs))
+        omitted = Omitted(piece.keys[0], start, start + omission.high - omission.low - 1, _ids(runs))
     else:
         omitted = Omitted(None, omission.low + 1, omission.high, _ids(runs))
     whole = (omission.low, omission.high) == (0, len(judgement.lines))
@@ -198,7 +197,7 @@ def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
         if len(run.piece.keys) != 1 or not run.piece.first:
             break
         start = run.piece.first + run.low - run.piece.at
-        known = spans.setdefault(path_of(run.piece.keys[0]), [])
+        known = spans.setdefault(run.piece.keys[0], [])
         if known and known[-1][1] == start - 1:
             known[-1] = (known[-1][0], start + run.high - run.low - 1)
         else:
@@ -206,7 +205,7 @@ def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
     else:
         if len(spans) <= 2 and sum(map(len, spans.values())) <= 4:
             return " and ".join(marker.name_lines(path, found) for path, found in spans.items()), list(spans)
-    paths = list(dict.fromkeys(path_of(key) for run in runs for key in run.piece.keys))
+    paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
     if not 0 < len(paths) <= 2:
         return f"lines {omitted.start}-{omitted.end} of this output", []
     named = ", ".join(map(marker.name_of, paths))

@@ -18,7 +18,6 @@ from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.sources import Sources
 from readcache.model import text
 from readcache.model.call import Call
-from readcache.model.claims import path_of
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.line_index import LineIndex
@@ -58,7 +57,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     same = view.whole(call.digest)
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
-    if any(matches(path_of(key), policy.protected) for piece in pieces for key in piece.keys):
+    if any(matches(key, policy.protected) for piece in pieces for key in piece.keys):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
     coverage = cover(view, lines, pieces, sources.allow, delta=policy.delta)
     changed = tuple(sorted(coverage.changed))

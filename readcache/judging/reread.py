@@ -12,7 +12,7 @@ from readcache.judging.compose import GAIN
 from readcache.judging.judge import insists
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
-from readcache.model.claims import FileLines, path_of
+from readcache.model.claims import FileLines
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer
 from readcache.model.key_view import Reference
 from readcache.model.stored_text import count_lines_of
@@ -28,7 +28,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     if shown is None or not _may_omit(view, call, policy) or not Sources(view, call, policy).allow(shown.delivery):
         return None
     number, piece, source = view.calls.number_of(call.call_id), shown.piece, shown.event
-    path, start, end = path_of(piece.keys[0]), piece.first, piece.first + piece.count - 1
+    path, start, end = piece.keys[0], piece.first, piece.first + piece.count - 1
     stands = marker.Source(source.label, max(1, number - source.when.call))
     what = marker.name_lines(path, [(start, end)])
     line = marker.write_marker(rules.tag, what, [stands], paths=[path], whole_read=True)

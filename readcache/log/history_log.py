@@ -14,24 +14,20 @@ from readcache.reply import Reason
 
 
 class HistoryLog:
-    """The log of one history. It fails open: what goes wrong is handed to `fail` and raised to nobody.
+    """The log of one history, the context (session id, name) in the store that `store` gives.
 
-    `store` gives the open store or raises StoreError. `clock` gives seconds since the epoch. Events that the store
+    It fails open: what goes wrong is handed to `report` (as `Log.fail`) and raised to nobody. Events that the store
     would not take are kept, and appended with the next ones.
     """
 
     def __init__(
         self,
         store: Callable[[], Store],
-        session_id: str,
-        agent_id: str,
+        context: tuple[str, str],
         clock: Callable[[], float],
-        fail: Callable[[str, Reason, BaseException], None],
+        report: Callable[[str, Reason, BaseException], None],
     ) -> None:
-        self._store = store
-        self._context = session_id, f"{agent_id}/messages"
-        self._clock = clock
-        self._fail = fail
+        self._store, self._context, self._clock, self._report = store, context, clock, report
         self._later: list[HistoryEvent] = []
         self._lock = threading.Lock()
 
@@ -48,10 +44,8 @@ class HistoryLog:
         """Stores these events in one transaction. An event whose message is no JSON is not stored."""
         with self._lock:
             self._later += [event for event in events if self._is_storable(event)]
-            if not self._later:
-                return
             try:
-                with self._store().transaction():
+                if self._later:
                     self._store().append(*self._context, self._later, self._clock())
                 self._later = []
             except StoreError as error:
@@ -64,10 +58,9 @@ class HistoryLog:
                 return True
         except (TypeError, ValueError, RecursionError):
             pass
-        kind = type(event).__name__.lower()
-        self.fail(StoreError(f"the message of an event ({kind}) is no JSON: it is kept in memory only"))
+        self.fail(StoreError(f"a message is no JSON ({type(event).__name__}): it is kept in memory only"))
         return False
 
     def fail(self, error: BaseException) -> None:
         """Counts a failure of ours."""
-        self._fail("", Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR, error)
+        self._report("", Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR, error)

@@ -148,7 +148,8 @@ class Log:
 
     def history_log(self) -> HistoryLog:
         """Where a compactor keeps the events of this reader's message list: in the same store."""
-        return HistoryLog(lambda: self.store, self._session_id, self._agent_id, self._clock, self.fail)
+        context = self._session_id, f"{self._agent_id}/messages"
+        return HistoryLog(lambda: self.store, context, self._clock, self.fail)
 
     def new_reader(self, name: str, taken: set[str]) -> str:
         """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has had, as far as the store and

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from readcache.model.claims import WHOLE_TREE, glob_stem, path_of
+from readcache.model.claims import WHOLE_TREE, glob_stem
 
 
 def concerns(written: str, key: str) -> bool:
     """Does a write to `written` concern the file of `key`? `*.py` and `/w/src` concern /w/src/a.py."""
-    path = path_of(key)
-    if written in (path, WHOLE_TREE) or path.startswith(written.rstrip("/") + "/"):
+    if written in (key, WHOLE_TREE) or key.startswith(written.rstrip("/") + "/"):
         return True
-    return glob_stem(written) is not None and fnmatchcase(path, written)
+    return glob_stem(written) is not None and fnmatchcase(key, written)
 
 
 def common_prefix(written: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.model.claims import path_of
 from readcache.model.events import Event
 from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
@@ -50,11 +49,9 @@ def plan_restore(
     left_out: dict[str, str] = {}
     files: list[_File] = []
     evidence = gather(log)
-    refused = refuses([e.key for e in evidence if e.key == path_of(e.key)])
+    refused = refuses([e.key for e in evidence])
     for e in evidence:
-        if e.key != path_of(e.key):
-            left_out.setdefault(path_of(e.key), "not plain lines of a file")
-        elif e.key in refused:
+        if e.key in refused:
             left_out[e.key] = refused[e.key]
         elif e.removed and current is None:
             left_out[e.key] = "deleted or moved"

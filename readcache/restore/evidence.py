@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.model.claims import path_of
 from readcache.model.events import Compacted, Event, Forgot, Origin, Wrote
 from readcache.model.key_view import Delivery, KeyView, Reference
 from readcache.model.spans import Span
@@ -78,7 +77,7 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
 def _is_removed(key: str, known: KeyView) -> bool:
     if known.current or known.invalid is None or not known.invalid.written:
         return False
-    name = re.escape(path_of(key).rsplit("/", 1)[-1])
+    name = re.escape(key.rsplit("/", 1)[-1])
     removal = rf"\b(?:rm|unlink)\s[^;&|\n]*{name}(?![\w.-])|\bmv\s[^;&|\n]*{name}\s+[^\s;&|]"
     return re.search(removal, known.invalid.label) is not None
 
@@ -136,7 +135,7 @@ def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator
 
 def _shortest_names(keys: Sequence[str]) -> dict[str, str]:
     """What a text must hold to name each file: the last part of its path; the last two where files share the last."""
-    paths = {key: path_of(key).rstrip("/") for key in keys}
+    paths = {key: key.rstrip("/") for key in keys}
     sharing = Counter(path.rsplit("/", 1)[-1] for path in set(paths.values()))
     out: dict[str, str] = {}
     for key, path in paths.items():

@@ -120,7 +120,7 @@ def _is_agents_own() -> bool:
 
 def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     """What running the tool is believed to print: lines of regular files and nothing else. None: in doubt."""
-    from readcache.model.claims import FileLines, Literal, Reading, path_of
+    from readcache.model.claims import FileLines, Literal, Reading
     from readcache.shell.arguments import Arg, CannotTell, Program
     from readcache.shell.readers import READERS
     from readcache.shell.streams import Stream
@@ -134,7 +134,7 @@ def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
         claims = READERS[tool](Program(tool, words, Stream(), cwd))
     except (CannotTell, KeyError, UnicodeEncodeError):
         return None
-    paths = {path_of(key) for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
+    paths = {key for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
     if not paths or not all(isinstance(claim, (FileLines, Literal)) for claim in claims):
         return None
     if any(path.startswith(_NOT_FILES) for path in paths):

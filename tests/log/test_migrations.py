@@ -85,3 +85,11 @@ def test_the_version_is_this_ones_afterwards(path: Path) -> None:
     SqliteStore(path).close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+
+
+def test_renderings_of_a_file_are_lines_of_nothing_any_more(path: Path) -> None:
+    rendering = {"keys": ["/w/f\0cat -A"], "at": 0, "count": 60, "first": 1}
+    version_1(path, {**SHOWN, "pieces": [rendering]})
+    with Session("/w", session_id="s", store=path) as session:
+        assert session.view.known_keys() == []
+        assert session.view.is_visible("c1")

@@ -18,7 +18,6 @@ from tests.helpers.files import text
     ("written", "key", "is_concerned"),
     [
         ("/w/a.py", "/w/a.py", True),
-        ("/w/a.py", "/w/a.py\0cat -A", True),
         ("/w/a.py", "/w/a.pyc", False),
         ("/w/src", "/w/src/deep/a.py", True),
         ("/w/src", "/w/srcs/a.py", False),

@@ -17,7 +17,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from readcache.errors import StoreError
-from readcache.model.claims import WHOLE_TREE, path_of
+from readcache.model.claims import WHOLE_TREE
 from readcache.model.events import Delivered, Event, Rewound, Settled
 from readcache.model.stored_text import digest_of
 
@@ -62,18 +62,18 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
     yield TEXT, digest_of(event)
     keys = {key for piece in event.pieces for key in piece.keys}
     keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
-    for path in set(map(path_of, keys)):
+    for path in keys:
         yield PATH, path
     for source in {source for pointer in event.pointers if pointer.path is None for source in pointer.sources}:
         yield SOURCE, source
-    for path in set(map(path_of, event.changed)) if isinstance(event, Delivered) else ():
+    for path in set(event.changed) if isinstance(event, Delivered) else ():
         yield CHANGED, path
 
 
 def wanted(keys: Iterable[str], digests: Iterable[str]) -> set[tuple[str, str]]:
     """The names by which the calls are found that matter to a judgement on `keys` and `digests`."""
     found = {(TEXT, name) for name in digests} | {(REWOUND, ""), (CHANGED, WHOLE_TREE)}
-    for path in map(path_of, keys):
+    for path in keys:
         found.add((PATH, path))
         found.update((CHANGED, above) for above in _and_directories_above(path))
     return found

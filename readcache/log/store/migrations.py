@@ -30,12 +30,13 @@ _VERSION_1: tuple[str, ...] = (
 )
 
 
-def _nest(db: sqlite3.Connection) -> None:
-    """In version 1 the body of a delivery was flat."""
-    rows = db.execute("SELECT seq, body FROM events WHERE kind = 'delivered'").fetchall()
-    for seq, body in rows:
+def _to_version_2(db: sqlite3.Connection) -> None:
+    """In version 1 the body of a delivery was flat, and renderings of a file (`cat -A`) had keys like `path\\0name`."""
+    rows = db.execute("SELECT seq, kind, body FROM events WHERE kind IN ('delivered', 'settled')").fetchall()
+    for seq, kind, body in rows:
         plain = json.loads(body if isinstance(body, str) else body.decode("utf-8", "surrogatepass"))
-        text = json.dumps(_nested(plain), ensure_ascii=True, separators=(",", ":"))
+        plain["pieces"] = [piece for piece in plain.get("pieces", []) if "\0" not in "".join(piece["keys"])]
+        text = json.dumps(_nested(plain) if kind == "delivered" else plain, separators=(",", ":"))
         db.execute("UPDATE events SET body = ? WHERE seq = ?", (text, seq))
 
 
@@ -58,7 +59,7 @@ def _nested(body: dict[str, Any]) -> dict[str, Any]:
 MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] = (
     _VERSION_1,
     (
-        _nest,
+        _to_version_2,
         "DROP INDEX events_not_shown",
         "CREATE INDEX events_not_shown ON events (session, agent) WHERE kind NOT IN ('delivered', 'settled')",
         "CREATE INDEX events_of_writes ON events (session) WHERE kind = 'wrote'",
