@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache.conversation import compaction, mend, sync
-from readcache.judging import cover, judge, marker, reread
+from readcache.judging import any_output, cover, judge, marker, reread
 from readcache.log import log, reader
 from readcache.model.call import Call
 from readcache.model.events import Compacted, Event, Forgot, Record, Rewound, Settled, Wrote
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant("the batch is ignored", _decides(lambda call, policy: (replace(call, batch=""), policy))),
     Mutant(
         "raw lines stand for numbered ones",
-        lambda: [(cover, "can_stand_for", _always(True)), (judge, "can_stand_for", _always(True))],
+        lambda: [(cover, "can_stand_for", _always(True)), (any_output, "can_stand_for", _always(True))],
     ),
     Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(

@@ -82,15 +82,6 @@ class SqliteStore:
             rows = db.execute("SELECT session, agent, events, at FROM contexts ORDER BY session, agent").fetchall()
         return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
 
-    def rebuild(self) -> None:
-        """Makes the projections again from the events, in one transaction."""
-        with self.transaction(), self._open() as db, self._explained("rebuild"):
-            db.execute("DELETE FROM contexts")
-            db.execute("DELETE FROM found_by")
-            for row in db.execute(f"{sqlite_rows.SELECT} ORDER BY seq"):
-                record = to_record(row)
-                sqlite_rows.project(db, row[7], row[1], record.seq, record.event, record.at)
-
     def close(self) -> None:
         """See `Store.close`."""
         with self._lock:

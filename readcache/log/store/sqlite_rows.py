@@ -20,9 +20,7 @@ Row = tuple[Any, ...]
 
 _NOT_SHOWN = "kind NOT IN ('delivered', 'settled')"  # as the index events_not_shown says it
 _OUTLASTS = f"what IN ('{CHANGED}', '{REWOUND}')"
-SELECT = (
-    "SELECT seq, agent, at, kind, body, text, blob, session FROM events LEFT JOIN blobs ON blobs.name = events.blob"
-)
+SELECT = "SELECT seq, agent, at, kind, body, text, blob FROM events LEFT JOIN blobs ON blobs.name = events.blob"
 _OF_CONTEXT = (
     f"{SELECT} WHERE session = :session AND agent = :agent AND seq > :after UNION ALL "
     f"{SELECT} WHERE session = :session AND agent <> :agent AND seq > :after AND kind = 'wrote' "
@@ -52,7 +50,7 @@ def unbind(value: Bound) -> str:
 
 def to_record(row: Row) -> Record:
     """The record of a row that `SELECT` gave. StoreError when it makes no sense."""
-    seq, agent, at, kind, body, text, blob, _ = row
+    seq, agent, at, kind, body, text, blob = row
     try:
         plain = json.loads(unbind(body))
         if blob is not None and text is None:
