@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _BRACES = re.compile(r",|\.\.")
-_LONGEST_ARITHMETIC = 4000  # characters; thousands of `((` that are never closed must not take minutes
+_LONGEST_ARITHMETIC = 1000  # characters; thousands of `((` that are never closed must not take minutes
 _PARENTHESES = re.compile(r"""[()]|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _PATTERN_FOLLOWS = re.compile(r"!?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:\[[^\]]*\])?[#%/]")
 
