@@ -132,7 +132,7 @@ def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
 
 
 def _takes(letter: str, spec: str) -> str:
-    """ ":" for an option that needs a value, "::" for one that may have one in its own word, else nothing."""
+    """The colons of an option: ":" if it needs a value, "::" if it may have one in its own word, else none."""
     behind = spec.partition(letter)[2]
     return behind[: len(behind) - len(behind.lstrip(":"))]
 
