@@ -9,7 +9,8 @@ A `Run` is a stretch of output lines that stands in one piece at one source.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
@@ -98,6 +99,11 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
     return ours is None or (theirs is not None and (not ours.endswith(" ") or theirs.endswith(" ")))
 
 
+def _has_same_numbers(reference: Reference, piece: Piece) -> bool:
+    """Are the lines there numbered as they are here, so that line 5 may stand for line 5?"""
+    return can_stand_for(reference, piece) and (piece.sep is None or reference.piece.shift == piece.shift)
+
+
 def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> tuple[list[Run], bool]:
     """Runs of the very same line numbers; and whether any visible line differs from the output's."""
     runs: list[Run] = []
@@ -107,11 +113,11 @@ def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], allow
         if not allow(reference.delivery):
             continue
         theirs = view.bodies(reference)
-        stands = can_stand_for(reference, piece) and (piece.sep is None or reference.piece.shift == piece.shift)
         shift = piece.first - reference.piece.first  # their index minus ours
         low, high = start - piece.first, end - piece.first + 1
-        for a, b, same in _stretches(texts, theirs, low, high, shift):
-            if same and stands:
+        equal = map(operator.eq, texts[low:high], theirs[low + shift : high + shift])
+        for a, b, same in _stretches(equal, low):
+            if same and _has_same_numbers(reference, piece):
                 runs.append(Run(piece.at + a, piece.at + b, reference, a + shift, piece))
             elif not same and not _is_cut(texts, theirs, a, b, shift):
                 disagree = True
@@ -123,32 +129,24 @@ def _in_one_place(
 ) -> list[Run]:
     """Neighbouring runs of several deliveries become one where a single delivery holds all their lines: the reader
     has one place to look at, and the marker one to name."""
-    out: list[Run] = []
-    for group in _neighbours(runs):
-        low, high = group[0].low, group[-1].high
-        if len(group) > 1:
-            for reference in itertools.islice(known.references(), MOST_REFERENCES):
-                at = piece.first + low - piece.at - reference.piece.first
-                inside = reference.piece.first and at >= 0 and at + high - low <= reference.piece.count
-                if not inside or known.is_stale(reference.delivery) or not allow(reference.delivery):
-                    continue
-                if not can_stand_for(reference, piece) or (piece.sep and reference.piece.shift != piece.shift):
-                    continue
-                if view.bodies(reference)[at : at + high - low] == texts[low - piece.at : high - piece.at]:
-                    group = [Run(low, high, reference, at, piece)]
-                    break
-        out += group
-    return out
-
-
-def _neighbours(runs: list[Run]) -> list[list[Run]]:
-    out: list[list[Run]] = []
+    groups: list[list[Run]] = []
     for run in runs:
-        if out and out[-1][-1].high == run.low:
-            out[-1].append(run)
+        if groups and groups[-1][-1].high == run.low:
+            groups[-1].append(run)
         else:
-            out.append([run])
-    return out
+            groups.append([run])
+    for group in groups:
+        low, high = group[0].low, group[-1].high
+        for reference in itertools.islice(known.references(), MOST_REFERENCES if len(group) > 1 else 0):
+            at = piece.first + low - piece.at - reference.piece.first
+            inside = reference.piece.first and at >= 0 and at + high - low <= reference.piece.count
+            if not inside or known.is_stale(reference.delivery) or not allow(reference.delivery):
+                continue
+            same = view.bodies(reference)[at : at + high - low] == texts[low - piece.at : high - piece.at]
+            if same and _has_same_numbers(reference, piece):
+                group[:] = [Run(low, high, reference, at, piece)]
+                break
+    return [run for group in groups for run in group]
 
 
 def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
@@ -156,20 +154,12 @@ def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
     return _by_number(view, known, piece, texts, lambda _: True)[1]
 
 
-def _stretches(ours: list[str], theirs: list[str], low: int, high: int, shift: int) -> list[tuple[int, int, bool]]:
-    """ours[low:high] against theirs shifted: (low, high, equal) stretches."""
-    if ours[low:high] == theirs[low + shift : high + shift]:
-        return [(low, high, True)]
-    out: list[tuple[int, int, bool]] = []
-    at = low
-    while at < high:
-        same = ours[at] == theirs[at + shift]
-        end = at + 1
-        while end < high and (ours[end] == theirs[end + shift]) == same:
-            end += 1
-        out.append((at, end, same))
-        at = end
-    return out
+def _stretches(flags: Iterable[bool], low: int) -> Iterator[tuple[int, int, bool]]:
+    """(low, high, flag) for each stretch of equal flags; the first flag is that of line `low`."""
+    for flag, group in itertools.groupby(flags):
+        high = low + sum(1 for _ in group)
+        yield low, high, flag
+        low = high
 
 
 def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int) -> bool:
@@ -193,33 +183,25 @@ def _by_text(view: View, piece: Piece, texts: list[str], allow: Allow, *, taken:
         open_lines[run.low - piece.at : run.high - piece.at] = [False] * (run.high - run.low)
     if not any(open_lines):
         return []
-    references = [r for r in _candidates(view, piece, delta) if allow(r.delivery) and can_stand_for(r, piece)]
+    candidates = itertools.islice(_candidates(view, piece, delta), MOST_REFERENCES)
+    references = [r for r in candidates if allow(r.delivery) and can_stand_for(r, piece)]
     if not references:
         return []
-    found = find_runs(texts, open_lines, [(r, view.bodies(r)) for r in references[:MOST_REFERENCES]])
+    found = find_runs(texts, open_lines, [(r, view.bodies(r)) for r in references])
     return [Run(piece.at + a, piece.at + b, reference, at, piece) for a, b, reference, at in found]
 
 
-def _candidates(view: View, piece: Piece, delta: bool) -> list[Reference]:
-    out: list[Reference] = []
-    for key in dict.fromkeys(_with_namesakes(view, piece.keys) if delta else piece.keys):
+def _candidates(view: View, piece: Piece, delta: bool) -> Iterator[Reference]:
+    """Where to look: with `delta` also in files of the same name elsewhere, which are copies or other paths to it."""
+    keys = list(piece.keys)
+    if delta:
+        keys += [other for key in piece.keys for other in view.namesakes(key)]
+    for key in dict.fromkeys(keys):
         known = view.key(key)
-        references = known.references() if delta or not piece.first else reversed(known.loose)
-        for reference in itertools.islice(references, MOST_REFERENCES - len(out)):
+        for reference in known.references() if delta or not piece.first else reversed(known.loose):
             if known.is_stale(reference.delivery) and not delta:
                 break
-            out.append(reference)
-        if len(out) >= MOST_REFERENCES:
-            break
-    return out
-
-
-def _with_namesakes(view: View, keys: Iterable[str]) -> list[str]:
-    """The keys and those of files of the same name elsewhere: copied, moved, or reached by another path."""
-    out = list(keys)
-    for key in keys:
-        out += view.namesakes(key)
-    return out
+            yield reference
 
 
 def find_runs(
@@ -240,8 +222,8 @@ def find_runs(
     found.sort(key=lambda run: run[0] - run[1])
     out: list[tuple[int, int, Reference, int]] = []
     for low, high, reference, at in found:
-        for a, b in _open_stretches(open_lines, low, high):
-            if (a, b) == (0, len(ours)) or _is_solid(ours, a, b):
+        for a, b, is_open in _stretches(open_lines[low:high], low):
+            if is_open and ((a, b) == (0, len(ours)) or _is_solid(ours[a:b])):
                 out.append((a, b, reference, at + a - low))
                 open_lines[a:b] = [False] * (b - a)
     return out
@@ -266,25 +248,6 @@ def _common_runs(ours: list[str], theirs: list[str], landmarks: dict[str, list[i
     return out
 
 
-def _open_stretches(open_lines: list[bool], low: int, high: int) -> list[tuple[int, int]]:
-    out: list[tuple[int, int]] = []
-    at = low
-    while at < high:
-        if not open_lines[at]:
-            at += 1
-            continue
-        end = at
-        while end < high and open_lines[end]:
-            end += 1
-        out.append((at, end))
-        at = end
-    return out
-
-
-def _is_solid(lines: list[str], low: int, high: int) -> bool:
-    solid = 0
-    for at in range(low, high):
-        solid += not is_blank(lines[at])
-        if solid == SOLID_LINES:
-            return True
-    return False
+def _is_solid(lines: list[str]) -> bool:
+    solid = (line for line in lines if not is_blank(line))
+    return len(list(itertools.islice(solid, SOLID_LINES))) == SOLID_LINES

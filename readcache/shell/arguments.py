@@ -109,36 +109,38 @@ def options(args: Sequence[Arg], spec: str, long: Mapping[str, str] | None = Non
 
 
 def _long(text: str, rest: list[Arg], spec: str, long: Mapping[str, str]) -> tuple[str, str]:
+    """The option in `--name`, `--name=value` or `--name value`."""
     name, equals, value = text[2:].partition("=")
     letter = long.get(name)
     if letter is None:
         raise CannotTell
-    at = spec.find(letter)
-    if not equals and spec[at + 1 : at + 2] == ":" and spec[at + 2 : at + 3] != ":":
-        if not rest:
-            raise CannotTell
-        value = rest.pop(0).known
-    return letter, value
+    return letter, value if equals or _takes(letter, spec) != ":" else _following(rest)
 
 
 def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
     """The options in `-abc5`."""
     out: list[tuple[str, str]] = []
-    while text:
-        letter, text = text[0], text[1:]
-        at = spec.find(letter)
-        if at < 0 or letter == ":":
+    for at, letter in enumerate(text, 1):
+        if letter == ":" or letter not in spec:
             raise CannotTell
-        if spec[at + 1 : at + 2] != ":":
-            out.append((letter, ""))
-            continue
-        if not text and spec[at + 2 : at + 3] != ":":
-            if not rest:
-                raise CannotTell
-            text = rest.pop(0).known
-        out.append((letter, text))
-        break
+        takes = _takes(letter, spec)
+        if takes:
+            value = text[at:] or ("" if takes == "::" else _following(rest))
+            return [*out, (letter, value)]
+        out.append((letter, ""))
     return out
+
+
+def _takes(letter: str, spec: str) -> str:
+    """The colons of an option: ":" if it needs a value, "::" if it may have one in its own word, else none."""
+    behind = spec.partition(letter)[2]
+    return behind[: len(behind) - len(behind.lstrip(":"))]
+
+
+def _following(rest: list[Arg]) -> str:
+    if not rest:
+        raise CannotTell
+    return rest.pop(0).known
 
 
 def integer(text: str) -> int:

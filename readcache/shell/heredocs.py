@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from readcache.shell.syntax import Heredoc
+
 _QUOTES = re.compile(r"['\"\\]")
 
 
@@ -13,28 +15,26 @@ class Pending:
     """A heredoc whose body is still to come; `index` is its token's, -1 when nobody wants it."""
 
     index: int
-    op: str
-    fd: int | None
     delimiter: str
-    quoted: bool
-    strip_tabs: bool
+    heredoc: Heredoc
 
 
-def pending_heredoc(index: int, op: str, fd: int | None, word: str) -> Pending:
+def pending_heredoc(index: int, op: str, word: str) -> Pending:
     """The heredoc that `op` and the delimiter's source `word` announce."""
-    return Pending(index, op, fd, _QUOTES.sub("", word), _QUOTES.search(word) is not None, op == "<<-")
+    return Pending(index, _QUOTES.sub("", word), Heredoc("", _QUOTES.search(word) is not None, op == "<<-"))
 
 
 def read_body(source: str, start: int, one: Pending) -> tuple[str, int]:
     """The body that begins at `start`, up to its delimiter or, as bash has it, to the end of the source; and the place
     behind it. Tabs and backslashes are left in it."""
     pos = start
+    quoted, strip_tabs = one.heredoc.quoted, one.heredoc.strip_tabs
     while pos < len(source):
         end = _line_end(source, pos)
-        while not one.quoted and end < len(source) and _is_continued(source[pos:end]):
+        while not quoted and end < len(source) and _is_continued(source[pos:end]):
             end = _line_end(source, end + 1)
-        line = source[pos:end] if one.quoted else source[pos:end].replace("\\\n", "")
-        if (line.lstrip("\t") if one.strip_tabs else line) == one.delimiter:
+        line = source[pos:end] if quoted else source[pos:end].replace("\\\n", "")
+        if (line.lstrip("\t") if strip_tabs else line) == one.delimiter:
             return source[start:pos], min(end + 1, len(source))
         pos = end + 1
     body = source[start:]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from readcache.shell.heredocs import Pending, pending_heredoc, read_body
-from readcache.shell.syntax import Heredoc, Redirect, Refused, Unknown, Word
+from readcache.shell.syntax import Redirect, Refused, Unknown, Word
 from readcache.shell.words import read_word, skip_arithmetic
 
 
@@ -49,7 +49,6 @@ _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|>>|>&|>\||[<>](?!\())|(&>>|&>
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]\n]*\])?(\+?)=")
 _COMPOUND_FOLLOWS = re.compile(r"[ \t]*(?:\(|[{!][ \t\n]|\[\[[ \t]|(?:if|for|while|until|case|select)\b)")
 _CASE_ENDS = (";;", ";&", ";;&", "esac")
-_ARITHMETIC_TRIES = 50  # each may walk to the end: thousands of `((` that are never closed must not take minutes
 _OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "{", "!"))
 _CLOSING = frozenset(("fi", "done", "}"))
 _JOINING = frozenset((";", "&", "&&", "||", "|", "|&", "("))
@@ -72,7 +71,7 @@ def skip_commands(source: str, pos: int) -> int:
 class _Lexer:
     """`starts`: reserved words count here; `assigns`: assignments do."""
 
-    __slots__ = ("arithmetic_tries", "assigns", "pending", "pos", "source", "starts", "tokens")
+    __slots__ = ("assigns", "pending", "pos", "source", "starts", "tokens")
 
     def __init__(self, source: str, pos: int) -> None:
         self.source = source
@@ -81,7 +80,6 @@ class _Lexer:
         self.pending: list[Pending] = []
         self.starts = True
         self.assigns = True
-        self.arithmetic_tries = _ARITHMETIC_TRIES
 
     def run(self, stops: tuple[str, ...]) -> str:
         """Reads tokens up to and with one of `stops`, which is returned; without any, to the end."""
@@ -134,12 +132,10 @@ class _Lexer:
         """Adds an operator, or what its `(` begins; returns by how many parentheses we are deeper now."""
         start = self.pos
         self.pos = end
-        if text == "(" and self.starts and self.arithmetic_tries and self.source.startswith("(", end):
-            if closed := skip_arithmetic(self.source, start):
-                self.pos = closed
-                self.add(Token(TokenKind.OPAQUE, start, closed), starts=True)
-                return 0
-            self.arithmetic_tries -= 1
+        if text == "(" and self.starts and (closed := skip_arithmetic(self.source, start)):
+            self.pos = closed
+            self.add(Token(TokenKind.OPAQUE, start, closed), starts=True)
+            return 0
         names = text == "(" and not self.starts
         self.add(Token(TokenKind.OPERATOR, start, end, text), starts=True)
         if names:
@@ -177,8 +173,7 @@ class _Lexer:
     def assignment(self, found: re.Match[str]) -> None:
         source, start, value = self.source, self.pos, found.end()
         if source.startswith("(", value):
-            self.pos = value + 1
-            self.array()
+            self.pos = skip_commands(source, value + 1)  # an array's words end as a substitution's commands do
             text = source[value : self.pos]
             word = Word((Unknown(text),), text)
         else:
@@ -192,21 +187,6 @@ class _Lexer:
             text = source[start : self.pos]
             self.add(Token(TokenKind.WORD, start, self.pos, word=Word((Unknown(text),), text)), starts=False)
 
-    def array(self) -> None:
-        """To behind the `)` of an array's words."""
-        while True:
-            self.blanks()
-            if self.source.startswith("\n", self.pos):
-                self.pos += 1
-                continue
-            if self.source.startswith(")", self.pos):
-                self.pos += 1
-                return
-            start = self.pos
-            _, self.pos = read_word(self.source, start, skip_commands)
-            if self.pos == start:
-                raise Refused("unclosed array")
-
     def redirect(self, found: re.Match[str]) -> None:
         start = self.pos
         op = found.group(2) or found.group(3)
@@ -218,9 +198,8 @@ class _Lexer:
         if self.pos == target_start:
             raise Refused(f"nothing behind {op}")
         if op in ("<<", "<<-"):
-            one = pending_heredoc(len(self.tokens), op, fd, word.source)
-            self.pending.append(one)
-            redirect = Redirect(op, None, fd, Heredoc("", one.quoted, one.strip_tabs))
+            self.pending.append(pending_heredoc(len(self.tokens), op, word.source))
+            redirect = Redirect(op, None, fd, self.pending[-1].heredoc)
         else:
             redirect = Redirect(op, word, fd)
         self.add(Token(TokenKind.REDIRECT, start, self.pos, redirect=redirect), starts=False, assigns=self.assigns)
@@ -231,8 +210,9 @@ class _Lexer:
             body, self.pos = read_body(self.source, self.pos, one)
             if one.index >= 0:
                 token = self.tokens[one.index]
-                heredoc = Heredoc(body, one.quoted, one.strip_tabs)
-                self.tokens[one.index] = replace(token, redirect=Redirect(one.op, None, one.fd, heredoc))
+                assert token.redirect is not None
+                redirect = replace(token.redirect, heredoc=replace(one.heredoc, body=body))
+                self.tokens[one.index] = replace(token, redirect=redirect)
         self.pending.clear()
 
     def reserved(self, text: str, start: int) -> bool:
@@ -254,7 +234,7 @@ class _Lexer:
             self.opaque(start, self.case)
         elif text == "[[":
             self.opaque(start, self.condition)
-        elif text in ("time", "coproc") and _COMPOUND_FOLLOWS.match(self.source, self.pos):
+        elif text == "time" and _COMPOUND_FOLLOWS.match(self.source, self.pos):
             self.add(Token(TokenKind.RESERVED, start, self.pos, "!"), starts=True)  # like `!`: what follows is opaque
         else:
             return False

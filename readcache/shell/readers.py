@@ -175,31 +175,16 @@ def git_command(program: Program) -> Program:
     return Program(args[0].known, tuple(args[1:]), program.stdin, cwd)
 
 
-def _silent(_: Program) -> Claims:
-    return ()
-
-
 _SILENT = (
     ": true false test [ export declare local readonly typeset unset set shopt umask ulimit alias trap sleep mkdir "
     "rmdir chmod chown touch cd exit return break continue shift wait read"
 )
 
-READERS: dict[str, Reader] = {
-    "cat": _cat,
-    "nl": _nl,
-    "head": _head,
-    "tail": _tail,
-    "sed": _sed,
-    "gsed": _sed,
-    "grep": _grep,
-    "egrep": _grep,
-    "fgrep": _grep,
-    "rg": _grep,
-    "echo": _echo,
-    "printf": _printf,
-    "git": _git,
-    **{name: _silent for name in _SILENT.split()},
-}
+READERS: dict[str, Reader] = {"cat": _cat, "nl": _nl, "head": _head, "tail": _tail, "git": _git}
+READERS |= {"echo": _echo, "printf": _printf}
+READERS |= dict.fromkeys(("sed", "gsed"), _sed)
+READERS |= dict.fromkeys(("grep", "egrep", "fgrep", "rg"), _grep)
+READERS |= dict.fromkeys(_SILENT.split(), lambda _: ())
 
 
 def hands_on(program: Program) -> bool:

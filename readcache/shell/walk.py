@@ -7,21 +7,20 @@ that are not there cost nothing. Its text is no landmark, and directory and vari
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from readcache.model.claims import Anything, Authored, Claim, Literal, Reading, Write
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
-from readcache.shell.known_words import arg_of
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import READERS, hands_on
-from readcache.shell.redirects import input_stream, output_target
-from readcache.shell.streams import ANYTHING, Claims, Stream, unknown
+from readcache.shell.streams import ANYTHING, Claims, Stream, literal_stream, unknown
 from readcache.shell.syntax import (
     For,
     Group,
+    Heredoc,
     If,
     Node,
     Opaque,
@@ -29,12 +28,20 @@ from readcache.shell.syntax import (
     Redirect,
     Sequence,
     SimpleCommand,
+    Variable,
+    Word,
+    WordText,
+    has_glob,
     literal,
 )
 from readcache.shell.wrappers import program_name, unwrap
 from readcache.shell.writers import WRITERS, Effect, authored_by
 
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
+_SHELLS = ("bash", "sh", "zsh", "dash")
+_EXPANDS = re.compile(r"[$`\\]")
+_DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
+_SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
 def read(node: Node, cwd: str, exit_code: int | None) -> Reading:
@@ -167,7 +174,7 @@ class _Walk:
 
     def loop(self, node: For, stdin: Stream) -> None:
         """`for`, unrolled when its words are known; else some of what its turns print."""
-        words = [arg_of(word, self.variables, self.cwd) for word in node.words or ()]
+        words = [self.arg(word) for word in node.words or ()]
         known = node.words is not None and all(word.text is not None and not word.glob for word in words)
         if known and len(words) <= _MOST_TURNS:
             for word in words:
@@ -210,14 +217,42 @@ class _Walk:
         for item in redirects:
             if item.op.startswith("<") and item.op != "<>":
                 if item.fd in (None, 0):
-                    out = replace(out, stdin=input_stream(item, self.variables, self.cwd))
+                    out = replace(out, stdin=self.source(item))
                 continue
-            prints, key = output_target(item, self.variables, self.cwd)
+            prints, key = self.target(item)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
                 out = replace(out, prints=prints, file=key, appends=item.op.endswith(">>"))
             if key is not None:
                 self.wrote(key)
         return out
+
+    def source(self, item: Redirect) -> Stream:
+        """The stream that `<`, `<<` or `<<<` makes stdin."""
+        if item.heredoc is not None:
+            return _heredoc(item.heredoc)
+        if item.target is None or item.op == "<&":
+            return Stream()
+        if item.op == "<<<":
+            text = literal(item.target, self.variables)
+            return Stream() if text is None else literal_stream(text + "\n")
+        arg = self.arg(item.target)
+        return Stream() if arg.glob or arg.path == "-" else Stream(Program("", (), Stream(), self.cwd).lines(arg))
+
+    def target(self, item: Redirect) -> tuple[bool, str | None]:
+        """(does the output still reach the reader, the key of the file that is written) for one redirection."""
+        if item.target is None:
+            return True, None
+        arg = self.arg(item.target)
+        if item.op == ">&" and re.fullmatch(r"\d+-?|-", arg.text or ""):
+            return arg.text != "-", None
+        key = Program("", (), Stream(), self.cwd).key(arg)
+        if key in _SAME_OUTPUT:
+            return True, None
+        return False, None if key is None or _DEVICE.match(key) else key
+
+    def arg(self, word: Word) -> Arg:
+        """The argument that `word` becomes here."""
+        return arg_of(word, self.variables, self.cwd)
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
@@ -226,7 +261,7 @@ class _Walk:
             for name, word in node.assignments:
                 self.assign(name, literal(word, self.variables))
             return Stream(())
-        args = tuple(arg_of(word, self.variables, self.cwd) for word in node.words)
+        args = tuple(self.arg(word) for word in node.words)
         program = unwrap(Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd))
         if program is None:
             return Stream(ANYTHING if redirected.prints and args[1:] else ())
@@ -299,7 +334,26 @@ class _Walk:
         self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
 
 
-_SHELLS = ("bash", "sh", "zsh", "dash")
+def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
+    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
+    text = literal(word, variables)
+    places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
+    path = text if text is not None else literal(word, {**places, **variables})
+    first = word.parts[0] if word.parts else WordText("")
+    tilde = isinstance(first, Variable) or (isinstance(first, WordText) and not first.quoted)
+    if path is not None and path.startswith("~") and not tilde:
+        path = "./" + path
+    if text is not None and text.startswith("~") and tilde:
+        text = None
+    return Arg(text, path, has_glob(word))
+
+
+def _heredoc(heredoc: Heredoc) -> Stream:
+    """Its body is the command's own text, unless tabs are taken off it."""
+    body, tabs = heredoc.body, heredoc.strip_tabs and re.search(r"(?m)^\t", heredoc.body) is not None
+    if not heredoc.quoted and _EXPANDS.search(body):
+        return Stream(ANYTHING, None if tabs else body)
+    return literal_stream(re.sub(r"(?m)^\t+", "", body)) if tabs else literal_stream(body, body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _BRACES = re.compile(r",|\.\.")
+_LONGEST_ARITHMETIC = 1000  # characters; thousands of `((` that are never closed must not take minutes
 _PARENTHESES = re.compile(r"""[()]|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _PATTERN_FOLLOWS = re.compile(r"!?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:\[[^\]]*\])?[#%/]")
 
@@ -217,7 +218,7 @@ def skip_arithmetic(source: str, pos: int) -> int | None:
     if not source.startswith("((", pos):
         return None
     depth = 0
-    for found in _PARENTHESES.finditer(source, pos + 2):
+    for found in _PARENTHESES.finditer(source, pos + 2, pos + _LONGEST_ARITHMETIC):
         char = found.group()
         if char == "(":
             depth += 1

@@ -8,23 +8,10 @@ from dataclasses import replace
 
 from readcache.shell.arguments import Program
 
-# name -> its options that take a value, and how many operands of its own come before the program
-_WRAPPERS = {
-    "command": ("", 0),
-    "builtin": ("", 0),
-    "exec": ("a", 0),
-    "env": ("uCS", 0),
-    "sudo": ("ugpCTh", 0),
-    "time": ("fo", 0),
-    "nice": ("n", 0),
-    "ionice": ("cn", 0),
-    "nohup": ("", 0),
-    "timeout": ("ks", 1),
-    "gtimeout": ("ks", 1),
-    "stdbuf": ("ioe", 0),
-    "unbuffer": ("", 0),
-    "npx": ("", 0),
-}
+# name -> the letters of its options that take a value; behind `timeout` comes one operand of its own, the time
+_WRAPPERS = {"exec": "a", "env": "uCS", "sudo": "ugpCTh", "time": "fo", "nice": "n", "ionice": "cn", "stdbuf": "ioe"}
+_WRAPPERS |= {"timeout": "ks", "gtimeout": "ks"}
+_WRAPPERS |= dict.fromkeys(("command", "builtin", "nohup", "unbuffer", "npx"), "")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # Options that make the wrapper print by itself, or change where the program works.
@@ -34,7 +21,6 @@ _ELSEWHERE = {"command": ("-v", "-V"), "env": ("-C", "-S", "--chdir"), "sudo": (
 def unwrap(program: Program) -> Program | None:
     """The program that really runs, by its plain name; None when there is none or it cannot be told."""
     while program.name in _WRAPPERS:
-        with_value, own = _WRAPPERS[program.name]
         rest = list(program.args)
         while rest and (text := rest[0].text) is not None and (text.startswith("-") or _ASSIGNMENT.match(text)):
             if text in _ELSEWHERE.get(program.name, ()):
@@ -42,9 +28,10 @@ def unwrap(program: Program) -> Program | None:
             rest.pop(0)
             if text == "--":
                 break
-            if re.fullmatch(r"-[A-Za-z]", text) and text[1] in with_value and rest:
+            if re.fullmatch(r"-[A-Za-z]", text) and text[1] in _WRAPPERS[program.name] and rest:
                 rest.pop(0)
-        rest = rest[own:]
+        if program.name in ("timeout", "gtimeout"):
+            rest = rest[1:]
         if not rest or rest[0].text is None:
             return None
         program = replace(program, name=program_name(rest[0].text), args=tuple(rest[1:]))

@@ -124,8 +124,8 @@ def _remove(program: Program) -> Effect:
 
 
 def _truncate(program: Program) -> Effect:
-    given = options(program.args, "cos:r:", {"size": "s", "no-create": "c", "reference": "r"})
-    return Effect((), _keys(program, given.operands))
+    files, _ = _take(program.args, "-s", "--size", "-r", "--reference")
+    return Effect((), _keys(program, _operands(files)))
 
 
 def _dd(program: Program) -> Effect:
@@ -157,14 +157,6 @@ def _patched(program: Program, patch: str | None, strip: int) -> Effect:
     if not names:
         return Effect(ANYTHING, (WHOLE_TREE,))
     return Effect(ANYTHING, _keys(program, map(text_arg, names)))
-
-
-def _strip(program: Program, default: int) -> int:
-    for arg in program.args:
-        found = re.fullmatch(r"(?:-p|--strip=)(\d+)", arg.text or "")
-        if found:
-            return int(found.group(1))
-    return default
 
 
 _PATCH_SPEC = "bcEeflnNRsTuvZp:i:d:o:r:B:D:F:V:Y:z:g:?t"
@@ -205,13 +197,16 @@ def _git(program: Program) -> Effect | None:
         if {"--stat", "--check", "--numstat", "--summary"} & set(texts):
             return Effect(ANYTHING)
         patches = [arg for arg in _operands(args) if arg.text != "-"]
-        return _patched(git, None if patches else program.stdin.body, _strip(git, 1))
+        strip = next((int(text[2:]) for text in texts if text and re.fullmatch(r"-p\d+", text)), 1)
+        return _patched(git, None if patches else program.stdin.body, strip)
     if verb == "stash":
         return Effect(ANYTHING, () if texts[:1] and texts[0] in ("list", "show", "drop", "clear") else (WHOLE_TREE,))
     if verb in ("mv", "rm"):
         return Effect(ANYTHING if verb == "rm" else (), () if "--cached" in texts else _keys(git, _operands(args)))
     if verb == "restore":
-        return _git_restore(git, texts)
+        paths, _ = _take(args, "-s", "--source")
+        staged_only = "--staged" in texts and "--worktree" not in texts
+        return Effect((), () if staged_only else _keys(git, _operands(paths)))
     if verb == "checkout":
         return _git_checkout(git, texts)
     if verb == "switch" and {"-c", "-C", "--create"} & set(texts):
@@ -221,12 +216,6 @@ def _git(program: Program) -> Effect | None:
         harmless = harmless or (verb == "clean" and any(re.match(r"-\w*n|--dry-run", text or "") for text in texts))
         return Effect(ANYTHING, () if harmless else (WHOLE_TREE,))
     return None
-
-
-def _git_restore(program: Program, texts: list[str | None]) -> Effect:
-    paths, _ = _take(program.args, "-s", "--source")
-    staged_only = "--staged" in texts and "--worktree" not in texts
-    return Effect((), () if staged_only else _keys(program, _operands(paths)))
 
 
 def _git_checkout(program: Program, texts: list[str | None]) -> Effect:
@@ -271,26 +260,11 @@ def _by_other_programs(program: Program) -> Effect | None:
     return None
 
 
-WRITERS: dict[str, Writer] = {
-    "sed": _sed,
-    "gsed": _sed,
-    "perl": _perl,
-    "tee": _tee,
-    "cp": _copy,
-    "mv": _copy,
-    "ln": _copy,
-    "install": _copy,
-    "rsync": _copy,
-    "rm": _remove,
-    "unlink": _remove,
-    "truncate": _truncate,
-    "dd": _dd,
-    "sort": _sort,
-    "patch": _patch,
-    "apply_patch": _apply_patch,
-    "applypatch": _apply_patch,
-    "git": _git,
-    "xargs": _by_other_programs,
-    "find": _by_other_programs,
-    **{name: _formatter for name in f"{_FORMATTERS} {_FIXERS}".split()},
-}
+WRITERS: dict[str, Writer] = {"perl": _perl, "tee": _tee, "truncate": _truncate, "dd": _dd, "sort": _sort, "git": _git}
+WRITERS |= {"patch": _patch}
+WRITERS |= dict.fromkeys(("apply_patch", "applypatch"), _apply_patch)
+WRITERS |= dict.fromkeys(("sed", "gsed"), _sed)
+WRITERS |= dict.fromkeys(("cp", "mv", "ln", "install", "rsync"), _copy)
+WRITERS |= dict.fromkeys(("rm", "unlink"), _remove)
+WRITERS |= dict.fromkeys(("xargs", "find"), _by_other_programs)
+WRITERS |= dict.fromkeys(f"{_FORMATTERS} {_FIXERS}".split(), _formatter)

@@ -189,6 +189,8 @@ def test_arrays_and_appended_values_are_unknown() -> None:
     assert [name for name, _ in node.assignments] == ["a", "b", "c"]
     assert all(isinstance(word.parts[0], Unknown) for _, word in node.assignments)
     assert argv(parse_command("declare -a x=(1 2)")) == ["declare", "-a", None]
+    for words in ("if fi", "! -name x -o \\( y \\)", "[1]=x [2]=$(a)", '"$@" {a,b} *.py', "for while", "b=(c)"):
+        assert argv(parse_command(f"a=({words}) cat f")) == ["cat", "f"]
 
 
 # ------------------------------------------------------------------ redirections
