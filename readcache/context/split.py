@@ -10,7 +10,7 @@ from typing import Any
 from readcache.context import summary
 from readcache.messages.editing import as_blocks
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
-from readcache.messages.structure import cut_points, find_cut
+from readcache.messages.structure import cut_points
 from readcache.messages.turns import last_turns
 from readcache.restore import plan as restore
 
@@ -78,8 +78,7 @@ def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:
     below = points[bisect_right(points, border) - 1]
     if below > first or border == first:
         return max(below, first)
-    above = find_cut(messages, border)
-    return first if above is None else above
+    return next((point for point in points if point >= border), first)
 
 
 def _is_plain_user(message: Message) -> bool:
