@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from readcache.judging.marker import name_of
 from readcache.messages.editing import with_arguments, with_result_text, with_texts
-from readcache.messages.messages import Kind, Message, Part, Raw, update_all
+from readcache.messages.messages import Kind, Message, Raw, update_all
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000
@@ -90,14 +90,10 @@ def _clip_message(message: Message, most: int, tag: str) -> Raw:
     for part in message.parts:
         if part.kind is Kind.RESULT and len(part.text) > most:
             raw = with_result_text(raw, part.call_id, clip_text(part.text, most, tag))
-        elif part.kind is Kind.CALL and (arguments := _clip_arguments(part, most, tag)) is not None:
-            raw = with_arguments(raw, part.call_id, arguments)
+        elif part.kind is Kind.CALL:
+            given = (part.arguments or {}).items()
+            short = {key: clip_text(v, most, tag) for key, v in given if isinstance(v, str) and len(v) > most}
+            raw = with_arguments(raw, part.call_id, {**dict(given), **short}) if short else raw
         elif part.kind is Kind.TEXT and len(part.text) > most:
             raw = with_texts(raw, lambda text: clip_text(text, most, tag))
     return raw
-
-
-def _clip_arguments(call: Part, most: int, tag: str) -> dict[str, object] | None:
-    given = call.arguments or {}
-    long = {key: text for key, text in given.items() if isinstance(text, str) and len(text) > most}
-    return {**given, **{key: clip_text(text, most, tag) for key, text in long.items()}} if long else None

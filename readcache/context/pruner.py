@@ -144,10 +144,12 @@ def _errored_inputs(work: _Work) -> None:
         if may_have_written(tool_call) or work.is_protected(place):
             continue
         given = dict(tool_call.call.arguments or {})
-        long = {key: v for key, v in given.items() if isinstance(v, str) and len(v) >= work.rules.min_chars}
-        if long:
-            why = "characters of the input of a call that failed"
-            short = {key: notes.note_line(work.rules.tag, f"{len(value):,} {why}") for key, value in long.items()}
+        short = {
+            key: notes.note_line(work.rules.tag, f"{len(value):,} characters of the input of a call that failed")
+            for key, value in given.items()
+            if isinstance(value, str) and len(value) >= work.rules.min_chars
+        }
+        if short:
             at = tool_call.call_at
             work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
 

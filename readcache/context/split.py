@@ -52,13 +52,11 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
             continue
         was_compacted = True
         summaries += [text for text in own if text.startswith(summary.HEADING)]
-        blocks = as_blocks(as_mapping(message.raw) or {})
+        blocks = as_blocks(message.raw)
         is_own = [(as_mapping(block) or {}).get("text") in own for block in blocks]
         at = is_own.index(True)
         head += _with_content(message, blocks[:at])
-        since += _with_content(
-            message, [block for block, ours in zip(blocks[at:], is_own[at:], strict=True) if not ours]
-        )
+        since += _with_content(message, [blocks[k] for k in range(at, len(blocks)) if not is_own[k]])
     cut = _cut(messages, first, keep_turns)
     old = [*since, *messages[first:cut]] if cut > first else []
     return Split(head, summaries, old, list(messages[cut:]), cut, any(map(_has_blocks_of_calls, messages)))
@@ -101,5 +99,5 @@ def merge_users(messages: Sequence[Message], border: int) -> list[Message]:
 
 
 def _has_blocks_of_calls(message: Message) -> bool:
-    blocks = as_blocks(as_mapping(message.raw) or {})
+    blocks = as_blocks(message.raw)
     return any((as_mapping(block) or {}).get("type") in ("tool_use", "tool_result") for block in blocks)
