@@ -67,12 +67,9 @@ class CompactorOptions:
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of these messages, by the session's policy."""
         count = self.session.policy.tokens
-        total = 0
-        for message in messages:
-            total += MESSAGE_TOKENS
-            for each in message.parts:
-                total += IMAGE_TOKENS if each.kind is Kind.IMAGE else count(each.text) + count(each.name)
-        return total
+        parts = [part for message in messages for part in message.parts]
+        costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)
+        return len(messages) * MESSAGE_TOKENS + sum(costs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,18 +97,16 @@ class _Work:
     def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
         """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
         tool_call = self.calls[place]
-        if tool_call.result_at >= self.border or place in self.replaced:
+        is_pinned = tool_call.result.call_id in self.rules.pinned and not though_pinned
+        if tool_call.result_at >= self.border or place in self.replaced or is_pinned:
             return False
-        if tool_call.result.call_id in self.rules.pinned and not though_pinned:
-            return False
-        is_long = len(tool_call.result.text) >= self.rules.min_chars
-        return is_long and not self.is_protected(place)
+        return len(tool_call.result.text) >= self.rules.min_chars and not self.is_protected(place)
 
     def is_protected(self, place: int) -> bool:
         """Is it about a file that a glob protects?"""
         paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
-        paths |= {path for path in [file_of(self.calls[place])] if path is not None}
-        return any(matches(path, self.rules.protected) for path in paths)
+        paths.add(file_of(self.calls[place]) or "")
+        return any(matches(path, self.rules.protected) for path in paths if path)
 
     def what(self, place: int) -> str:
         """The result in words."""
@@ -189,8 +187,7 @@ def _oversized_outputs(work: _Work) -> None:
     """The middle of long results."""
     for place, tool_call in enumerate(work.calls):
         text = tool_call.result.text
-        is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
-        if is_long and work.may_go(place):
+        if len(text) > work.rules.max_chars and not notes.is_note(text) and work.may_go(place):
             work.replace(place, clip_text(text, work.rules.max_chars, work.rules.tag))
 
 

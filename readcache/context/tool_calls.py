@@ -15,7 +15,7 @@ from readcache.conversation.locate import locate
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
-from readcache.model.claims import FileLines, path_of
+from readcache.model.claims import Claim, FileLines, path_of
 from readcache.model.events import Origin, Piece
 from readcache.model.paths import canonical_path
 from readcache.model.text import find_separator, split_lines
@@ -84,10 +84,8 @@ def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> t
         return ()
     lines = split_lines(text)
     command = shell_command(tool_call.call)
-    if command is not None:
-        return match(read_command(command, tool_call.cwd, None).claims, lines, View())
-    claim = _claim(tool_call, lines)
-    return match((claim,), lines, View()) if claim is not None else ()
+    claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd, None).claims
+    return match(claims, lines, View())
 
 
 def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]:
@@ -145,15 +143,15 @@ def shell_command(call: Part) -> str | None:
     return None
 
 
-def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
+def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
     """What the result of a tool that reads files should be."""
     given = tool_call.call.arguments or {}
     key = file_of(tool_call)
     if key is None or READ_VERBS.isdisjoint(_verbs(tool_call.call)):
-        return None
+        return ()
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
-        return FileLines((key,), ((1, None),), sep)
+        return (FileLines((key,), ((1, None),), sep),)
     window = given.get("view_range")
     if isinstance(window, (list, tuple)) and len(window) == 2:
         given = {**given, START_KEYS[0]: window[0], END_KEYS[0]: window[1]}
@@ -161,7 +159,7 @@ def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
     end, limit = _number(given, END_KEYS), _number(given, ("limit",))
     if end is None and limit is not None:
         end = start + limit - 1
-    return FileLines((key,), ((start, end if end is not None and end >= start else None),))
+    return (FileLines((key,), ((start, end if end is not None and end >= start else None),)),)
 
 
 def _verbs(call: Part) -> list[str]:

@@ -149,22 +149,17 @@ def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
 
 
 def _content(content: object) -> Iterator[Part]:
-    if isinstance(content, str):
-        yield Part(Kind.TEXT, content)
-        return
-    for block in _listed(content):
+    for block in [content] if isinstance(content, str) else _listed(content):
         yield from _block(block)
 
 
 def _block(block: object) -> Iterator[Part]:
-    if isinstance(block, str):
-        yield Part(Kind.TEXT, block)
-        return
     raw = as_mapping(block)
-    kind = _string(raw.get("type")) if raw is not None else ""
     if raw is None:
-        yield Part(Kind.OTHER)
-    elif kind in TEXTS and isinstance(raw.get("text"), str):
+        yield Part(Kind.TEXT, block) if isinstance(block, str) else Part(Kind.OTHER)
+        return
+    kind = _string(raw.get("type"))
+    if kind in TEXTS and isinstance(raw.get("text"), str):
         yield Part(Kind.TEXT, raw["text"])
     elif kind in CALLS:
         id_key, key = CALLS[kind]

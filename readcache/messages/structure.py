@@ -110,14 +110,11 @@ def _read(messages: list[Message]) -> tuple[list[_Response], set[_Place]]:
             elif part.kind is Kind.RESULT:  # without a call, or a second one for its call
                 strays.add((index, at))
     for before, response in pairwise(responses):
-        results = messages[before.end : response.start]
-        is_further = bool(response.calls) and not response.thinks and all(map(_has_result, results))
+        between = messages[before.end : response.start]
+        are_results = all(any(part.kind is Kind.RESULT for part in message.parts) for message in between)
+        is_further = bool(response.calls) and not response.thinks and are_results
         response.goes_on = is_further and (before.thinks or before.goes_on)
     return responses, strays
-
-
-def _has_result(message: Message) -> bool:
-    return any(part.kind is Kind.RESULT for part in message.parts)
 
 
 # ---------------------------------------------------------------- repair
