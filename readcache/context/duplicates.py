@@ -16,17 +16,16 @@ class KeptResults:
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
-        self._raw: dict[Line, int] = {}  # -> the first result that holds it, by its place in `_lines`
-        self._numbered: dict[Line, int] = {}
         self._lines: list[frozenset[str]] = []  # all lines of each result
+        # (line, must a number stand in front?) -> the first result that holds it, by its place in `_lines`
+        self._sources: dict[tuple[Line, bool], int] = {}
 
     def add(self, text: str, pieces: Sequence[Piece]) -> None:
         """Adds a result; `pieces` say which lines of which files stand in it."""
         lines = split_lines(text)
         for _, line, is_numbered in _file_lines(lines, pieces):
-            self._raw.setdefault(line, len(self._lines))
-            if is_numbered:
-                self._numbered.setdefault(line, len(self._lines))
+            for needs_number in {False, is_numbered}:
+                self._sources.setdefault((line, needs_number), len(self._lines))
         self._texts.add(text)
         self._lines.append(frozenset(lines))
 
@@ -40,7 +39,7 @@ class KeptResults:
         rest = {at for at, line in enumerate(lines) if line.strip()}
         sources: set[int] = set()
         for at, line, is_numbered in _file_lines(lines, pieces):
-            source = (self._numbered if is_numbered else self._raw).get(line)
+            source = self._sources.get((line, is_numbered))
             if source is None:
                 return False
             sources.add(source)

@@ -94,11 +94,9 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
     if tool_call.result.is_error or _MAY_HAVE_FAILED.search(tool_call.result.text[:LOOKED_AT]):
         return frozenset()
     known = view.of_call(tool_call.result.call_id or "") if view is not None else []
-    written = [delivery.event for delivery in known if delivery.event.origin is Origin.COMMAND]
-    if written:
-        return frozenset(key for event in written for piece in event.pieces if piece.eof for key in piece.keys)
     if known:
-        return frozenset()
+        written = [piece for d in known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof]
+        return frozenset(key for piece in written for key in piece.keys)
     command = shell_command(tool_call.call)
     if command is not None:
         reading = read_command(command, tool_call.cwd, None)

@@ -48,10 +48,9 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
     """The message with `text` as the result of this call. Images in the result stay."""
 
     def change(block: Raw) -> Raw | None:
-        keys = result_keys(block)
-        if keys is None or block.get(keys[0]) != call_id:
-            return None
-        return {**block, keys[1]: _with_text(block.get(keys[1]), text)}
+        id_key, key = result_keys(block) or ("", "")
+        is_of_call = key and block.get(id_key) == call_id
+        return {**block, key: _with_text(block.get(key), text)} if is_of_call else None
 
     return map_blocks(message, change)
 
