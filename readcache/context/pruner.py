@@ -15,9 +15,8 @@ from readcache.context.duplicates import KeptResults
 from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.tool_calls import (
     NOWHERE,
+    failed_and_wrote_nothing,
     file_of,
-    is_failed,
-    may_have_written,
     name_pieces,
     overwritten,
     pieces_of,
@@ -137,9 +136,9 @@ def _errored_inputs(work: _Work) -> None:
     may be nowhere else in view: its text stays."""
     for place, tool_call in enumerate(work.calls):
         is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
-        if is_late or not is_failed(tool_call) or tool_call.call.call_id in work.rules.pinned:
+        if is_late or tool_call.call.call_id in work.rules.pinned:
             continue
-        if may_have_written(tool_call) or work.is_protected(place):
+        if not failed_and_wrote_nothing(tool_call) or work.is_protected(place):
             continue
         given = dict(tool_call.call.arguments or {})
         short = {

@@ -110,15 +110,13 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
-def is_failed(tool_call: ToolCall) -> bool:
-    """Did the call surely fail? OpenAI's shape has no word for it: there the result must begin by saying so."""
-    return tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text) is not None
-
-
-def may_have_written(tool_call: ToolCall) -> bool:
-    """May a part of the call's input have become a file's content, whatever became of the rest of the call?"""
+def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
+    """Did the call surely fail, and surely no part of its input become a file's content before it did? OpenAI's shape
+    has no word for a failure: there the result must begin by saying so."""
+    if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
+        return False
     command = shell_command(tool_call.call)
-    return command is not None and bool(read_command(command, tool_call.cwd, None).authored)
+    return command is None or not read_command(command, tool_call.cwd, None).authored
 
 
 def file_of(tool_call: ToolCall) -> str | None:
