@@ -7,6 +7,7 @@ through at once.
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -66,12 +67,9 @@ class CompactorOptions:
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of these messages, by the session's policy."""
         count = self.session.policy.tokens
-        total = 0
-        for message in messages:
-            total += MESSAGE_TOKENS
-            for each in message.parts:
-                total += IMAGE_TOKENS if each.kind is Kind.IMAGE else count(each.text) + count(each.name)
-        return total
+        parts = [part for message in messages for part in message.parts]
+        costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)
+        return len(messages) * MESSAGE_TOKENS + sum(costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Level:
     """How tight: so many of the last turns stay, with no text in them longer than `most_chars` characters."""
 
     keep_turns: int
-    most_chars: int | None = None
+    most_chars: int = sys.maxsize
     is_first: bool = False
 
 
@@ -99,7 +97,7 @@ async def compact_once(
     session = options.session
     split = split_turns(messages, level.keep_turns)
     if not split.old:
-        kept = _clip(split.kept, session, level)
+        kept = clip_messages(split.kept, level.most_chars, session.tag)
         if all(a is b for a, b in zip(kept, split.kept, strict=True)):
             return CompactionResult(messages, How.NOTHING)
         return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
@@ -154,10 +152,6 @@ def _text_of(response: object) -> str:
     return normalise_one({"role": "assistant", "content": raw["content"]}).text
 
 
-def _clip(kept: list[Message], session: Session, level: Level) -> list[Message]:
-    return kept if level.most_chars is None else clip_messages(kept, level.most_chars, session.tag)
-
-
 def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -> list[Message]:
     """The new list, with the files that were at work put back; the session knows it."""
     session = options.session
@@ -168,7 +162,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -
     stays, restored = _restore_files(session, [*split.head, *split.kept], budget)
     sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
-    new = [*head, *sections, *_clip(kept, session, level)]
+    new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
     return mend_list(session, merge_users(new, len(head) + len(sections)) if split.in_blocks else new)
 
 

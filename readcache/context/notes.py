@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from readcache.judging.marker import name_of
 from readcache.messages.editing import with_arguments, with_result_text, with_texts
-from readcache.messages.messages import Kind, Message, Part, Raw, update_all
+from readcache.messages.messages import Kind, Message, Raw, update_all
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000
@@ -20,25 +20,9 @@ NOTE_CHARS = 100  # room for the line that says what is gone
 MOST_NAMED = 3  # files, and stretches of a file; as many as a marker names sources
 
 
-def duplicate(tag: str, what: str, *, later: bool) -> str:
-    """For a result whose bytes stand in others."""
-    where = "were shown again later" if later else "had been shown before"
-    return _note(tag, f"{what}, the same bytes {where}; repeat the request to see")
-
-
-def superseded(tag: str, what: str) -> str:
-    """For a read of a file that was then overwritten."""
-    return _note(tag, f"{what} as read before the file was overwritten as a whole; read the file to see it as it is")
-
-
-def failed_input(tag: str, chars: int) -> str:
-    """For an argument of a call that failed."""
-    return _note(tag, f"{chars:,} characters of the input of a call that failed")
-
-
-def image(tag: str) -> str:
-    """For an image."""
-    return _note(tag, "an image was shown here")
+def note_line(tag: str, text: str) -> str:
+    """The line that says what was pruned, with the session's tag if there is one."""
+    return f"[PRUNED {tag}: {text}]" if tag else f"[PRUNED: {text}]"
 
 
 def is_note(text: str) -> bool:
@@ -65,10 +49,6 @@ def _few(names: list[str]) -> list[str]:
     return names if more <= 0 else [*names[:MOST_NAMED], f"{more} more"]
 
 
-def _note(tag: str, text: str) -> str:
-    return f"[PRUNED {tag}: {text}]" if tag else f"[PRUNED: {text}]"
-
-
 # ---------------------------------------------------------------- clipping
 
 
@@ -84,8 +64,8 @@ def clip_text(text: str, most: int, tag: str = "") -> str:
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
     what = f"{lines:,} lines ({len(gone):,} characters)" if lines > 1 else f"{len(gone):,} characters"
-    note = _note(tag, f"{what} left out here; ask for them to see them")
-    return f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}{note}\n{tail}"
+    between = "" if not head or head.endswith("\n") else "\n"
+    return f"{head}{between}{note_line(tag, f'{what} left out here; ask for them to see them')}\n{tail}"
 
 
 def _head(text: str, most: int) -> str:
@@ -110,14 +90,10 @@ def _clip_message(message: Message, most: int, tag: str) -> Raw:
     for part in message.parts:
         if part.kind is Kind.RESULT and len(part.text) > most:
             raw = with_result_text(raw, part.call_id, clip_text(part.text, most, tag))
-        elif part.kind is Kind.CALL and (arguments := _clip_arguments(part, most, tag)) is not None:
-            raw = with_arguments(raw, part.call_id, arguments)
+        elif part.kind is Kind.CALL:
+            given = (part.arguments or {}).items()
+            short = {key: clip_text(v, most, tag) for key, v in given if isinstance(v, str) and len(v) > most}
+            raw = with_arguments(raw, part.call_id, {**dict(given), **short}) if short else raw
         elif part.kind is Kind.TEXT and len(part.text) > most:
             raw = with_texts(raw, lambda text: clip_text(text, most, tag))
     return raw
-
-
-def _clip_arguments(call: Part, most: int, tag: str) -> dict[str, object] | None:
-    given = call.arguments or {}
-    long = {key: text for key, text in given.items() if isinstance(text, str) and len(text) > most}
-    return {**given, **{key: clip_text(text, most, tag) for key, text in long.items()}} if long else None

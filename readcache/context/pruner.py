@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from readcache.context import notes
-from readcache.context.duplicates import ShownResult, duplicates
+from readcache.context.duplicates import KeptResults
 from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.tool_calls import (
     NOWHERE,
+    failed_and_wrote_nothing,
     file_of,
-    is_failed,
-    may_have_written,
     name_pieces,
     overwritten,
     pieces_of,
@@ -46,7 +45,6 @@ GAIN = 2
 class PruneRules:
     """How to prune. `view` is what a session knows of the calls; `pinned` are calls that a visible marker names."""
 
-    keeps_newest: bool = True
     max_chars: int = MOST_CHARS
     min_chars: int = MIN_CHARS  # shorter results and arguments are never touched
     protected: tuple[str, ...] = ()
@@ -72,7 +70,7 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
     """The messages with notes for the images that are neither in the task nor in the last turns."""
     first = next(iter(turn_starts(messages)), len(messages))
     border = last_turns(messages, rules.protect_last_turns)
-    note = notes.image(rules.tag)
+    note = notes.note_line(rules.tag, "an image was shown here")
     raws = raw_messages(messages)
     for at in range(first, border):
         raws[at] = without_images(raws[at], note)
@@ -98,18 +96,16 @@ class _Work:
     def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
         """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
         tool_call = self.calls[place]
-        if tool_call.result_at >= self.border or place in self.replaced:
+        is_pinned = tool_call.result.call_id in self.rules.pinned and not though_pinned
+        if tool_call.result_at >= self.border or place in self.replaced or is_pinned:
             return False
-        if tool_call.result.call_id in self.rules.pinned and not though_pinned:
-            return False
-        is_long = len(tool_call.result.text) >= self.rules.min_chars
-        return is_long and not self.is_protected(place)
+        return len(tool_call.result.text) >= self.rules.min_chars and not self.is_protected(place)
 
     def is_protected(self, place: int) -> bool:
         """Is it about a file that a glob protects?"""
         paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
-        paths |= {path for path in [file_of(self.calls[place])] if path is not None}
-        return any(matches(path, self.rules.protected) for path in paths)
+        paths.add(file_of(self.calls[place]) or "")
+        return any(matches(path, self.rules.protected) for path in paths if path)
 
     def what(self, place: int) -> str:
         """The result in words."""
@@ -125,8 +121,9 @@ class _Work:
         self.raws[at] = with_result_text(self.raws[at], self.calls[place].result.call_id, text)
         self.replaced.add(place)
 
-    def note(self, place: int, note: str) -> None:
+    def note(self, place: int, why: str) -> None:
         """Lets the result give way to a note, if that is worth it."""
+        note = notes.note_line(self.rules.tag, f"{self.what(place)}{why}")
         if len(self.calls[place].result.text) >= GAIN * len(note):
             self.replace(place, note)
 
@@ -139,14 +136,17 @@ def _errored_inputs(work: _Work) -> None:
     may be nowhere else in view: its text stays."""
     for place, tool_call in enumerate(work.calls):
         is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
-        if is_late or not is_failed(tool_call) or tool_call.call.call_id in work.rules.pinned:
+        if is_late or tool_call.call.call_id in work.rules.pinned:
             continue
-        if may_have_written(tool_call) or work.is_protected(place):
+        if not failed_and_wrote_nothing(tool_call) or work.is_protected(place):
             continue
         given = dict(tool_call.call.arguments or {})
-        long = {key: v for key, v in given.items() if isinstance(v, str) and len(v) >= work.rules.min_chars}
-        if long:
-            short = {key: notes.failed_input(work.rules.tag, len(value)) for key, value in long.items()}
+        short = {
+            key: notes.note_line(work.rules.tag, f"{len(value):,} characters of the input of a call that failed")
+            for key, value in given.items()
+            if isinstance(value, str) and len(value) >= work.rules.min_chars
+        }
+        if short:
             at = tool_call.call_at
             work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
 
@@ -164,27 +164,29 @@ def _superseded_reads(work: _Work) -> None:
         is_tool = shell_command(work.calls[place].call) is None
         lines = count_lines(work.calls[place].result.text)
         if is_of_them and (is_tool or sum(piece.count for piece in pieces) == lines):
-            work.note(place, notes.superseded(work.rules.tag, work.what(place)))
+            why = " as read before the file was overwritten as a whole; read the file to see it as it is"
+            work.note(place, why)
 
 
 def _duplicate_outputs(work: _Work) -> None:
-    """Results that others hold, as a whole or line for line. What an error says stays."""
-    shown = []
-    for place, tool_call in enumerate(work.calls):
-        if place not in work.replaced:
-            may_go = not tool_call.result.is_error and work.may_go(place)
-            shown.append(ShownResult(place, tool_call.result.text, work.pieces[place], may_go))
-    for item in duplicates(shown, newest=work.rules.keeps_newest):
-        note = notes.duplicate(work.rules.tag, work.what(item.place), later=work.rules.keeps_newest)
-        work.note(item.place, note)
+    """Results that later ones hold, as a whole or line for line. What an error says stays. What goes is never what
+    another one goes for."""
+    kept = KeptResults()
+    for place in reversed(range(len(work.calls))):
+        if place in work.replaced:
+            continue
+        result, pieces = work.calls[place].result, work.pieces[place]
+        if not result.is_error and work.may_go(place) and kept.holds(result.text, pieces):
+            work.note(place, ", the same bytes were shown again later; repeat the request to see")
+        else:
+            kept.add(result.text, pieces)
 
 
 def _oversized_outputs(work: _Work) -> None:
     """The middle of long results."""
     for place, tool_call in enumerate(work.calls):
         text = tool_call.result.text
-        is_long = len(text) > work.rules.max_chars and not notes.is_note(text)
-        if is_long and work.may_go(place):
+        if len(text) > work.rules.max_chars and not notes.is_note(text) and work.may_go(place):
             work.replace(place, clip_text(text, work.rules.max_chars, work.rules.tag))
 
 
@@ -207,14 +209,12 @@ def prune(
     *,
     strategies: Collection[str] = ALL_STRATEGIES,
     protect_last_turns: int = 1,
-    keep: Literal["newest", "oldest"] = "newest",
     max_chars: int = MOST_CHARS,
     protected: Sequence[str] = (),
 ) -> list[Raw]:
     """The messages with what is not needed pruned: the very same list when nothing is.
 
-    - `duplicate_outputs`: results whose bytes stand in others that stay. `keep="newest"` leaves them where the agent is
-      at work; `"oldest"` leaves the beginning of the conversation as it is, for the provider's prompt cache.
+    - `duplicate_outputs`: results whose bytes stand in later ones, where the agent is at work.
     - `superseded_reads`: reads of a file that was then overwritten as a whole. An edit supersedes nothing.
     - `errored_inputs`: long arguments of calls that failed; what the tool said stays.
     - `oversized_outputs`: results of more than `max_chars` characters keep their head and tail; images become a text.
@@ -224,15 +224,8 @@ def prune(
     that pointed there are mended; with one that only advises, or is off, nothing is pruned. Raises UsageError for an
     unknown strategy.
     """
-    if keep not in ("newest", "oldest"):
-        raise UsageError(f"cannot keep {keep!r} of equal results: keep 'newest' or 'oldest'")
     check_strategies(strategies)
-    rules = PruneRules(
-        keeps_newest=keep == "newest",
-        max_chars=max_chars,
-        protected=tuple(protected),
-        protect_last_turns=protect_last_turns,
-    )
+    rules = PruneRules(max_chars=max_chars, protected=tuple(protected), protect_last_turns=protect_last_turns)
     normal = normalise(messages)
     if session is None:
         out = prune_messages(normal, strategies, rules)

@@ -10,7 +10,7 @@ from typing import Any
 from readcache.context import summary
 from readcache.messages.editing import as_blocks
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
-from readcache.messages.structure import cut_points, find_cut
+from readcache.messages.structure import cut_points
 from readcache.messages.turns import last_turns
 from readcache.restore import plan as restore
 
@@ -52,13 +52,11 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
             continue
         was_compacted = True
         summaries += [text for text in own if text.startswith(summary.HEADING)]
-        blocks = as_blocks(as_mapping(message.raw) or {})
+        blocks = as_blocks(message.raw)
         is_own = [(as_mapping(block) or {}).get("text") in own for block in blocks]
         at = is_own.index(True)
         head += _with_content(message, blocks[:at])
-        since += _with_content(
-            message, [block for block, ours in zip(blocks[at:], is_own[at:], strict=True) if not ours]
-        )
+        since += _with_content(message, [blocks[k] for k in range(at, len(blocks)) if not is_own[k]])
     cut = _cut(messages, first, keep_turns)
     old = [*since, *messages[first:cut]] if cut > first else []
     return Split(head, summaries, old, list(messages[cut:]), cut, any(map(_has_blocks_of_calls, messages)))
@@ -78,8 +76,7 @@ def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:
     below = points[bisect_right(points, border) - 1]
     if below > first or border == first:
         return max(below, first)
-    above = find_cut(messages, border)
-    return first if above is None else above
+    return next((point for point in points if point >= border), first)
 
 
 def _is_plain_user(message: Message) -> bool:
@@ -102,5 +99,5 @@ def merge_users(messages: Sequence[Message], border: int) -> list[Message]:
 
 
 def _has_blocks_of_calls(message: Message) -> bool:
-    blocks = as_blocks(as_mapping(message.raw) or {})
+    blocks = as_blocks(message.raw)
     return any((as_mapping(block) or {}).get("type") in ("tool_use", "tool_result") for block in blocks)

@@ -15,7 +15,7 @@ from readcache.conversation.locate import locate
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
-from readcache.model.claims import FileLines, path_of
+from readcache.model.claims import Claim, FileLines, path_of
 from readcache.model.events import Origin, Piece
 from readcache.model.paths import canonical_path
 from readcache.model.text import find_separator, split_lines
@@ -84,10 +84,8 @@ def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> t
         return ()
     lines = split_lines(text)
     command = shell_command(tool_call.call)
-    if command is not None:
-        return match(read_command(command, tool_call.cwd, None).claims, lines, View())
-    claim = _claim(tool_call, lines)
-    return match((claim,), lines, View()) if claim is not None else ()
+    claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd, None).claims
+    return match(claims, lines, View())
 
 
 def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]:
@@ -96,11 +94,9 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
     if tool_call.result.is_error or _MAY_HAVE_FAILED.search(tool_call.result.text[:LOOKED_AT]):
         return frozenset()
     known = view.of_call(tool_call.result.call_id or "") if view is not None else []
-    written = [delivery.event for delivery in known if delivery.event.origin is Origin.COMMAND]
-    if written:
-        return frozenset(key for event in written for piece in event.pieces if piece.eof for key in piece.keys)
     if known:
-        return frozenset()
+        written = [piece for d in known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof]
+        return frozenset(key for piece in written for key in piece.keys)
     command = shell_command(tool_call.call)
     if command is not None:
         reading = read_command(command, tool_call.cwd, None)
@@ -114,15 +110,13 @@ def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
-def is_failed(tool_call: ToolCall) -> bool:
-    """Did the call surely fail? OpenAI's shape has no word for it: there the result must begin by saying so."""
-    return tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text) is not None
-
-
-def may_have_written(tool_call: ToolCall) -> bool:
-    """May a part of the call's input have become a file's content, whatever became of the rest of the call?"""
+def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
+    """Did the call surely fail, and surely no part of its input become a file's content before it did? OpenAI's shape
+    has no word for a failure: there the result must begin by saying so."""
+    if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
+        return False
     command = shell_command(tool_call.call)
-    return command is not None and bool(read_command(command, tool_call.cwd, None).authored)
+    return command is None or not read_command(command, tool_call.cwd, None).authored
 
 
 def file_of(tool_call: ToolCall) -> str | None:
@@ -145,15 +139,15 @@ def shell_command(call: Part) -> str | None:
     return None
 
 
-def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
+def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
     """What the result of a tool that reads files should be."""
     given = tool_call.call.arguments or {}
     key = file_of(tool_call)
     if key is None or READ_VERBS.isdisjoint(_verbs(tool_call.call)):
-        return None
+        return ()
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
-        return FileLines((key,), ((1, None),), sep)
+        return (FileLines((key,), ((1, None),), sep),)
     window = given.get("view_range")
     if isinstance(window, (list, tuple)) and len(window) == 2:
         given = {**given, START_KEYS[0]: window[0], END_KEYS[0]: window[1]}
@@ -161,7 +155,7 @@ def _claim(tool_call: ToolCall, lines: list[str]) -> FileLines | None:
     end, limit = _number(given, END_KEYS), _number(given, ("limit",))
     if end is None and limit is not None:
         end = start + limit - 1
-    return FileLines((key,), ((start, end if end is not None and end >= start else None),))
+    return (FileLines((key,), ((start, end if end is not None and end >= start else None),)),)
 
 
 def _verbs(call: Part) -> list[str]:

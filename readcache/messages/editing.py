@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from readcache.messages.messages import (
+    CALLS,
     IMAGES,
-    ITEM_CALLS,
     TEXTS,
     Kind,
     Raw,
@@ -48,10 +48,9 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
     """The message with `text` as the result of this call. Images in the result stay."""
 
     def change(block: Raw) -> Raw | None:
-        keys = result_keys(block)
-        if keys is None or block.get(keys[0]) != call_id:
-            return None
-        return {**block, keys[1]: _with_text(block.get(keys[1]), text)}
+        id_key, key = result_keys(block) or ("", "")
+        is_of_call = key and block.get(id_key) == call_id
+        return {**block, key: _with_text(block.get(key), text)} if is_of_call else None
 
     return map_blocks(message, change)
 
@@ -74,16 +73,13 @@ def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, ob
     """The message with these arguments of this call."""
 
     def change(block: Raw) -> Raw | None:
-        kind, function = block.get("type"), as_mapping(block.get("function"))
-        if kind in ITEM_CALLS and block.get("call_id") == call_id:
-            return _with_arguments(block, ITEM_CALLS[kind], arguments)
-        if kind == "tool_use" and block.get("id") == call_id:
-            return _with_arguments(block, "input", arguments)
-        if function is not None and block.get("id") == call_id:
-            return {**block, "function": _with_arguments(function, "arguments", arguments)}
-        called = as_mapping(block.get("function_call"))
-        if called is not None and call_id is None:
-            return {**block, "function_call": _with_arguments(called, "arguments", arguments)}
+        id_key, key = CALLS.get(block.get("type", ""), ("", ""))
+        if key and block.get(id_key) == call_id:
+            return _with_arguments(block, key, arguments)
+        for key, its_id in (("function", block.get("id")), ("function_call", None)):
+            called = as_mapping(block.get(key))
+            if called is not None and its_id == call_id:
+                return {**block, key: _with_arguments(called, "arguments", arguments)}
         return None
 
     return map_blocks(message, change)
@@ -116,16 +112,14 @@ def without_images(message: Raw, note: str) -> Raw:
 
     def change(block: Raw) -> Raw | None:
         kind = block.get("type")
-        if kind not in IMAGES:
-            return None
-        return {"type": "input_text" if kind == "input_image" else "text", "text": note}
+        return {"type": "input_text" if kind == "input_image" else "text", "text": note} if kind in IMAGES else None
 
     return map_blocks(message, change)
 
 
 def as_blocks(message: Raw) -> list[Any]:
     """The content of a message as blocks."""
-    content = message.get("content")
+    content = (as_mapping(message) or {}).get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(content) if isinstance(content, (list, tuple)) else []

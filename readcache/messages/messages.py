@@ -65,8 +65,13 @@ RESULT_ROLES = ("tool", "function")
 TEXTS = ("text", "input_text", "output_text")
 IMAGES = ("image", "image_url", "input_image")
 THINKING = {"thinking": "thinking", "redacted_thinking": "", "reasoning": "summary"}  # block type -> what is legible
-# Items of the Responses API stand for themselves: they have no role.
-ITEM_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+# Type of a call -> the keys of its id and its arguments. The latter two are items of the Responses API: they stand for
+# themselves and have no role.
+CALLS = {
+    "tool_use": ("id", "input"),
+    "function_call": ("call_id", "arguments"),
+    "custom_tool_call": ("call_id", "input"),
+}
 ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
 # Not for the model's eyes: names of things, encodings of things.
 UNREAD = ("type", "id", "data", "signature", "encrypted_content", "cache_control", "media_type", "url")
@@ -86,7 +91,7 @@ def normalise_one(message: Raw) -> Message:
     if isinstance(role, str) and role:
         return Message(role, tuple(_parts(raw, role)), message)
     kind = _string(raw.get("type"))
-    role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in ITEM_CALLS or kind in THINKING else ""
+    role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in CALLS or kind in THINKING else ""
     return Message(role, tuple(_block(raw)), message)
 
 
@@ -144,29 +149,23 @@ def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
 
 
 def _content(content: object) -> Iterator[Part]:
-    if isinstance(content, str):
-        yield Part(Kind.TEXT, content)
-        return
-    for block in _listed(content):
+    for block in [content] if isinstance(content, str) else _listed(content):
         yield from _block(block)
 
 
 def _block(block: object) -> Iterator[Part]:
-    if isinstance(block, str):
-        yield Part(Kind.TEXT, block)
-        return
     raw = as_mapping(block)
-    kind = _string(raw.get("type")) if raw is not None else ""
     if raw is None:
-        yield Part(Kind.OTHER)
-    elif kind in TEXTS and isinstance(raw.get("text"), str):
+        yield Part(Kind.TEXT, block) if isinstance(block, str) else Part(Kind.OTHER)
+        return
+    kind = _string(raw.get("type"))
+    if kind in TEXTS and isinstance(raw.get("text"), str):
         yield Part(Kind.TEXT, raw["text"])
-    elif kind == "tool_use":
-        yield _call(raw.get("id"), raw.get("name"), raw.get("input"))
+    elif kind in CALLS:
+        id_key, key = CALLS[kind]
+        yield _call(raw.get(id_key), raw.get("name"), raw.get(key))
     elif result_keys(raw) is not None:
         yield from _result(raw)
-    elif kind in ITEM_CALLS:
-        yield _call(raw.get("call_id"), raw.get("name"), raw.get(ITEM_CALLS[kind]))
     elif kind in THINKING:
         yield Part(Kind.THINKING, "\n".join(_leaves(raw.get(THINKING[kind]), UNREAD)))
     elif kind in IMAGES:

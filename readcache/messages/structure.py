@@ -14,7 +14,6 @@ response are understood. A chat without ids may be cut anywhere.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,26 +23,6 @@ from readcache.messages.turns import is_response, turn_starts
 
 # Where OpenAI's shape and those that extend it keep calls and thinking, outside of `content`.
 BESIDE_CONTENT = ("tool_calls", "function_call", "thinking_blocks", "reasoning_content")
-
-
-class Cause(enum.Enum):
-    """Why a part cannot stay."""
-
-    DUPLICATE = "a second result for its call"
-    NO_CALL = "a result without its call"
-    NO_RESULT = "a call without its result"
-    BATCH = "another call of the same response has no result"
-    LOOP = "an earlier call of the same thinking loop has no result"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A part that breaks a property: in the message at `index`, counted from 0, a call, a result, or thinking."""
-
-    index: int
-    kind: Kind
-    call_id: str | None
-    cause: Cause
 
 
 def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
@@ -70,32 +49,17 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
     return points
 
 
-def find_cut(messages: Sequence[Raw | Message], at_least: int) -> int | None:
-    """The first cut point at or after `at_least`; None when there is none."""
-    return next((point for point in cut_points(messages) if point >= at_least), None)
-
-
-def faults(messages: Sequence[Raw | Message]) -> tuple[Fault, ...]:
-    """What `repair` drops, in the order of the list. Calls that the list ends with are among it: their results are not
-    there, whether they are still to come or never will."""
-    normal = normalise(messages)
-    found = []
-    for (index, at), cause in sorted(_faulty(normal).items(), key=lambda item: item[0]):
-        part = normal[index].parts[at]
-        found.append(Fault(index, part.kind, part.call_id, cause))
-    return tuple(found)
-
-
 def repair(messages: Sequence[Raw]) -> list[Raw]:
-    """The list without its `faults`: the very same list when it has none.
+    """The list without the calls, results and thinking that break a property: the very same list when none do.
 
-    A response that loses its calls loses its thinking too and keeps its words. Of a thinking loop what comes before the
-    fault is kept: the API has accepted just that before. Results are not moved to where their call is, so a list whose
-    messages are in a wrong order stays so.
+    Calls at the end go too, whether their results are still to come or never will. A response that loses its calls
+    loses its thinking too and keeps its words. Of a thinking loop what comes before the break is kept: the API has
+    accepted just that before. Results are not moved to where their call is, so a list whose messages are in a wrong
+    order stays so.
     """
     normal = normalise(messages)
     gone: dict[int, set[int]] = {}
-    for index, at in _faulty(normal):
+    for index, at in _broken(normal):
         gone.setdefault(index, set()).add(at)
     if not gone and isinstance(messages, list):
         return messages
@@ -123,10 +87,10 @@ class _Response:
         return None not in self.calls.values()
 
 
-def _read(messages: list[Message]) -> tuple[list[_Response], dict[_Place, Cause]]:
+def _read(messages: list[Message]) -> tuple[list[_Response], set[_Place]]:
     """The responses, with the results of their calls, and the results that belong to no call."""
     responses: list[_Response] = []
-    strays: dict[_Place, Cause] = {}
+    strays: set[_Place] = set()
     waiting: dict[str | None, tuple[_Response, list[_Place]]] = {}  # call id -> its last response, the calls there
     starts = set(turn_starts(messages))
     for index, message in enumerate(messages):
@@ -143,42 +107,33 @@ def _read(messages: list[Message]) -> tuple[list[_Response], dict[_Place, Cause]
                 waiting[part.call_id] = responses[-1], [*(calls if caller is responses[-1] else []), (index, at)]
             elif part.kind is Kind.RESULT and caller is not None and calls:
                 caller.calls[calls.pop(0)] = index, at
-            elif part.kind is Kind.RESULT:
-                strays[index, at] = Cause.NO_CALL if caller is None else Cause.DUPLICATE
+            elif part.kind is Kind.RESULT:  # without a call, or a second one for its call
+                strays.add((index, at))
     for before, response in pairwise(responses):
-        results = messages[before.end : response.start]
-        is_further = bool(response.calls) and not response.thinks and all(map(_has_result, results))
+        between = messages[before.end : response.start]
+        are_results = all(any(part.kind is Kind.RESULT for part in message.parts) for message in between)
+        is_further = bool(response.calls) and not response.thinks and are_results
         response.goes_on = is_further and (before.thinks or before.goes_on)
     return responses, strays
-
-
-def _has_result(message: Message) -> bool:
-    return any(part.kind is Kind.RESULT for part in message.parts)
 
 
 # ---------------------------------------------------------------- repair
 
 
-def _faulty(messages: list[Message]) -> dict[_Place, Cause]:
+def _broken(messages: list[Message]) -> set[_Place]:
     """The parts that cannot stay."""
-    responses, faulty = _read(messages)
+    responses, broken = _read(messages)
     is_broken = False
     for response in responses:
-        is_broken = is_broken and response.goes_on
-        if response.is_complete and not is_broken:
+        # a call without its result takes its batch along, and what goes on from it in the same thinking loop
+        is_broken = not response.is_complete or (is_broken and response.goes_on)
+        if not is_broken:
             continue
-        is_broken = True
-        why = Cause.LOOP if response.is_complete else Cause.BATCH
         for index in range(response.start, response.end):
-            for at, part in enumerate(messages[index].parts):
-                if part.kind in (Kind.CALL, Kind.THINKING):
-                    faulty[index, at] = why
-        for call, result in response.calls.items():
-            if result is None:
-                faulty[call] = Cause.NO_RESULT
-            else:
-                faulty[result] = why
-    return faulty
+            parts = enumerate(messages[index].parts)
+            broken.update((index, at) for at, part in parts if part.kind in (Kind.CALL, Kind.THINKING))
+        broken.update(result for result in response.calls.values() if result)
+    return broken
 
 
 def _without(message: Message, gone: set[int]) -> Raw | None:

@@ -4,17 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from readcache import context
 
 TOP = Path(__file__).resolve().parents[2]
 HEAVY = ("sqlite3", "asyncio", "bashlex", "watchdog", "readcache.session", "readcache.log.store")
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = context.nothing
 
 
 def test_every_public_name_is_there_and_loads_neither_a_store_nor_a_parser() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from readcache import Session
 from readcache.context import CondensationRequested, Condensed, History, Item, Replaced, normalise
 from readcache.context.history import difference
-from readcache.messages.structure import Cause, faults, repair
+from readcache.messages.structure import repair
 from tests.helpers.chats import APIS, scripted, user
 from tests.helpers.histories import condensed, itemised, restart
 
@@ -103,7 +103,6 @@ def test_a_late_result_after_a_crash_is_found_in_the_view() -> None:
     """The harness wrote that the call was interrupted, and then its result came after all."""
     messages = scripted("openai", "u c1 e1 u r1")
     history = itemised(messages)
-    assert [fault.cause for fault in faults(history.messages())] == [Cause.DUPLICATE]
     folded(history, "k", repair(history.messages()))
     assert history.messages() == messages[:4]
     assert len(history.events) == 6
@@ -125,5 +124,5 @@ def test_what_a_session_restores_and_mends_at_a_compaction_is_in_the_view(tmp_pa
 
     assert session.markers_in(str(history.messages()[3]["content"]))
     assert [item.id for item in history.view] == ["m0", "k-summary", "m3", "m4"]
-    assert faults(history.messages()) == ()
+    assert repair(history.messages()) == history.messages()
     assert [event.message for event in history.events[:5] if isinstance(event, Item)] == messages

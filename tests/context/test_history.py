@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from readcache.context import CondensationRequested, Condensed, History, Item, Replaced
 from readcache.errors import StoreError
 from readcache.log.store.codec import decode
-from readcache.messages.structure import cut_points, faults, repair
+from readcache.messages.structure import cut_points, repair
 from readcache.model.history_events import HistoryEvent
 from tests.helpers.chats import APIS, scripted, user
 from tests.helpers.histories import condensed, itemised, items, restart, through_json
@@ -374,13 +374,12 @@ def test_an_append_costs_the_same_in_a_history_a_thousand_times_as_long() -> Non
     ],
 )
 def test_a_condensation_that_tears_a_unit_is_mended(shape: str, script: str, forgotten: str, left: str) -> None:
-    """A condensation forgets what it names and no more; what that breaks shows as faults, and `repair` takes it out."""
+    """A condensation forgets what it names and no more; what that breaks `repair` takes out."""
     messages = scripted(shape, script)
     history = itemised(messages)
     history.append(condensed("k", " ".join(f"m{n}" for n in forgotten.split())))
     kept = [message for message, word in zip(messages, left.split(), strict=True) if word != "-"]
     assert repair(history.messages()) == kept
-    assert bool(faults(history.messages())) == (history.messages() != kept)
 
 
 @given(shapes, st.integers(0, 9), st.integers(0, 9))
@@ -390,5 +389,5 @@ def test_condensing_between_cut_points_keeps_the_view_well_formed(shape: str, fi
     start, end = sorted((points[first % len(points)], points[last % len(points)]))
     history = itemised(messages)
     history.append(condensed("k", " ".join(f"m{n}" for n in range(start, end)), "so far", start))
-    assert faults(history.messages()) == ()
+    assert repair(history.messages()) == history.messages()
     assert history.view[start] == Item("k-summary", user("so far"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -36,13 +36,6 @@ def test_of_equal_results_the_newest_stays(shape: str) -> None:
     same = Step("pytest -q", text())
     assert kept(chat(shape, same, same, same, NOW)) == {"c3", "c4"}
     assert kept(chat(shape, [same, same], NOW)) == {"c2", "c3"}
-
-
-def test_keeping_the_oldest_leaves_the_beginning_as_it_is() -> None:
-    same = Step("pytest -q", text())
-    messages = chat("openai", same, same, same, NOW)
-    assert kept(messages, keep="oldest") == {"c1", "c4"}
-    assert prune(messages, keep="oldest")[:4] == messages[:4]
 
 
 @each_shape
@@ -165,8 +158,8 @@ def test_the_note_says_which_lines() -> None:
     note = results(prune(messages))["c1"]
     assert note == "[PRUNED: f lines 11-30, the same bytes were shown again later; repeat the request to see]"
     same = Step("pytest", text())
-    note = results(prune(chat("openai", same, same, NOW), keep="oldest"))["c2"]
-    assert note == "[PRUNED: this output, 40 lines, the same bytes had been shown before; repeat the request to see]"
+    note = results(prune(chat("openai", same, same, NOW)))["c1"]
+    assert note == "[PRUNED: this output, 40 lines, the same bytes were shown again later; repeat the request to see]"
 
 
 # ------------------------------------------------------------ superseded reads
@@ -397,8 +390,6 @@ def test_only_the_strategies_asked_for_are_applied() -> None:
 def test_a_strategy_that_there_is_none_of_is_an_error() -> None:
     with pytest.raises(UsageError, match="no strategy 'everything'"):
         prune([], strategies=["everything"])
-    with pytest.raises(UsageError, match="keep 'newest' or 'oldest'"):
-        prune([], keep=cast(Any, "both"))
 
 
 @pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.OFF])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,7 +110,6 @@ strategies = st.sets(st.sampled_from(["duplicate_outputs", "superseded_reads", "
     st.lists(reads | writes | others, max_size=14),
     strategies,
     st.integers(0, 3),
-    st.sampled_from(["newest", "oldest"]),
     st.booleans(),
     st.booleans(),
 )
@@ -121,18 +118,17 @@ def test_pruning_twice_is_pruning_once(
     given_: list[tuple[str, str]],
     chosen: set[str],
     protect: int,
-    keep: Any,
     with_session: bool,
     delta: bool,
 ) -> None:
     session = Session("/w", policy=Policy(delta=delta))
     messages = commands(shape, session, *given_)
     told = session if with_session else None
-    after = prune(messages, told, strategies=chosen, protect_last_turns=protect, keep=keep)
+    after = prune(messages, told, strategies=chosen, protect_last_turns=protect)
     assert len(after) == len(messages)
     assert is_sendable(list(after))
     assert results(after).keys() == results(messages).keys()
-    assert prune(after, told, strategies=chosen, protect_last_turns=protect, keep=keep) is after
+    assert prune(after, told, strategies=chosen, protect_last_turns=protect) is after
     if with_session:
         assert_true_markers(session, after)
     untouched = results(messages)
@@ -142,9 +138,9 @@ def test_pruning_twice_is_pruning_once(
 
 
 @settings(max_examples=60)
-@given(st.lists(reads, min_size=2, max_size=8), st.sampled_from(["newest", "oldest"]))
-def test_every_line_that_duplicates_took_still_stands_somewhere(given_: list[tuple[str, str]], keep: Any) -> None:
+@given(st.lists(reads, min_size=2, max_size=8))
+def test_every_line_that_duplicates_took_still_stands_somewhere(given_: list[tuple[str, str]]) -> None:
     messages = chat("openai", *[Step(command, output) for command, output in given_])
-    after = prune(messages, strategies=["duplicate_outputs"], keep=keep)
+    after = prune(messages, strategies=["duplicate_outputs"])
     left = {line for shown in results(after).values() for line in shown.splitlines()}
     assert {line for _, output in given_ for line in output.splitlines()} <= left
