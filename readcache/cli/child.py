@@ -95,14 +95,14 @@ class Forwarding:
     def wait(self) -> int:
         """The child's exit status as subprocess gives it: negative for a death by signal."""
         _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._ended(status)
 
     def wait_no_longer(self) -> int | None:
         """The child's exit status as `wait` gives it; None while it lives."""
         pid, status = os.waitpid(self._pid, os.WNOHANG)
-        if not pid:
-            return None
+        return self._ended(status) if pid else None
+
+    def _ended(self, status: int) -> int:
         self._pid = 0
         return os.waitstatus_to_exitcode(status)
 
@@ -117,16 +117,9 @@ class Forwarding:
 
 
 def _in_foreground() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+    with contextlib.suppress(OSError), open("/dev/tty", "rb", buffering=0) as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False
 
 
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
