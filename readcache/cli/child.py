@@ -95,14 +95,14 @@ class Forwarding:
     def wait(self) -> int:
         """The child's exit status as subprocess gives it: negative for a death by signal."""
         _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._ended(status)
 
     def wait_no_longer(self) -> int | None:
         """The child's exit status as `wait` gives it; None while it lives."""
         pid, status = os.waitpid(self._pid, os.WNOHANG)
-        if not pid:
-            return None
+        return self._ended(status) if pid else None
+
+    def _ended(self, status: int) -> int:
         self._pid = 0
         return os.waitstatus_to_exitcode(status)
 
@@ -117,49 +117,41 @@ class Forwarding:
 
 
 def _in_foreground() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+    with contextlib.suppress(OSError), open("/dev/tty", "rb", buffering=0) as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False
 
 
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
     """(what the child printed into `pipe`, its exit status). None instead of the output when it was passed on as it
     came: it was too much, took too long, or somebody keeps printing after the child's end."""
-    held: list[bytes] | None = []
-    size, status, deadline = 0, None, time.monotonic() + LONGEST_HELD
+    held, is_passed_on = bytearray(), False  # `held`: what is not printed yet
+    status, deadline = None, time.monotonic() + LONGEST_HELD
     try:
         while True:
             if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
                 chunk = os.read(pipe, 1 << 16)
-                if not chunk or (held is None and not _arrives(chunk)):
+                if not chunk:
                     break
-                if held is not None:
-                    held.append(chunk)
-                    size += len(chunk)
+                held += chunk
             elif status is None:
                 status = child.wait_no_longer()
             else:  # a process in the background has the other end
-                if held is None or _arrives(b"".join(held)):
+                is_passed_on = True
+                if _arrives(held):
                     _leave_copying(pipe)
-                held = None
                 break
-            if held is not None and (size > MOST_HELD or time.monotonic() > deadline):
-                chunk, held = b"".join(held), None
-                if not _arrives(chunk):
+            if is_passed_on or len(held) > MOST_HELD or time.monotonic() > deadline:
+                is_passed_on = True
+                if not _arrives(held):
                     break
+                held = bytearray()
     finally:
         os.close(pipe)
-    return None if held is None else b"".join(held), child.wait() if status is None else status
+    return None if is_passed_on else bytes(held), child.wait() if status is None else status
 
 
-def _arrives(data: bytes) -> bool:
+def _arrives(data: bytes | bytearray) -> bool:
     """Prints; False when nobody reads any more. Who prints into our pipe is to learn it by SIGPIPE, as without us."""
     try:
         show(data)
@@ -182,7 +174,7 @@ def _leave_copying(pipe: int) -> None:
         os._exit(0)
 
 
-def show(data: bytes) -> None:
+def show(data: bytes | bytearray) -> None:
     """Writes all of it to stdout. OutputLost when that fails."""
     left = memoryview(data)
     while left:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Collection
+from pathlib import Path
 
 from readcache.cli.settings import Settings
 from readcache.errors import StoreError, UsageError
@@ -57,13 +58,8 @@ def _require_logged(session: Session, what: str, todo: str) -> None:
 def _read_plan(file: str) -> RestorePlan:
     """UsageError when it cannot be read or is none."""
     try:
-        if file == "-":
-            given = json.load(sys.stdin)
-        else:
-            with open(file, encoding="utf-8") as stream:
-                given = json.load(stream)
+        given = json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"cannot read the plan {file}: {error}; it is what `readcache restore --json` prints"
-        ) from error
+        what = f"cannot read the plan {file}: {error}"
+        raise UsageError(f"{what}; it is what `readcache restore --json` prints") from error
     return RestorePlan.from_dict(given)

@@ -24,15 +24,15 @@ def doctor(settings: Settings, shims: str | None = None) -> int:
     """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
     PATH and BASH_ENV lead to."""
     checks: list[tuple[str, Callable[[Settings], str]]] = [
-        ("python", _python),
+        ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
         ("readcache", lambda _: __version__),
-        ("bash", _bash),
-        ("parser", _parser),
+        ("bash", lambda _: _bash()),
+        ("parser", lambda _: _parser()),
         ("mode", _mode),
         ("store", _store),
         ("session", _session),
         ("shims", lambda _: _shims(shims)),
-        ("failures", _failures),
+        ("failures", lambda _: _failures()),
     ]
     broken = False
     for name, check in checks:
@@ -44,11 +44,7 @@ def doctor(settings: Settings, shims: str | None = None) -> int:
     return 1 if broken else 0
 
 
-def _python(_: Settings) -> str:
-    return f"{platform.python_version()} at {sys.executable}"
-
-
-def _bash(_: Settings) -> str:
+def _bash() -> str:
     path = shutil.which("bash")
     if path is None:
         raise Broken("not found: install bash, or put it on PATH")
@@ -58,7 +54,7 @@ def _bash(_: Settings) -> str:
     return f"{path}: {ran.stdout.splitlines()[0]}"
 
 
-def _parser(_: Settings) -> str:
+def _parser() -> str:
     import bashlex
 
     from readcache.shell.parse import parse_command
@@ -130,7 +126,7 @@ def _shims(named: str | None) -> str:
     return ", ".join(places) + ("" if acting else "; they omit nothing until READCACHE=on is set")
 
 
-def _failures(_: Settings) -> str:
+def _failures() -> str:
     found = failures.noted()
     if not found:
         return "none were noted"

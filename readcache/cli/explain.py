@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from readcache.cli.settings import Settings
 from readcache.cli.show import call_of, clock, open_recorded, row, say, short
-from readcache.model.claims import path_of
 from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path
@@ -29,13 +28,13 @@ def explain(settings: Settings, path: str) -> int:
     shown = [(r, r.event) for r in own if isinstance(r.event, Delivered) and _shows(r.event, key)]
     say(f"{key} in session {session.session_id}, agent {session.agent_id}")
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
-    _section("visible now", _visible_lines(view, key))
+    _section("visible now", _visible_lines(view.key(key)))
     _explain_last_read(own, key)
     _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
     if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:
         _section("failures of readcache in this session (the real output was shown)", failures)
-    if not shown and (others := [path_of(other) for other in view.namesakes(key) if path_of(other) != key]):
-        say(f"  files of that name which were shown: {', '.join(dict.fromkeys(others))}")
+    if not shown and (others := [other for other in view.namesakes(key) if other != key]):
+        say(f"  files of that name which were shown: {', '.join(others)}")
     return 0
 
 
@@ -50,9 +49,7 @@ def _in_line(record: Record) -> str:
 
 
 def _shows(event: Delivered, path: str) -> bool:
-    return any(path_of(key) == path for piece in event.pieces for key in piece.keys) or any(
-        pointer.path is not None and path_of(pointer.path) == path for pointer in event.pointers
-    )
+    return any(path in piece.keys for piece in event.pieces) or any(p.path == path for p in event.pointers)
 
 
 def _writes(event: Event, path: str) -> bool:
@@ -65,10 +62,10 @@ def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:
 
 
 def _what_was_shown(event: Delivered, path: str) -> str:
-    pieces = [piece for piece in event.pieces if any(path_of(key) == path for key in piece.keys)]
+    pieces = [piece for piece in event.pieces if path in piece.keys]
     spans = merge_spans((piece.first, piece.first + piece.count - 1) for piece in pieces if piece.first)
     loose = sum(piece.count for piece in pieces if not piece.first)
-    left_out = merge_spans((p.start, p.end) for p in event.pointers if p.path is not None and path_of(p.path) == path)
+    left_out = merge_spans((p.start, p.end) for p in event.pointers if p.path == path)
     parts = [
         f"{_ORIGINS[event.origin]} lines {_in_words(spans)}" if spans else "",
         f"{loose} lines, numbers unknown" if loose else "",
@@ -81,24 +78,18 @@ def _in_words(spans: Spans) -> str:
     return ", ".join(f"{start}-{end}" for start, end in spans)
 
 
-def _visible_lines(view: View, path: str) -> list[str]:
-    keys = [key for key in view.known_keys(path) if path_of(key) == path]
-    return [line for key in keys for line in _visible_of_key(view.key(key), key.partition("\0")[2])]
-
-
-def _visible_of_key(known: KeyView, rendering: str) -> list[str]:
+def _visible_lines(known: KeyView) -> list[str]:
     out = []
-    variant = f" ({rendering})" if rendering else ""
     for start, end, reference in known.numbered.overlaps(1, _LAST):
         event = reference.event
-        out.append(f"lines {start}-{end}{variant} in {event.call_id}: {short(event.label)}")
+        out.append(f"lines {start}-{end} in {event.call_id}: {short(event.label)}")
     for reference in known.loose:
         event, count = reference.event, reference.piece.count
-        out.append(f"{count} lines, numbers unknown{variant}, in {event.call_id}: {short(event.label)}")
+        out.append(f"{count} lines, numbers unknown, in {event.call_id}: {short(event.label)}")
     if known.stale and known.invalid is not None:
         cause = "the agent's write" if known.invalid.written else "a change"
         calls = ", ".join(dict.fromkeys(reference.event.call_id for reference in known.stale))
-        out.append(f"as it was before {cause}{variant}: {calls}")
+        out.append(f"as it was before {cause}: {calls}")
     return out
 
 
@@ -108,7 +99,7 @@ def _explain_last_read(records: Sequence[Record], path: str) -> None:
         if not isinstance(event, Delivered) or event.account is None:
             continue
         outcome, reason = event.account.outcome, event.account.reason
-        if _shows(event, path) or any(path_of(key) == path for key in event.account.asked):
+        if _shows(event, path) or path in event.account.asked:
             verdict = "all of it was shown" if outcome is Outcome.FULL else f"cut ({outcome.value})"
             say(f"  last read: {event.call_id}, {short(event.label)}")
             say(f"    {verdict}; {reason.value}: {reason.why}")

@@ -27,12 +27,9 @@ def note(session: str, cause: str, detail: str) -> None:
     line = " ".join(f"{at} {session}: {cause}: {detail}".split()) + "\n"
     with contextlib.suppress(OSError, ReadcacheError):
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-        fd = os.open(path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            if os.fstat(fd).st_size < MOST_BYTES:
-                os.write(fd, line.encode("utf-8", "replace"))
-        finally:
-            os.close(fd)
+        with open(path(), "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            if file.tell() < MOST_BYTES:
+                file.write(line.encode("utf-8", "replace"))
 
 
 def note_error(session: str, error: Exception) -> None:

@@ -86,13 +86,11 @@ def write(place: str, mark: Mark) -> None:
         _unlink(place, _names(place, before) - _names(place, mark))
 
 
-def remove(place: str) -> None:
+def remove(place: str, mark: Mark) -> None:
     """Takes away what was installed, and the directory when nothing else is in it. OSError."""
-    mark = find_mark(place)
-    if mark is not None:
-        _unlink(place, _names(place, mark))
-        if not os.listdir(place):
-            os.rmdir(place)
+    _unlink(place, _names(place, mark))
+    if not os.listdir(place):
+        os.rmdir(place)
 
 
 def find_trouble(place: str) -> Iterator[str]:
@@ -101,19 +99,15 @@ def find_trouble(place: str) -> Iterator[str]:
     if mark is None:
         yield f"{place} is no directory of shims: run `readcache shims install {place}`"
         return
-    for name, (text, mode) in text_files(place, mark).items():
+    files = text_files(place, mark)
+    changed = [name for name, (text, _) in files.items() if not _holds(os.path.join(place, name), text)]
+    programs = [*(name for name, (_, mode) in files.items() if mode & 0o111), *mark.tools]
+    stuck = [name for name in programs if not os.access(os.path.join(place, name), os.X_OK)]
+    for name in dict.fromkeys(changed + stuck):
         path = os.path.join(place, name)
-        try:
-            with open(path, encoding="utf-8") as file:
-                same = file.read() == text
-        except (OSError, UnicodeDecodeError):
-            same = False
-        if not same or (mode & 0o111 and not os.access(path, os.X_OK)):
-            yield f"{path} is not what readcache {__version__} at {_package()} installs: install the shims again"
+        yield f"{path} is not what readcache {__version__} at {_package()} installs: install the shims again"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_mark(d or ".") is None)
     for name in mark.tools:
-        if not os.access(os.path.join(place, name), os.X_OK):
-            yield f"{os.path.join(place, name)} cannot be run: install the shims again"
         if shutil.which(name, path=search) is None:
             yield f"there is no real {name} on PATH: install it"
     if not _identities_can_be_read():
@@ -121,6 +115,14 @@ def find_trouble(place: str) -> Iterator[str]:
             "/proc/self/fdinfo shows no inode numbers (Linux 5.14 does), so that shims pass everything through: "
             "use `readcache run -c`"
         )
+
+
+def _holds(path: str, text: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def import_directories() -> list[str]:

@@ -18,20 +18,18 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
 
     UsageError for a tool that cannot be shimmed; ReadcacheError where a file of somebody else's has the name.
     """
-    chosen = (
-        tuple(dict.fromkeys(name for given in tools for name in given.split(",") if name)) or shim_files.DEFAULT_TOOLS
-    )
+    named = dict.fromkeys(name for given in tools for name in given.split(",") if name)
+    chosen = tuple(named) or shim_files.DEFAULT_TOOLS
     if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
         raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
     place = os.path.realpath(directory)
     if ":" in place or "\n" in place:
         raise UsageError(f"{place!r} cannot stand on PATH: choose a directory without ':' and newline")
-    mark = shim_files.Mark(chosen, compiled)
-    mine = shim_files.find_mark(place) is not None
-    if not mine and (foreign := [name for name in chosen if os.path.lexists(os.path.join(place, name))]):
-        raise ReadcacheError(f"{os.path.join(place, foreign[0])} exists: name a directory of its own for the shims")
+    taken = [path for name in chosen if os.path.lexists(path := os.path.join(place, name))]
+    if taken and shim_files.find_mark(place) is None:
+        raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
     try:
-        shim_files.write(place, mark)
+        shim_files.write(place, shim_files.Mark(chosen, compiled))
     except subprocess.CalledProcessError as error:
         raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
     except OSError as error:
@@ -42,11 +40,9 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
 
 def uninstall(directory: str) -> int:
     """Takes the shims out of `directory`, and the directory when nothing else is in it."""
-    place = os.path.realpath(directory)
-    if shim_files.find_mark(place) is None:
-        raise ReadcacheError(f"{place} is no directory of shims (it has no {shim_files.MARK}): nothing was removed")
+    place, mark = _installation(directory)
     try:
-        shim_files.remove(place)
+        shim_files.remove(place, mark)
     except OSError as error:
         raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
     print(f"{place}: shims removed")
@@ -57,9 +53,7 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     """Prints what the agent's own shell is to `eval`: session, store, and the recording of its stdout. `launch`: what
     the harness is to have in its environment instead, so that each bash it starts does that by itself, with
     `whole_command` by the whole-command way."""
-    place = os.path.realpath(directory)
-    if shim_files.find_mark(place) is None:
-        raise ReadcacheError(f"{place} is no directory of shims: run `readcache shims install {directory}` first")
+    place, _ = _installation(directory)
     named = {
         "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_STORE": store_file(settings.store_spec()),
@@ -74,6 +68,15 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     path = shlex.quote(os.path.join(place, sourced))
     print(f"export BASH_ENV={path}" if launch or whole_command else f". {path}")
     return 0
+
+
+def _installation(directory: str) -> tuple[str, shim_files.Mark]:
+    """The real path of a directory of shims, and what was installed there. ReadcacheError when it is none."""
+    place = os.path.realpath(directory)
+    mark = shim_files.find_mark(place)
+    if mark is None:
+        raise ReadcacheError(f"{place} is no directory of shims: `readcache shims install {directory}` makes one")
+    return place, mark
 
 
 def find_directories(environ: Mapping[str, str]) -> list[str]:

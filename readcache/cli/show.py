@@ -131,7 +131,7 @@ def call_of(event: Event) -> str:
 def _told(event: Event) -> tuple[str, str, str]:
     """(what happened, how many characters, to what)."""
     if isinstance(event, Delivered):
-        return _kind(event), _size(event), short(event.label)
+        return (*_delivered(event), short(event.label))
     if isinstance(event, Wrote):
         return "wrote", ", ".join(event.keys), short(event.label)
     if isinstance(event, Settled):
@@ -145,15 +145,10 @@ def _told(event: Event) -> tuple[str, str, str]:
     return type(event).__name__.lower(), "", ""  # of a conversation's history
 
 
-def _kind(event: Delivered) -> str:
-    if event.account is not None:
-        return f"{event.account.outcome.value}/{event.account.reason.value}"
-    return {Origin.COMMAND: "authored", Origin.RESTORED: "restored"}.get(event.origin, "inherited")
-
-
-def _size(event: Delivered) -> str:
-    shown = f"{len(event.text):,} chars"
-    account = event.account
-    if account is None or account.outcome is Outcome.FULL:
-        return shown
-    return f"{shown}, {account.output_chars - len(event.text):,} saved"
+def _delivered(event: Delivered) -> tuple[str, str]:
+    shown, account = f"{len(event.text):,} chars", event.account
+    if account is None:
+        return {Origin.COMMAND: "authored", Origin.RESTORED: "restored"}.get(event.origin, "inherited"), shown
+    if account.outcome is not Outcome.FULL:
+        shown += f", {account.output_chars - len(event.text):,} saved"
+    return f"{account.outcome.value}/{account.reason.value}", shown

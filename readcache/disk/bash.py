@@ -46,8 +46,10 @@ def run_bash(command: str, *, cwd: str, env: Mapping[str, str] | None = None, ti
             stderr=subprocess.STDOUT,
             start_new_session=True,  # so that a timeout can kill the children too
         )
-    except (OSError, ValueError) as error:  # ValueError: NUL or a lone surrogate in the command
-        return Ran(_explain(error, cwd), NOT_RUN_STATUS, Reason.NOT_RUN)
+    except OSError as error:
+        return _not_run(f" in {cwd}: {error.strerror or error}")
+    except ValueError as error:  # NUL or a lone surrogate in the command
+        return _not_run(f": the command cannot be passed to it: {error}")
     with process:
         try:
             if timeout is None:
@@ -89,7 +91,5 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _explain(error: Exception, cwd: str) -> str:
-    if isinstance(error, OSError):
-        return f"readcache: bash was not started in {cwd}: {error.strerror or error}\n"
-    return f"readcache: bash was not started: the command cannot be passed to it: {error}\n"
+def _not_run(why: str) -> Ran:
+    return Ran(f"readcache: bash was not started{why}\n", NOT_RUN_STATUS, Reason.NOT_RUN)

@@ -23,7 +23,7 @@ from readcache.disk.fingerprint import Fingerprint
 from readcache.disk.lines import MOST_BYTES
 from readcache.disk.watch import Watch
 from readcache.model.call import Call
-from readcache.model.claims import Anything, FileLines, Reading, glob_stem, path_of
+from readcache.model.claims import Anything, FileLines, Reading, glob_stem
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
 from readcache.reply import Reason
@@ -84,8 +84,8 @@ class SeenFiles:
         One of which it can see other lines than there are on disk counts as changed by others: whoever did it, it
         happened before anybody looked. `local`: as for `saw`."""
         with self._lock:
-            for key in view.known_keys():
-                path, current = path_of(key), view.key(key).current
+            for path in view.known_keys():
+                current = view.key(path).current
                 if current and _is_file_path(path):
                     visible = _visible(view, path)
                     self._know(path, _Account(current[-1].delivery.event.call_id, visible, visible, None, local))
@@ -102,15 +102,16 @@ class SeenFiles:
             answers = view.of_call(call.call_id)
             as_another = any(answer.event.pointers for answer in answers)  # and perhaps none of its own lines
             whole = _whole_file(call) if only_read and answers else None
-            for key in call.reading.keys:
-                path = path_of(key)
+            for path in call.reading.keys:
                 if call.trouble is not None and os.path.isfile(path):  # nothing of it was shown
                     continue
-                if path in self._seen or (_is_file_path(path) and (as_another or view.key(key).current)):
+                if path in self._seen or (_is_file_path(path) and (as_another or view.key(path).current)):
                     shown = _visible(view, path, call.call_id) if only_read else []
                     self._know(path, _Account(call.call_id, shown, _visible(view, path), whole, local))
-                elif whole is not None and local and path == key:
-                    self._know_whole(path, call.call_id, whole)
+                elif whole is not None and local:  # no line can count as seen: it is empty, binary, protected
+                    now = fingerprint.take(path, MOST_BYTES)
+                    if now is not None and _is_all(whole, now):
+                        self._follow(path, _Seen(now.digest, call.call_id))
 
     def wrote(self, view: View, path: str, call_id: str, *, local: bool) -> None:
         """The agent's own tool wrote the file; `view` holds its text where that is known."""
@@ -182,13 +183,6 @@ class SeenFiles:
             known.change = known.change or Change(path, call_id=known.call_id)
         elif told.is_local:
             self._follow(path, _Seen(None, told.call_id, Change(path, call_id=told.call_id)))
-
-    def _know_whole(self, path: str, call_id: str, whole: Printed) -> None:
-        """The agent knows a file of which no line can count as seen (it is empty, binary, protected), if it was just
-        answered with the `whole` of it."""
-        now = fingerprint.take(path, MOST_BYTES)
-        if now is not None and _is_all(whole, now):
-            self._follow(path, _Seen(now.digest, call_id))
 
     def _know_nothing(self, path: str, told: _Account, known: _Seen | None) -> None:
         """There is no file, or none that holds still."""

@@ -46,11 +46,10 @@ class LineReader:
         """Lines `start` to `end` (1-based inclusive; None: to the end). A range past the end is empty. Never raises:
         what cannot be read gives one line that says why, and exit code 1."""
         if start < 1 or (end is not None and end < start):
-            return _refused(
-                path, f"lines {start} to {end} are no range: lines count from 1, the end is not before the start"
-            )
+            why = "lines count from 1, the end is not before the start"
+            return _refused(path, f"lines {start} to {end} are no range: {why}")
         try:
-            data, is_stable = _read(path, end)
+            data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
         except OSError as error:
             return _refused(path, error.strerror or str(error))
         except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
@@ -79,16 +78,10 @@ class LineReader:
                 self._kept_chars -= len(self._kept.popitem(last=False)[1][1])
 
 
-def _read(path: str, end: int | None) -> tuple[bytes, bool]:
-    """The file's bytes, at least up to line `end`, and whether it held still meanwhile. Raises OSError, ValueError."""
-
-    def read(fd: int, state: os.stat_result) -> bytes:
-        return _read_blocks(fd, end) if state.st_size > MOST_BYTES else _read_whole(fd, state.st_size, end)
-
-    return read_stable(path, read)
-
-
-def _read_whole(fd: int, size: int, end: int | None) -> bytes:
+def _read(fd: int, size: int, end: int | None) -> bytes:
+    """The file's bytes, at least up to line `end`. Raises OSError, ValueError."""
+    if size > MOST_BYTES:
+        return _read_blocks(fd, end)
     # Files of /proc say that they are empty, and some give no second piece; others may have grown.
     data = os.read(fd, size + 1 if size else BLOCK)
     return data if len(data) == size else _read_blocks(fd, end, data)

@@ -5,6 +5,7 @@ Functions of `os` are used by module attribute, so that a mocked file system see
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
@@ -67,28 +68,25 @@ def current_lines(path: str) -> list[str] | str:
 
 def _ignored(paths: Iterable[str]) -> list[str]:
     """Those of the paths that git ignores; a file that is tracked it never does."""
-    real: dict[str, str] = {}  # git refuses to look beyond a symbolic link
-    repositories: dict[str, str | None] = {}
+    real = functools.cache(os.path.realpath)  # git refuses to look beyond a symbolic link
+    repository = functools.cache(_repository)
     below: dict[str, dict[str, str]] = {}
     for path in paths:
         directory, name = os.path.split(path)
-        if directory not in real:
-            real[directory] = os.path.realpath(directory)
-        top = _repository(real[directory], repositories)
+        top = repository(real(directory))
         if top is not None:
-            below.setdefault(top, {})[os.path.join(real[directory], name)] = path
+            below.setdefault(top, {})[os.path.join(real(directory), name)] = path
     return [names[path] for top, names in below.items() for path in _ask_git(top, names) if path in names]
 
 
-def _repository(directory: str, known: dict[str, str | None]) -> str | None:
-    """The directory with the `.git` that `directory` belongs to; `known` keeps what was found."""
-    if directory not in known:
+def _repository(directory: str) -> str | None:
+    """The directory with the `.git` that `directory` belongs to."""
+    while not os.path.lexists(os.path.join(directory, ".git")):
         above = os.path.dirname(directory)
-        if os.path.lexists(os.path.join(directory, ".git")):
-            known[directory] = directory
-        else:
-            known[directory] = None if above == directory else _repository(above, known)
-    return known[directory]
+        if above == directory:
+            return None
+        directory = above
+    return directory
 
 
 def _ask_git(top: str, paths: Iterable[str]) -> list[str]:

@@ -119,15 +119,9 @@ def _kinds() -> list[type[FileSystemEvent]]:
     """The events of a change. Not opening and reading: our own looks would be heard of."""
     from watchdog import events
 
-    kinds: list[type[FileSystemEvent]] = [
-        events.FileModifiedEvent,
-        events.FileMovedEvent,
-        events.FileCreatedEvent,
-        events.FileDeletedEvent,
-        events.FileClosedEvent,  # after writing: all that is heard of a mapping
-        events.DirDeletedEvent,
-    ]
-    return [*kinds, events.FileAttribEvent] if hasattr(events, "FileAttribEvent") else kinds  # since watchdog 7
+    # FileClosed comes after writing, and is all that is heard of a mapping. FileAttrib is there since watchdog 7.
+    names = ["FileModified", "FileMoved", "FileCreated", "FileDeleted", "FileClosed", "DirDeleted", "FileAttrib"]
+    return [getattr(events, f"{name}Event") for name in names if hasattr(events, f"{name}Event")]
 
 
 def _places(path: str) -> set[str]:

@@ -31,8 +31,8 @@ class ScriptedBash:
     and an exit status, or a function from the command to one of these (which may write files, as the command would).
 
     A command that is not in the script is answered from the files, fake or real, if it is made of `cat`, `head`,
-    `tail`, `nl -ba`, `sed -n` with line numbers and `cd`, with `|`, `&&` and `;` between them. Any other is an
-    AssertionError.
+    `tail`, `nl -ba`, `sed -n` with line numbers and `cd`, with `|`, `&&` and `;` between them, and its files can be
+    read. Any other is an AssertionError.
 
     `bash(command)` gives the output, as does `await bash.acall(command)`; `run` gives a CompletedProcess and `execute`
     takes and gives dicts as mini-swe-agent's environments do. Relative paths are of `cwd`; by default of the working
@@ -72,7 +72,9 @@ class ScriptedBash:
 
     def _call(self, command: str, cwd: str | None) -> BashCall:
         where = os.path.abspath(os.path.join(self._cwd or "", cwd or ""))
-        printed = self._scripted(command) or read_files(command, where)
+        printed = self._scripted(command)
+        if printed is None and (text := read_files(command, where)) is not None:
+            printed = text, 0
         if printed is None:
             known = "".join(f"\n  {_name(known)}" for known in self._script) or " nothing"
             raise AssertionError(f"ScriptedBash has no answer to {command!r}; its script knows{known}")

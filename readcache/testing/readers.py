@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence as Seq
 
 from readcache.model.claims import FileLines
@@ -21,37 +20,27 @@ from readcache.shell.writers import WRITERS
 
 _INPUT = "/dev/stdin"  # the key of what a program reads, wherever it comes from
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-# What a program says of a file that it cannot open: {0} its name, {1} its name as bash would quote it.
-_COMPLAINTS = {
-    "cat": "{1}",
-    "nl": "{1}",
-    "head": "cannot open '{0}' for reading",
-    "tail": "cannot open '{0}' for reading",
-    "sed": "can't read {0}",
-}
+_PROGRAMS = ("cat", "head", "nl", "sed", "tail")
 
 
-def read_files(command: str, cwd: str) -> tuple[str, int] | None:
-    """(output, exit status) of a command that is made of these programs and `cd`, with pipes, `&&` and `;` between
-    them. None: it is not. What a pipe's programs say about files that they cannot open comes before its output.
-    """
+def read_files(command: str, cwd: str) -> str | None:
+    """What a command prints that is made of these programs and `cd`, with pipes, `&&` and `;` between them, and whose
+    files can be read. None: it is not."""
     tree = parse_command(command)
     items = tree.items if isinstance(tree, Sequence) else ((";", tree),)
-    printed, status = "", 0
+    printed = ""
     try:
         for operator, node in items:
             if operator not in (";", "&&"):
                 return None
-            if operator == ";" or status == 0:
-                commands = [_words(one) for one in (node.commands if isinstance(node, Pipeline) else (node,))]
-                if commands[0][0] == "cd":
-                    cwd, text, status = _change_directory(commands, cwd), "", 0
-                else:
-                    text, status = _run(commands, cwd)
-                printed += text
+            commands = [_words(one) for one in (node.commands if isinstance(node, Pipeline) else (node,))]
+            if commands[0][0] == "cd":
+                cwd = _change_directory(commands, cwd)
+            else:
+                printed += _run(commands, cwd)
     except CannotTell:
         return None
-    return (printed, status) if items else None
+    return printed if items else None
 
 
 def _words(node: Node | None) -> list[str]:
@@ -68,29 +57,27 @@ def _change_directory(commands: list[list[str]], cwd: str) -> str:
     return where
 
 
-def _run(commands: list[list[str]], cwd: str) -> tuple[str, int]:
-    """(output, exit status) of a pipeline."""
-    errors, lines, status = "", None, 0
+def _run(commands: list[list[str]], cwd: str) -> str:
+    """What a pipeline prints."""
+    lines: list[str] | None = None
     for name, *args in commands:
-        complaints, lines = _run_program(name, args, lines, cwd)
-        status = (2 if name == "sed" else 1) if complaints else 0
-        errors += complaints
-    return errors + "".join(lines or ()), status
+        lines = _run_program(name, args, lines, cwd)
+    return "".join(lines or ())
 
 
-def _run_program(name: str, args: list[str], piped: list[str] | None, cwd: str) -> tuple[str, list[str]]:
-    """(what it complains about, the lines that it prints), from its files or from the lines of the pipe."""
+def _run_program(name: str, args: list[str], piped: list[str] | None, cwd: str) -> list[str]:
+    """The lines that it prints, from its files or from the lines of the pipe."""
     if args[:2] == ["-b", "a"]:
         args[:2] = ["-ba"]
     operands = [word for word in args if not word.startswith("-")]
     takes_one = name == "sed" or (name != "cat" and "-n" in args)  # the script, or the number of lines
     files = operands[takes_one:]
     args = [word for word in args if word not in files]
-    if name not in _COMPLAINTS or "-" in args or not (files or piped is not None):
+    if name not in _PROGRAMS or "-" in args or not (files or piped is not None):
         raise CannotTell
     if (name == "nl" and args != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
         raise CannotTell
-    errors, lines = _read(name, files, cwd) if files else ("", piped or [])
+    lines = _read(name, files, cwd) if files else piped or []
     if name == "sed":
         args = [word.replace("$", str(len(lines))) for word in args]  # the number of the last line
     stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
@@ -99,22 +86,20 @@ def _run_program(name: str, args: list[str], piped: list[str] | None, cwd: str) 
         raise CannotTell
     shown = _render(READERS[name](program), lines)
     closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
-    return errors, [line.removesuffix("\n") + "\n" for line in shown[:closed]] + shown[closed:]
+    return [line.removesuffix("\n") + "\n" for line in shown[:closed]] + shown[closed:]
 
 
-def _read(name: str, paths: Seq[str], cwd: str) -> tuple[str, list[str]]:
-    """(what the program `name` says of files that it cannot open, the lines of the others)."""
-    errors, texts = "", []
+def _read(name: str, paths: Seq[str], cwd: str) -> list[str]:
+    """The lines of the files, as the program `name` reads them one after the other."""
+    texts = []
     for path in paths:
         try:
             with open(os.path.join(cwd, path), "rb") as file:
                 texts.append(file.read().decode("utf-8", "replace"))
-        except IsADirectoryError as error:
-            raise CannotTell from error
         except OSError as error:
-            errors += f"{name}: {_COMPLAINTS[name].format(path, shlex.quote(path))}: {error.strerror}\n"
+            raise CannotTell from error
     # cat joins a last line without its newline with the next file's first; the others keep files apart
-    return errors, [line for text in (["".join(texts)] if name == "cat" else texts) for line in _LINE.findall(text)]
+    return [line for text in (["".join(texts)] if name == "cat" else texts) for line in _LINE.findall(text)]
 
 
 def _render(claims: Claims, lines: Seq[str]) -> list[str]:

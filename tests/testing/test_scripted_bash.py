@@ -77,6 +77,9 @@ def test_a_newer_answer_takes_the_older_ones_place() -> None:
         "cd",
         "cd -",
         "cd gone && cat f",
+        "cat gone",
+        "cat f gone | head -n 1",
+        "sed -n 1p gone; cat f",
         "cd . | cat f",
         "cat",
         "head f f",
@@ -130,7 +133,7 @@ def test_an_answer_that_is_none_is_an_error_that_says_what_one_is(answer: Any) -
 
 # ------------------------------------------------------------ from files
 
-PATHS = st.sampled_from(["a", "b", "'c d'", "empty", "odd", "gone", "./a", "dir/../b"])
+PATHS = st.sampled_from(["a", "b", "'c d'", "empty", "odd", "./a", "dir/../b"])
 ONE = st.one_of(
     st.builds("cat {}".format, PATHS),
     st.builds("cat -n {} {}".format, PATHS, PATHS),
@@ -151,29 +154,25 @@ LISTS = st.lists(st.tuples(st.sampled_from([" && ", "; ", ";"]), ONE | st.sample
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=ONE, filters=st.lists(FILTER, max_size=2), rest=LISTS)
-@example(first="cat gone", filters=["cat"], rest=[(" && ", "cat a")])
 @example(first="sed -n '1p;$p' empty", filters=[], rest=[])
 @example(first="sed -n '1,$p' odd empty", filters=[], rest=[])
 @example(first="sed -n '1,3p' b a", filters=[], rest=[])
 @example(first="sed -n '3p;$p' b", filters=[], rest=[])
 @example(first="nl -ba b a", filters=[], rest=[])
-@example(first="cat gone", filters=[], rest=[("; ", "cd dir"), (" && ", "cat ../b")])
+@example(first="cat a", filters=[], rest=[("; ", "cd dir"), (" && ", "cat ../b")])
 def test_files_are_read_as_bash_and_the_real_programs_read_them(
     tmp_path: Path, first: str, filters: list[str], rest: list[tuple[str, str]]
 ) -> None:
     (tmp_path / "dir" / "dir").mkdir(parents=True, exist_ok=True)
     texts = {"a": TEXT, "b": "one\n\nthree", "c d": "\n\n", "empty": "", "odd": "a\r\nb\x0cc\u2028d\ne\rf"}
     for name, text in texts.items():
-        (tmp_path / name).write_bytes(text.encode())
+        for directory in (tmp_path, tmp_path / "dir"):
+            (directory / name).write_bytes(text.encode())
     command = " | ".join([first, *filters]) + "".join(operator + one for operator, one in rest)
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
     real = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, check=False)
     answer = ScriptedBash(cwd=str(tmp_path)).run(command)
-    out = answer.stdout
-    for error in real.stderr.decode().splitlines(keepends=True):  # where it stands in the output is up to the scheduler
-        assert error in out
-        out = out.replace(error, "", 1)
-    assert (out, answer.returncode) == (real.stdout.decode(), real.returncode)
+    assert (answer.stdout, answer.returncode) == (real.stdout.decode(), real.returncode)
 
 
 def test_the_script_goes_before_the_files(tmp_path: Path) -> None:
