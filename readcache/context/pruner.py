@@ -27,7 +27,6 @@ from readcache.errors import UsageError
 from readcache.messages.editing import with_arguments, with_result_text, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
-from readcache.model.claims import path_of
 from readcache.model.events import Piece
 from readcache.model.paths import matches
 from readcache.model.text import count_lines
@@ -103,7 +102,7 @@ class _Work:
 
     def is_protected(self, place: int) -> bool:
         """Is it about a file that a glob protects?"""
-        paths = {path_of(key) for piece in self.pieces[place] for key in piece.keys}
+        paths = {key for piece in self.pieces[place] for key in piece.keys}
         paths.add(file_of(self.calls[place]) or "")
         return any(matches(path, self.rules.protected) for path in paths if path)
 

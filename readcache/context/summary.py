@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from readcache.context.notes import clip_text
 from readcache.messages.messages import Kind, Message
-from readcache.model.claims import WHOLE_TREE, path_of
+from readcache.model.claims import WHOLE_TREE
 from readcache.model.events import Delivered, Origin, Record, Wrote
 from readcache.model.spans import Span, merge_spans
 
@@ -64,7 +64,7 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
         if isinstance(event, Delivered) and event.origin is Origin.RESULT and record.agent_id == agent_id:
             for piece in event.pieces:
                 if len(piece.keys) == 1 and piece.first:
-                    path = path_of(piece.keys[0])
+                    path = piece.keys[0]
                     read.setdefault(path, []).append((piece.first, piece.first + piece.count - 1))
                     newest[path] = record.seq
         elif isinstance(event, Wrote):

@@ -15,7 +15,7 @@ from readcache.conversation.locate import locate
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
-from readcache.model.claims import Claim, FileLines, path_of
+from readcache.model.claims import Claim, FileLines
 from readcache.model.events import Origin, Piece
 from readcache.model.paths import canonical_path
 from readcache.model.text import find_separator, split_lines
@@ -183,4 +183,4 @@ def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:
     """(path, first, last) of each piece; empty when not all of them are known lines of one file."""
     if not all(len(piece.keys) == 1 and piece.first for piece in pieces):
         return []
-    return [(path_of(piece.keys[0]), piece.first, piece.first + piece.count - 1) for piece in pieces]
+    return [(piece.keys[0], piece.first, piece.first + piece.count - 1) for piece in pieces]

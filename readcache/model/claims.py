@@ -4,7 +4,7 @@ A claim is a guess from parsing alone. `match` lays claims over the real output;
 A wrong claim can cost a saving and never a fact.
 
 Lines are 1-based and inclusive, an end of None is the end of the file. A *key* names what the lines are lines of: a
-canonical absolute path, or `git:REV:path` for a blob. Logs of older versions hold `path\\0variant` too (`cat -A`).
+canonical absolute path, or `git:REV:path` for a blob.
 """
 
 from __future__ import annotations
@@ -76,16 +76,6 @@ class Reading:
 
 OPAQUE = Reading()
 UNPARSED = Reading(parsed=False)
-
-
-def key_of(path: str, variant: str = "") -> str:
-    """The key of a path's plain lines, or of a changed rendering of them."""
-    return f"{path}\0{variant}" if variant else path
-
-
-def path_of(key: str) -> str:
-    """The path (or `git:REV:path`) that a key is about."""
-    return key.partition("\0")[0]
 
 
 def glob_stem(key: str) -> str | None:
