@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
@@ -54,6 +55,8 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     the harness is to have in its environment instead, so that each bash it starts does that by itself, with
     `whole_command` by the whole-command way."""
     place, _ = _installation(directory)
+    if trouble := next(shim_files.find_trouble(place), None):  # such as shims of an earlier version: they pass through
+        print(f"readcache: {trouble}", file=sys.stderr)
     named = {
         "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_STORE": store_file(settings.store_spec()),

@@ -109,6 +109,21 @@ def test_the_exports_for_a_harness_work_in_each_bash_that_it_starts(capfd: Captu
         assert outs[1].startswith("[FILE_UNCHANGED ")
 
 
+def test_shims_whose_python_half_has_moved_pass_through_and_env_says_what_to_do(capfd: Capture, place: Path) -> None:
+    main(["shims", "install", "d"])
+    capfd.readouterr()
+    main(["shims", "env", "d"])
+    assert capfd.readouterr().err == ""
+    cat = place / "d/cat"
+    cat.write_text(cat.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
+    main(["shims", "env", "d"])
+    told = capfd.readouterr()
+    assert told.err.startswith(f"readcache: {cat} is not what readcache ")
+    assert told.err.endswith(": install the shims again\n")
+    shell = subprocess.run(["bash", "-c", f"{told.out}\ncat f; cat f"], capture_output=True, text=True, check=True)
+    assert shell.stdout == LINES * 2
+
+
 def test_without_a_session_one_is_made_up(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("READCACHE_SESSION")
     main(["shims", "install", "d"])
