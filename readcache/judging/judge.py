@@ -7,6 +7,7 @@ bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,7 @@ LARGEST = 8_000_000
 # A repeat counts as insisting when at most this many other calls came since the omission, not counting other omissions
 # and their repeats: a model may look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
 INSIST_WITHIN = 2
+_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     same = view.whole(call.digest)
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
-    if any(matches(key, policy.protected) for piece in pieces for key in piece.keys):
+    # A command that nobody understands (`awk … key.pem`) may have read whatever its words name.
+    names = [*(key for piece in pieces for key in piece.keys), *(_WORD.findall(call.label) if policy.protected else ())]
+    if any(matches(name, policy.protected) for name in names):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
     coverage = cover(view, lines, pieces, sources.allow, delta=policy.delta)
     changed = tuple(sorted(coverage.changed))

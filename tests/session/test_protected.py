@@ -37,6 +37,23 @@ def test_a_protected_file_is_shown_whole_each_time() -> None:
     assert [session.observe("cat secrets/a.txt", text()).reason for _ in range(2)] == [Reason.PROTECTED] * 2
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "awk 1 secrets/a.txt",
+        "cat -A ./secrets/a.txt | tr a-z A-Z",
+        "python3 -c \"print(open('secrets/a.txt').read())\"",
+        "sort <secrets/a.txt",
+        "grep -h x /w/deep/secrets/a.txt other.txt",
+    ],
+)
+def test_a_command_whose_words_name_a_protected_file_is_shown_whole_each_time(command: str) -> None:
+    session = protecting()
+    assert [session.observe(command, text()).reason for _ in range(2)] == [Reason.PROTECTED] * 2
+    other = command.replace("secrets/a.txt", "public/a.txt")
+    assert [session.observe(other, text(of="other")).outcome.name for _ in range(2)][1] != "FULL"
+
+
 def test_a_protected_file_that_the_agent_wrote_is_not_restored() -> None:
     session = protecting()
     session.wrote("secrets/a.txt", content=text())
