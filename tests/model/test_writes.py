@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from readcache import Session
+from readcache.cli.main import main
 from readcache.model.claims import WHOLE_TREE
 from readcache.model.events import Delivered, Wrote
 from readcache.model.writes import common_prefix, concerns
@@ -50,12 +50,13 @@ def test_a_file_that_is_written_first_is_seen_as_it_is_afterwards() -> None:
     assert session.view.covers("/w/a.py", 1, 60)
 
 
-def test_a_glob_that_wrote_a_file_makes_it_written_for_the_plan_and_for_explain(tmp_path: Path) -> None:
+def test_a_glob_that_wrote_a_file_makes_it_written_for_the_plan_and_for_explain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = tmp_path / "log.db"
     with Session("/w", session_id="s", store=store) as session:
         session.observe("cat a.py", text(), call_id="c1")
         session.observe("sed -i s/x/y/ *.py", "", call_id="c2")
         assert [item.bytes.value for item in session.restore_plan().items] == ["last seen, written since"]
-    command = ["python", "-m", "readcache", "explain", "/w/a.py", "--session", "s", "--store", str(store)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "sed -i s/x/y/ *.py" in told.partition("writes seen:")[2]
+    assert main(["explain", "/w/a.py", "--session", "s", "--store", str(store)]) == 0
+    assert "sed -i s/x/y/ *.py" in capsys.readouterr().out.partition("writes seen:")[2]
