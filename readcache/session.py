@@ -358,7 +358,8 @@ class Session:
     def _answer(self, call: Call, *, local: bool = False) -> Reply:
         """`local`: the file that was read is one of this machine."""
         reply = self.reader.answer(call)
-        self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
+        if self._seen is not None:
+            self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 
     def _ran_here(self) -> None:

@@ -15,17 +15,12 @@ T = TypeVar("T")
 class _Stored:
     """A text; its digest and how many lines it has, once somebody asked for them."""
 
-    __slots__ = ("_form", "digest", "lines")
+    __slots__ = ("digest", "form", "lines")
 
     def __init__(self, text: str) -> None:
-        self._form: str | bytes = text if text.isascii() else text.encode("utf-8", "surrogatepass")
+        self.form: str | bytes = text if text.isascii() else text.encode("utf-8", "surrogatepass")
         self.digest = ""
         self.lines = -1
-
-    @property
-    def text(self) -> str:
-        form = self._form
-        return form if isinstance(form, str) else form.decode("utf-8", "surrogatepass")
 
 
 class _TextField:
@@ -35,7 +30,10 @@ class _TextField:
         self.slot = slot
 
     def __get__(self, event: object, owner: type) -> Any:
-        return self if event is None else self.slot.__get__(event, owner).text
+        if event is None:
+            return self
+        form = self.slot.__get__(event, owner).form
+        return form if isinstance(form, str) else form.decode("utf-8", "surrogatepass")
 
     def __set__(self, event: object, text: str) -> None:
         self.slot.__set__(event, _Stored(text))
@@ -47,28 +45,27 @@ def stores_text(cls: type[T]) -> type[T]:
     return cls
 
 
-def digest_of(event: object) -> str:
+def digest_of(event: Any) -> str:
     """The digest (`text.digest`) of an event's text, made at most once."""
     stored = _stored(event)
     if not stored.digest:
-        stored.digest = digest(stored.text)
+        stored.digest = digest(event.text)
     return stored.digest
 
 
-def count_lines_of(event: object) -> int:
+def count_lines_of(event: Any) -> int:
     """How many lines an event's text has, counted at most once."""
     stored = _stored(event)
     if stored.lines < 0:
-        stored.lines = count_lines(stored.text)
+        stored.lines = count_lines(event.text)
     return stored.lines
 
 
-def share_digest(event: object, known: str) -> None:
+def share_digest(event: Any, known: str) -> None:
     """Spares `digest_of(event)` its work: `known` is the digest of that very text."""
     _stored(event).digest = known
 
 
-def _stored(event: object) -> _Stored:
-    field: _TextField = vars(type(event))["text"]
-    stored: _Stored = field.slot.__get__(event, type(event))
+def _stored(event: Any) -> _Stored:
+    stored: _Stored = type(event).text.slot.__get__(event)
     return stored
