@@ -78,7 +78,7 @@ class _Arguments:
         self._names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     def takes(self, name: str) -> bool:
-        """May the tool be given an argument of this name?"""
+        """True if the tool can be given an argument of this name."""
         return self._takes_any or name in self._names
 
     def first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

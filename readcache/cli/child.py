@@ -46,7 +46,7 @@ def become(words: list[str], env: dict[str, str]) -> NoReturn:
 
 
 def one_place() -> bool:
-    """Do stdout and stderr go to the same place, so that their order matters?"""
+    """True if stdout and stderr go to the same place, so that their order matters."""
     try:
         return os.path.samestat(os.fstat(1), os.fstat(2))
     except OSError:
@@ -196,7 +196,7 @@ def end_like(status: int) -> int:
     return 128 - status
 
 
-def end_unheard(lost: OutputLost) -> int:
+def end_unread(lost: OutputLost) -> int:
     """What a program does whose output nobody reads: it dies by SIGPIPE; or fails, when it is the disk that is full."""
     if lost.error.errno == errno.EPIPE:
         return end_like(-signal.SIGPIPE)

@@ -44,7 +44,7 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     except OSError as error:
         raise ReadcacheError(f"bash was not started: {error.strerror}") from None
     except child.OutputLost as lost:
-        return child.end_unheard(lost)
+        return child.end_unread(lost)
 
 
 def _is_judged(command: str, settings: Settings) -> bool | None:

@@ -28,7 +28,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
 
     @property
     def acts(self) -> bool:
-        """Is there anything to do but to let commands pass?"""
+        """False where commands are let pass and nothing else is done."""
         return self.mode in ("on", "advise") and self.session != ""
 
     @property

@@ -56,7 +56,7 @@ _SAYINGS = re.compile(
 
 
 def is_overflow(error: BaseException) -> bool:
-    """Does the error, or one that it was raised from, say that the request was longer than the context window?"""
+    """True if the error, or one that it was raised from, says that the request was longer than the context window."""
     seen: BaseException | None = error
     while seen is not None:
         if _SAYINGS.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'code', '')}"):

@@ -183,7 +183,7 @@ def _random_id() -> str:
 
 
 def _holds(known: Raw, message: Raw) -> bool:
-    """Is the message what it was when the copy `known` of it was made?"""
+    """True if the message is what it was when the copy `known` of it was made."""
     return known == message or known == plain(message)
 
 

@@ -26,7 +26,7 @@ def note_line(tag: str, text: str) -> str:
 
 
 def is_note(text: str) -> bool:
-    """Is that a note and nothing else?"""
+    """True for a note and nothing else."""
     return text.startswith("[PRUNED") and text.endswith("]") and "\n" not in text
 
 

@@ -101,7 +101,7 @@ class _Work:
         return len(tool_call.result.text) >= self.rules.min_chars and not self.is_protected(place)
 
     def is_protected(self, place: int) -> bool:
-        """Is it about a file that a glob protects?"""
+        """True if it is about a file that a glob protects."""
         paths = {key for piece in self.pieces[place] for key in piece.keys}
         paths.add(file_of(self.calls[place]) or "")
         return any(matches(path, self.rules.protected) for path in paths if path)

@@ -84,7 +84,7 @@ def _what(pointer: Pointer) -> str:
 
 
 def _stands_in(view: View, pointer: Pointer, restored: Delivered) -> bool:
-    """Does the restored section hold the very lines that the marker stands for?"""
+    """True if the restored section holds the very lines that the marker stands for."""
     if pointer.path is None or pointer.numbered:  # the section shows no numbers
         return False
     meant = _meant_lines(view, pointer)

@@ -159,14 +159,14 @@ class Reconciler:
                     rewrites[text.call_id] = text.with_lines(lines, raw)
 
     def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
-        """Does a reply to this call that stays have the marker, and its source?"""
+        """True if a reply to this call that stays has the marker, and its source."""
         staying = [d for d in view.of_call(call_id) if d in self._places]
         shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
         pointers = [pointer for event in shown for pointer in event.pointers]
         return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
 
     def _would_lose(self, view: View, call_id: str, raw: str) -> bool:
-        """Would lines that count as visible go with it, if every result of this id became `raw`?"""
+        """True if lines that count as visible would go with it when every result of this id became `raw`."""
         texts = self._list.named(Kind.RESULT, call_id)
         if all(text.raw == texts[0].raw for text in texts):
             return False
@@ -276,7 +276,7 @@ def _by_text(changes: Mapping[MessageText, Mapping[CharSpan, str]]) -> dict[str,
 
 
 def _is_content(view: View, call_id: str | None, marker: str) -> bool:
-    """Was that line shown by the call as one of a file, into which the agent had written a marker?"""
+    """True if the call showed that line as one of a file, into which the agent had written a marker."""
     shown = (d.event for d in view.of_call(call_id or "") if marker in d.event.text)
     return any(
         line == marker and all(pointer.line != k for pointer in event.pointers)

@@ -141,12 +141,12 @@ class MessageTexts:
         return self._named.get((kind, call_id), [])
 
     def knows(self, call_id: str) -> bool:
-        """Does any call or result have this id?"""
+        """True if any call or result has this id."""
         return (Kind.RESULT, call_id) in self._named or (Kind.CALL, call_id) in self._named
 
     @property
     def has_ids(self) -> bool:
-        """Is there an id on any call or result?"""
+        """True if any call or result has an id."""
         return bool(self._named)
 
     def newest_first(self) -> Iterator[MessageText]:

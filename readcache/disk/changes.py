@@ -147,7 +147,7 @@ class SeenFiles:
             return sorted((seen.change for seen in self._seen.values() if seen.change), key=lambda change: change.path)
 
     def wait(self, timeout: float) -> bool:
-        """Until `changes` gives another list than now, at most `timeout` seconds. Does it?"""
+        """Waits until `changes` gives another list than now, at most `timeout` seconds. True if it does."""
         before = self.changes()
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
@@ -220,7 +220,7 @@ class SeenFiles:
 
 
 def _is_same_file(path: str, other: str) -> bool:
-    """Do both names lead to one file?"""
+    """True if both names lead to one file."""
     try:
         return os.path.samefile(path, other)
     except (OSError, ValueError):
@@ -238,7 +238,7 @@ def _whole_file(call: Call) -> Printed | None:
 
 
 def reads_only(reading: Reading) -> bool:
-    """Is all that the command did known, and nothing of it a write?"""
+    """True if all that the command did is known, and nothing of it is a write."""
     return reading.parsed and not reading.writes and not any(isinstance(c, Anything) for c in reading.claims)
 
 
@@ -285,7 +285,7 @@ def _stand(wanted: Sequence[Lines], now: Fingerprint) -> bool:
 
 
 def _is_all(whole: Printed | None, now: Fingerprint) -> bool:
-    """Was just this file printed, with or without numbers?"""
+    """True if just this file was printed, with or without numbers."""
     if whole is None:
         return False
     printed, sep = whole

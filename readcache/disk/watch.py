@@ -54,7 +54,7 @@ class Watch:
                     self._watch(os.path.dirname(place))
 
     def wait(self, seconds: float) -> bool:
-        """Until a followed file is touched, at most `seconds`. Was one, since the last wait?"""
+        """Waits until a followed file is touched, at most `seconds`. True if one was, since the last wait."""
         if self._is_forked():
             time.sleep(seconds)
             return False

@@ -100,7 +100,7 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
 
 
 def _has_same_numbers(reference: Reference, piece: Piece) -> bool:
-    """Are the lines there numbered as they are here, so that line 5 may stand for line 5?"""
+    """True if the lines there are numbered as they are here, so that line 5 may stand for line 5."""
     return can_stand_for(reference, piece) and (piece.sep is None or reference.piece.shift == piece.shift)
 
 
@@ -150,7 +150,7 @@ def _in_one_place(
 
 
 def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
-    """Does any visible line of the key, as far as is known, differ from these?"""
+    """True if a visible line of the key, as far as is known, differs from these."""
     return _by_number(view, known, piece, texts, lambda _: True)[1]
 
 
@@ -163,7 +163,7 @@ def _stretches(flags: Iterable[bool], low: int) -> Iterator[tuple[int, int, bool
 
 
 def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int) -> bool:
-    """Does only the very last line differ, and only because one side was cut off (`head -c`, a harness's limit)?"""
+    """True if the very last line alone differs, because one side was cut off (`head -c`, a harness's limit)."""
     if high - low != 1 or high not in (len(ours), len(theirs) - shift):
         return False
     a, b = ours[low], theirs[low + shift]

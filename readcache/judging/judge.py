@@ -103,7 +103,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
 
 
 def insists(view: View, call: Call) -> bool:
-    """Is it the request of an omission again, right after it?"""
+    """True for the request of an omission again, right after it."""
     others = view.calls.since_omission(call.request, view.calls.number_of(call.call_id))
     return others is not None and others <= INSIST_WITHIN
 
@@ -146,7 +146,7 @@ def _why(view: View, omissions: tuple[Omission, ...], coverage: Coverage, everyt
 
 
 def _is_outdated(view: View, run: Run, coverage: Coverage) -> bool:
-    """Was the run's source shown before its file, or the file it was copied from, changed?"""
+    """True if the run's source was shown before its file, or the file that it was copied from, changed."""
     if not coverage.changed.isdisjoint(run.piece.keys):
         return True
     return any(view.key(key).is_stale(run.reference.delivery) for key in run.reference.piece.keys)

@@ -34,7 +34,7 @@ def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission,
 
 
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
-    """Would it take more characters to name the run's source than the run has?"""
+    """True if naming the run's source takes more characters than the run has."""
     alone = _count_sources(group) > _count_sources([other for other in group if other is not run])
     return alone and sum(map(len, lines[run.low : run.high])) + run.high - run.low < marker.SOURCE_CHARS
 

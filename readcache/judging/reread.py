@@ -67,7 +67,7 @@ def _shown_last(view: View, call: Call) -> Reference | None:
 
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:
-    """Does nothing that the rules look at forbid it?"""
+    """True if nothing that the rules look at forbids an omission."""
     if policy.mode is not Mode.ON or policy.protected or policy.forbids(call.label):
         return False
     if call.trouble is not None or call.fresh or len(call.output) < policy.min_chars:

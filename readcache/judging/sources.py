@@ -17,7 +17,7 @@ class Sources:
         self.same_batch = False
 
     def allow(self, delivery: Delivery) -> bool:
-        """May a marker point at this delivery?"""
+        """True if a marker may point at this delivery."""
         event = delivery.event
         if event.call_id == self._call.call_id or event.when.tokens < self._oldest:
             return False

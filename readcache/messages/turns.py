@@ -14,7 +14,7 @@ from readcache.messages.messages import Kind, Message
 
 
 def is_response(message: Message) -> bool:
-    """Is the message the model's, by its role or by what is in it?"""
+    """True for a message of the model, by its role or by what is in it."""
     return message.role == "assistant" or any(part.kind in (Kind.CALL, Kind.THINKING) for part in message.parts)
 
 

@@ -88,5 +88,5 @@ class KeyView:
         return chain(reversed(self.current), reversed(self.stale))
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Was the key written or seen changed since `delivery`?"""
+        """True if the key was written, or seen changed, since `delivery`."""
         return self.invalid is not None and self.invalid.call >= delivery.call

@@ -37,7 +37,7 @@ def _slashes(path: str) -> str:
 
 
 def matches(path: str, globs: Iterable[str]) -> bool:
-    """Does one of the globs name this path?
+    """True if one of the globs names this path.
 
     `*.pem` and `secrets/*.txt` name files below any directory, `/etc/*` an absolute path; `**/` also matches nothing.
     """

@@ -48,7 +48,7 @@ class View:
     # ------------------------------------------------------------ reading
 
     def covers(self, path: str, start: int, end: int) -> bool:
-        """Are lines start to end of the file as it is (as far as is known) all visible?"""
+        """True if lines start to end of the file as it is, as far as is known, are all visible."""
         spans = tuple((s, e) for s, e, _ in self.key(path).numbered.overlaps(start, end))
         return not subtract(((start, end),), spans)
 
@@ -74,11 +74,11 @@ class View:
         return self._wholes.get(digest)
 
     def is_visible(self, call_id: str) -> bool:
-        """Does anything of this call still stand before the reader?"""
+        """True while anything of this call is visible."""
         return call_id in self._deliveries
 
     def holds(self, delivery: Delivery) -> bool:
-        """Is this very delivery still visible?"""
+        """True while this very delivery is visible."""
         return any(d is delivery for d in self.of_call(delivery.event.call_id))
 
     def of_call(self, call_id: str) -> list[Delivery]:
@@ -190,7 +190,7 @@ class View:
 
 
 def _counts_as_whole(event: Delivered) -> bool:
-    """May the text as a whole stand for an equal output?"""
+    """True if a marker for an equal output may point at the text as a whole."""
     whole = event.origin is Origin.RESULT and not event.pointers and event.credited
     return whole and len(event.text) >= SHORTEST_WHOLE
 

@@ -81,7 +81,7 @@ class Options:
         return next((value for name, value in reversed(self.given) if name == letter), None)
 
     def has(self, letters: str) -> bool:
-        """Is any of these options given?"""
+        """True if any of these options is given."""
         return any(name in letters for name, _ in self.given)
 
 

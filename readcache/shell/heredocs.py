@@ -47,5 +47,5 @@ def _line_end(source: str, pos: int) -> int:
 
 
 def _is_continued(line: str) -> bool:
-    """Does it end in an odd number of backslashes?"""
+    """True for a line that ends in an odd number of backslashes."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1

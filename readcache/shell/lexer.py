@@ -325,5 +325,5 @@ class _Lexer:
 
 
 def _reserved_at(source: str, pos: int, text: str) -> bool:
-    """Does the word `text` stand at `pos`, unquoted and whole?"""
+    """True if the word `text` stands at `pos`, unquoted and whole."""
     return source.startswith(text, pos) and source[pos + len(text) : pos + len(text) + 1] in ("", *" \t\n;&|()<>")

@@ -19,5 +19,5 @@ _INTERESTING = re.compile(
 
 
 def may_matter(command: str) -> bool:
-    """May `command` read or write a file in a way that the parser would understand?"""
+    """True if `command` may read or write a file in a way that the parser understands."""
     return _INTERESTING.search(command) is not None

@@ -188,5 +188,5 @@ READERS |= dict.fromkeys(_SILENT.split(), lambda _: ())
 
 
 def hands_on(program: Program) -> bool:
-    """Is it a `cat` that prints its stdin?"""
+    """True for a `cat` that prints its stdin."""
     return program.name == "cat" and all(arg.text == "-" for arg in program.args)

@@ -158,5 +158,5 @@ def literal(word: Word, variables: Mapping[str, str]) -> str | None:
 
 
 def has_glob(word: Word) -> bool:
-    """Does an unquoted part hold a glob character (an unquoted `~` or brace is the parsers' affair)?"""
+    """True if an unquoted part holds a glob character. An unquoted `~` or brace is for the parser to see."""
     return any(isinstance(p, WordText) and not p.quoted and any(c in p.text for c in "*?[") for p in word.parts)

@@ -173,7 +173,7 @@ class _Reader:
             self.take("$", pos + 1, quoted=quoted)
 
     def at_tilde(self) -> bool:
-        """Is this a place where bash expands a tilde: the start of a word or of what it is assigned?"""
+        """True where bash expands a tilde: at the start of a word, or of what is assigned."""
         if self.pos == self.start:
             return True
         assigned = _ASSIGNED.match(self.source, self.start, self.pos)

@@ -60,7 +60,7 @@ def _take(args: Iterable[Arg], *names: str) -> tuple[list[Arg], Arg | None]:
 
 
 def _has_flag(program: Program, letters: str, *long: str) -> bool:
-    """Is one of the short options, alone or in a cluster, or one of the long ones among the arguments?"""
+    """True if one of the short options, alone or in a cluster, or one of the long ones is among the arguments."""
     texts = [arg.text or "" for arg in program.args]
     return any(
         text.split("=")[0] in long or (re.fullmatch(r"-[A-Za-z]+", text) and any(c in letters for c in text[1:]))

@@ -51,7 +51,7 @@ def stand_in(tool: str, args: list[str]) -> int:
     try:
         return child.end_like(_run_and_judge(tool, args, reading, settings))
     except child.OutputLost as lost:
-        return child.end_unheard(lost)
+        return child.end_unread(lost)
 
 
 def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Settings) -> int:
@@ -98,7 +98,7 @@ def _environment() -> dict[str, str]:
 
 
 def _is_agents_own() -> bool:
-    """Is the caller still the shell that wrote itself down, running a command whose output no harness parses?
+    """True if the caller is still the shell that wrote itself down, and its command one whose output no harness parses.
 
     A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with the
     shell's variable in its environment, and the shell was not. OSError where /proc may not be read.
