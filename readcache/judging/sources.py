@@ -11,6 +11,8 @@ from readcache.policy import Policy
 class Sources:
     """The sources of one call. `same_batch`: a delivery of the call's own batch was refused."""
 
+    __slots__ = ("_call", "_oldest", "same_batch")
+
     def __init__(self, view: View, call: Call, policy: Policy) -> None:
         self._call = call
         self._oldest = -1 if policy.horizon_tokens is None else view.calls.tokens - policy.horizon_tokens
