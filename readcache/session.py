@@ -43,6 +43,7 @@ class Session:
     `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` tells the readers of one session apart.
     `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
     session ran or read something itself. `clock` gives seconds since the epoch.
+    `one_shot`: this process judges a single call.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Session:
         policy: Policy = Policy(),  # noqa: B008  frozen
         local: bool | None = None,
         clock: Callable[[], float] = time.time,
+        one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = session_id or _new_id(16)
@@ -63,11 +65,8 @@ class Session:
         self.tag = marker.tag(self.session_id)
         self._store = store
         log = Log(self._open_store, self.session_id, agent_id, clock)
-        try:
-            _ = log.store
-        except StoreError as error:  # every call tries again; until one succeeds, everything is shown
-            log.fail("", Reason.STORE_FAILED, error)
-        self.reader = Reader(log, Rules(policy, self.tag))
+        log.open()
+        self.reader = Reader(log, Rules(policy, self.tag), one_call=one_shot)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local

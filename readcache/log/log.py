@@ -97,6 +97,13 @@ class Log:
             self._store = self._open_store()
         return self._store
 
+    def open(self) -> None:
+        """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
+        try:
+            _ = self.store
+        except StoreError as error:
+            self.fail("", Reason.STORE_FAILED, error)
+
     def transaction(self) -> Transaction:
         """Raises StoreError when the store fails, at entry or at the end."""
         return Transaction(self)
