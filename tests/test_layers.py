@@ -141,3 +141,12 @@ def test_a_plain_read_loads_no_parser() -> None:
     assert not loaded_by(
         "import readcache; session = readcache.Session('/w'); session.observe('cat f', 'some text\\n' * 90)"
     )
+
+
+def test_the_shell_package_brings_its_reader_only_when_it_is_asked_for() -> None:
+    program = (
+        "from readcache.shell import grammar, prefilter; before = 'readcache.shell.read' in sys.modules;"
+        "import readcache.shell; from readcache.shell import read_command;"
+        "assert not before and not hasattr(readcache.shell, 'functools') and read_command('cat f', '/w').claims"
+    )
+    assert not loaded_by(program)

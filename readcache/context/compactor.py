@@ -145,8 +145,6 @@ class Compactor:
         """`compact` with a `summarize` that may be asynchronous."""
         return await self._compact(messages, waits=True, is_forced=True)
 
-    # ------------------------------------------------------------ inside
-
     async def _compact(
         self, messages: list[Raw], tokens: int | None = None, *, waits: bool, is_forced: bool = False
     ) -> list[Raw]:

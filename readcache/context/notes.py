@@ -49,9 +49,6 @@ def _few(names: list[str]) -> list[str]:
     return names if more <= 0 else [*names[:MOST_NAMED], f"{more} more"]
 
 
-# ---------------------------------------------------------------- clipping
-
-
 def clip_text(text: str, most: int, tag: str = "") -> str:
     """The text, or its two ends with a note between them: at most `most` characters in all, and at least the note.
 

@@ -1,8 +1,8 @@
 """The same lines of one file asked for again, with the same answer: what `decide` and `compose` come to, in half the
 time.
 
-The commonest omission, and the one whose cost is felt: a read tool's re-read takes the time of reading the file. What
-is not plain here is left to the rules. tests/judging/test_reread.py holds both against each other.
+The commonest omission, and the one whose cost is felt: beside it stands only the reading of the file. What is not
+plain is left to the rules. tests/judging/test_reread.py holds both against each other.
 """
 
 from __future__ import annotations

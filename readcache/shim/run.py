@@ -94,9 +94,6 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != _DEPTH}
 
 
-# ------------------------------------------------------------ whether to act
-
-
 def _is_agents_own() -> bool:
     """True if the caller is still the shell that wrote itself down, and its command one whose output no harness parses.
 
