@@ -87,6 +87,8 @@ class Policy:
     those of mini-swe-agent and SWE-agent."""
     insist: Insist = Insist.SERVE
     """What the same request gets right after an omission: `SERVE` all bytes, `STUB` a marker again."""
+    max_markers: int = 3
+    """Markers in one reply, the largest omissions first: with many holes a text is hard to read."""
     clip: Head | HeadTail | None = None
     """How the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only what is left
     counts as seen. None: not at all."""

@@ -5,8 +5,8 @@ What happens to a command is decided by what it is believed to read and write:
 - It reads files: its output is held, judged, and the reply is printed (`held`).
 - It only writes files: it runs with our own streams, nothing is held, and the write is logged when it has ended.
 - Anything else: this process becomes bash. Streaming, signals and speed are those of bash, and nothing is logged. So
-  `IDENTICAL_OUTPUT` for a command that reads nothing, `any_output`, and counting such a command in a marker's "3 calls
-  ago" are given up here; a harness that wants them has `Session.observe`.
+  `IDENTICAL_OUTPUT` for a command that reads nothing, and `any_output`, are given up here; a harness that wants them
+  has `Session.observe`.
 
 Without a session there is nothing to compare with, a command inside a wrapped one does not print what the agent reads,
 and /dev/null is read by nobody: bash again. stderr is held together with stdout only where both go to the same place.

@@ -11,7 +11,7 @@ from readcache.restore.plan import Compaction, RestorePlan
 
 
 def compaction_events(
-    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, tag: str, tokens: int
+    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, tokens: int
 ) -> tuple[Compaction, list[Event]]:
     """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
     the restored section."""
@@ -26,7 +26,7 @@ def compaction_events(
             continue
         lost = dangling(view, event, kept)
         if lost:
-            settled = mend(view, event, lost, restored, tag)
+            settled = mend(view, event, lost, restored)
             events.append(settled)
             rewrites[event.call_id] = settled.text  # also where no marker is left of it: the harness hears of the reply
     return Compaction(restored_id if restored is not None else None, rewrites), events

@@ -20,7 +20,7 @@ def dangling(view: View, event: Delivered, staying: Container[str]) -> list[Poin
     ]
 
 
-def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delivered | None, tag: str) -> Settled:
+def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delivered | None) -> Settled:
     """The reply with the markers `lost` pointed at the restored section, where that holds the very lines, or retired.
     `view` is as it was while the sources were there."""
     lines = event.text.split("\n")
@@ -29,11 +29,10 @@ def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delive
         if pointer.line < 0:  # the harness cut the marker away: nothing to replace
             continue
         if restored is not None and _stands_in(view, pointer, restored):
-            source = marker.Source(restored.label, restored=True)
-            text = marker.write_marker(tag, _what(pointer), [source])
+            text = marker.write_moved(pointer.marker, _what(pointer), restored.label)
             pointers.append(replace(pointer, sources=(restored.call_id,), marker=text))
         else:
-            text = marker.write_gone(tag, _what(pointer))
+            text = marker.write_gone(pointer.marker, _what(pointer))
             pointers.append(replace(pointer, sources=(), marker=text))
         lines[pointer.line] = text
     return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers), lost=False)
@@ -49,11 +48,11 @@ class RetiredMarkers:
         self._foreign: set[str] = set()  # lines like markers that no reply ever had
 
     def known(
-        self, found: Sequence[str], tag: str, log: Callable[[], Iterable[Event]]
+        self, found: Sequence[str], log: Callable[[], Iterable[Event]]
     ) -> dict[str, dict[str, Delivered | Settled]]:
         """Those of the markers that promise something, each with the replies that it is in, by call id."""
         if any(line not in self._made and line not in self._foreign for line in found):
-            self._read(log(), tag)
+            self._read(log())
             self._foreign.update(line for line in found if line not in self._made)
         return {line: self._made[line] for line in found if line in self._made}
 
@@ -65,7 +64,7 @@ class RetiredMarkers:
         """The reply with all of its markers retired."""
         return "\n".join(self._pointers.get(line, line) for line in event.text.split("\n"))
 
-    def _read(self, log: Iterable[Event], tag: str) -> None:
+    def _read(self, log: Iterable[Event]) -> None:
         for event in log:
             if not isinstance(event, (Delivered, Settled)):
                 continue
@@ -74,7 +73,7 @@ class RetiredMarkers:
                     made = self._made.setdefault(pointer.marker, {})
                     made.pop(event.call_id, None)  # the newest is last
                     made[event.call_id] = event
-                    self._pointers[pointer.marker] = marker.write_gone(tag, _what(pointer))
+                    self._pointers[pointer.marker] = marker.write_gone(pointer.marker, _what(pointer))
 
 
 def _what(pointer: Pointer) -> str:

@@ -95,7 +95,7 @@ class Reconciler:
             lost = dangling(view, event, untouched)
             if lost:
                 before = settled.get(delivery)
-                mended = mend(view, event, lost, None, tag)
+                mended = mend(view, event, lost, None)
                 settled[delivery] = replace(mended, lost=before is not None and before.lost)
                 text = mended.text if mended.text != event.text else text
             if text is not None and place.text is not None:
@@ -142,7 +142,7 @@ class Reconciler:
             if not text.markers(tag) or text.own or (text.call_id is None and self._has_ids):
                 continue
             lines: dict[str, str] = {}
-            for line, made in self._returned.known(text.markers(tag), tag, log).items():
+            for line, made in self._returned.known(text.markers(tag), log).items():
                 of_text = [made[text.call_id]] if text.call_id in made else list(made.values())
                 is_own = text.call_id is None or text.call_id in made
                 if is_own and any(self._promises(view, settled, event.call_id, line) for event in of_text):

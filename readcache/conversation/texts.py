@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any
 
 from readcache.conversation.locate import CharSpan
-from readcache.judging.marker import find_markers
+from readcache.judging.marker import find_markers, may_hold
 from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments, plain
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -160,7 +160,7 @@ class MessageTexts:
             self._marked = []
             for entry in reversed(self._entries):
                 if entry.marked is None:
-                    entry.marked = tuple(t for t in reversed(entry.texts) if f" {tag}: " in t.content)
+                    entry.marked = tuple(t for t in reversed(entry.texts) if may_hold(t.content, tag))
                 self._marked += entry.marked
         return self._marked
 

@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
-from readcache.judging import marker
-from readcache.judging.cover import Run
+from readcache.judging.cuts import Cut, make_cuts
 from readcache.judging.judge import Judgement
-from readcache.judging.omissions import Omission
 from readcache.model.call import Call
-from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
-from readcache.model.key_view import Delivery
-from readcache.model.spans import merge_spans
+from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.stored_text import share_digest
 from readcache.model.view import View
 from readcache.policy import Mode, Policy, Rules
-from readcache.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
 GAIN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """Output lines low to high - 1 give way to `text`."""
-
-    low: int
-    high: int
-    text: str
-    omitted: Omitted
-    numbered: bool = False
-
-
 def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
     """The reply and its event."""
     policy = rules.policy
-    cuts = _cuts(view, judgement, rules.tag)
-    worth = [cut for cut in cuts if _chars(call, judgement.lines, cut) >= GAIN * len(cut.text)]
+    cuts = make_cuts(view, call, judgement, rules.tag)
+    worth = _worth(call, judgement, cuts, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
     if cuts and (not worth or (not policy.partial and not whole)):
         judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN)
@@ -51,6 +36,15 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     return _reply(view, call, judgement, worth, policy, would_save)
 
 
+def _worth(call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy) -> list[Cut]:
+    """Those that save enough, and of them the largest few: a reply with many holes is hard to read."""
+    chars = {cut.low: _chars(call, judgement.lines, cut) for cut in cuts}
+    worth = [cut for cut in cuts if chars[cut.low] >= GAIN * len(cut.text)]
+    if len(worth) > policy.max_markers:
+        worth = sorted(worth, key=lambda cut: -chars[cut.low])[: policy.max_markers]
+    return sorted(worth, key=lambda cut: cut.low)
+
+
 def pass_through(call: Call, reason: Reason) -> Reply:
     """All of the output, untouched."""
     shown = (Shown(call.output),)
@@ -58,7 +52,7 @@ def pass_through(call: Call, reason: Reason) -> Reply:
 
 
 def _reply(
-    view: View, call: Call, judgement: Judgement, cuts: list[_Cut], policy: Policy, would_save: int
+    view: View, call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy, would_save: int
 ) -> tuple[Reply, Delivered]:
     segments, pointers, text = _assemble(call.output, judgement.lines, cuts)
     outcome, reason = judgement.outcome, judgement.reason
@@ -80,20 +74,20 @@ def _reply(
     return Reply(text, call.exit_code, outcome, reason, segments, call.call_id, saved, call.output), event
 
 
-def _chars(call: Call, lines: Sequence[str], cut: _Cut) -> int:
+def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:
     if cut.high - cut.low == len(lines):
         return len(call.output) + (not call.output.endswith("\n"))
     return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
 
 
-def _saved(output: str, lines: Sequence[str], cuts: list[_Cut], policy: Policy) -> int:
+def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
     count = policy.tokens
     if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
         return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
 
 
-def _shown_stretches(cuts: list[_Cut], count: int) -> Iterator[tuple[int, int, int]]:
+def _shown_stretches(cuts: list[Cut], count: int) -> Iterator[tuple[int, int, int]]:
     """(low, high, place): output lines low to high - 1 are shown, from line `place` of the reply on.
 
     There is one before each cut and one after the last, and they may be empty."""
@@ -106,7 +100,7 @@ def _shown_stretches(cuts: list[_Cut], count: int) -> Iterator[tuple[int, int, i
 
 
 def _assemble(
-    output: str, lines: Sequence[str], cuts: list[_Cut]
+    output: str, lines: Sequence[str], cuts: list[Cut]
 ) -> tuple[tuple[Segment, ...], tuple[Pointer, ...], str]:
     if not cuts:
         return (Shown(output),), (), output
@@ -127,7 +121,7 @@ def _assemble(
     return tuple(segments), tuple(pointers), "".join(parts)
 
 
-def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[_Cut], count: int) -> tuple[Piece, ...]:
+def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[Cut], count: int) -> tuple[Piece, ...]:
     """The pieces of what is left, at their places in the reply's text."""
     if not cuts:
         return pieces
@@ -141,106 +135,3 @@ def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[_Cut], count: int) -> tu
                 at, eof = place + first - low, piece.eof and last == end
                 out.append(replace(piece, at=at, count=last - first, first=number, eof=eof))
     return tuple(out)
-
-
-# ---------------------------------------------------------------- markers
-
-
-def _cuts(view: View, judgement: Judgement, tag: str) -> list[_Cut]:
-    if judgement.whole is not None:
-        return [_identical(view, judgement, judgement.whole, tag)]
-    return [_cut(judgement, omission, tag) for omission in judgement.omissions]
-
-
-def _identical(view: View, judgement: Judgement, whole: Delivery, tag: str) -> _Cut:
-    number, last_write = judgement.number, view.calls.last_write
-    count = len(judgement.lines)
-    note = ""
-    if last_write is not None and last_write.call >= whole.call:
-        ago = _ago(number, last_write.call)
-        note = f", before your edit {ago} call{'s' if ago > 1 else ''} ago"
-    what = f"this output, {count} line{'s' if count > 1 else ''}"
-    source = marker.Source(whole.event.label, _ago(number, whole.call))
-    text = marker.write_marker(tag, what, [source], note=note)
-    return _Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)))
-
-
-def _ago(number: int, call: int) -> int:
-    return max(1, number - call)
-
-
-def _cut(judgement: Judgement, omission: Omission, tag: str) -> _Cut:
-    runs = omission.runs
-    piece = runs[0].piece
-    one_file = all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0
-    if one_file:
-        start = piece.first + omission.low - piece.at
-        omitted = Omitted(piece.keys[0], start, start + omission.high - omission.low - 1, _ids(runs))
-    else:
-        omitted = Omitted(None, omission.low + 1, omission.high, _ids(runs))
-    whole = (omission.low, omission.high) == (0, len(judgement.lines))
-    what, paths = _what(runs, omitted)
-    sources = _name_sources(runs, judgement.number)
-    text = marker.write_marker(tag, what, sources, paths=paths, whole_read=whole and bool(piece.keys))
-    numbered = any(run.piece.sep is not None for run in runs)
-    return _Cut(omission.low, omission.high, text, omitted, numbered)
-
-
-def _ids(runs: tuple[Run, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
-
-
-def _what(runs: tuple[Run, ...], omitted: Omitted) -> tuple[str, list[str]]:
-    """In words: the files' lines where all are known, else this output's; and the paths that this names."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for run in runs:
-        if len(run.piece.keys) != 1 or not run.piece.first:
-            break
-        start = run.piece.first + run.low - run.piece.at
-        known = spans.setdefault(run.piece.keys[0], [])
-        if known and known[-1][1] == start - 1:
-            known[-1] = (known[-1][0], start + run.high - run.low - 1)
-        else:
-            known.append((start, start + run.high - run.low - 1))
-    else:
-        if len(spans) <= 2 and sum(map(len, spans.values())) <= 4:
-            return " and ".join(marker.name_lines(path, found) for path, found in spans.items()), list(spans)
-    paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
-    if not 0 < len(paths) <= 2:
-        return f"lines {omitted.start}-{omitted.end} of this output", []
-    named = ", ".join(map(marker.name_of, paths))
-    return f"lines {omitted.start}-{omitted.end} of this output ({named})", paths
-
-
-def _name_sources(runs: tuple[Run, ...], number: int) -> list[marker.Source]:
-    by_text: dict[tuple[str, Origin], list[Run]] = {}
-    for run in runs:
-        event = run.reference.event
-        by_text.setdefault((event.call_id, event.origin), []).append(run)
-    out: list[marker.Source] = []
-    for (_, origin), theirs in by_text.items():
-        delivery = theirs[0].reference.delivery
-        out.append(
-            marker.Source(
-                delivery.event.label,
-                _ago(number, delivery.call),
-                own_command=origin is Origin.COMMAND,
-                restored=origin is Origin.RESTORED,
-                there=_other_numbers(theirs),
-            )
-        )
-    return out
-
-
-def _other_numbers(runs: list[Run]) -> tuple[tuple[int, int], ...]:
-    """The numbers that stand in front of the lines at the source, where they differ from those left out here."""
-    spans: list[tuple[int, int]] = []
-    differ = False
-    for run in runs:
-        source, piece = run.reference.piece, run.piece
-        if piece.sep is None:
-            return ()
-        there = source.first + source.shift + run.at
-        differ |= there != piece.first + piece.shift + run.low - piece.at
-        spans.append((there, there + run.high - run.low - 1))
-    return merge_spans(spans) if differ else ()

@@ -32,6 +32,8 @@ LARGEST = 8_000_000
 # A repeat counts as insisting when at most this many other calls came since the omission, not counting other omissions
 # and their repeats: a model may look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
 INSIST_WITHIN = 2
+# However far apart they are: a weak model may go round in a loop of the same few requests. Chosen by replay.
+MOST_OMISSIONS_IN_A_ROW = 2
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 
 
@@ -97,13 +99,15 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.BINARY
     if len(call.output) > LARGEST:
         return Reason.TOO_LARGE
-    if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
+    if marker.find_anywhere_in(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER
     return None
 
 
 def insists(view: View, call: Call) -> bool:
-    """True for the request of an omission again, right after it."""
+    """True for the request of an omission again, right after it, or for one that was answered so too often."""
+    if view.calls.omissions_of(call.request) >= MOST_OMISSIONS_IN_A_ROW:
+        return True
     others = view.calls.since_omission(call.request, view.calls.number_of(call.call_id))
     return others is not None and others <= INSIST_WITHIN
 

@@ -1,33 +1,45 @@
 """The text that stands in an omission's place.
 
-A marker is one line: what is left out, that the bytes are the same, where they stand, how to get them all the same.
-It is written for a model, which sees no call ids: a source is named by the command or tool that printed it and how many
-calls ago. Each session has a tag of its own, so that no file can imitate a marker.
+A marker is one line: what is left out, where it stands, how to get the bytes all the same.
 
-    [UNCHANGED 7f3a: app.py lines 40-80, same bytes as "nl -ba …" 3 calls ago; repeat the request to see]
+    [UNCHANGED 7f3a.12: app.py lines 40-80, shown above by "nl -ba src/app.py"; repeat to see]
+
+It is written for a model, which sees no call ids and cannot count calls: a source is named by the command that printed
+it, as the model wrote it. Each session has a tag of its own, by which a harness tells its markers from others; the
+number of the call after it makes each marker the only one of its kind, wherever a message list is searched for it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import xxhash
 
+from readcache.model.events import Origin
+from readcache.model.spans import Span
+
+FILE_UNCHANGED = "FILE_UNCHANGED"  # the whole file was asked for, and each of its bytes is as at the source
+UNCHANGED = "UNCHANGED"  # these lines are, and the file is not known to have changed since
+LEFT_OUT = "LEFT_OUT"  # the lines stand there; nothing is said of the file, or that it changed
+_GONE = "GONE"
+PRUNED = "PRUNED"  # the notes of `context.prune` begin so
+
+# What a reader may do who wants the bytes all the same. Not said of a command that may do more than read.
+ASK_AGAIN = "repeat to see"
+
 # Characters shown of a command that printed a source, and of a file's name. With them the median marker over the
-# recorded sessions has 125 characters (the contract aims at 120); 24 for a command would save three of them.
-LABEL_CHARS = 32
+# recorded sessions is the one that tests/benchmarks/README.md names (the contract aims at 130).
+LABEL_CHARS = 48
 NAME_CHARS = 40
 MOST_SOURCES = 3
 SOURCE_CHARS = 45  # about what naming one more source takes
 
-_WORDS = "FILE_UNCHANGED|UNCHANGED|GONE"
-# `cd somewhere && ` in front says nothing about which command it was.
-_CD = re.compile(r"^\s*cd\s+[^\s;&|]+\s*(?:&&|;)\s*(?=\S)")
-# Directories in front of a file's name: the name tells which one it was.
-_DIRECTORIES = re.compile(r"(?<![^\s'\"=])[\w.~+@:-]*(?:/[\w.+@-]+)*/(?=[\w.+@-])")
+_SHOWN = "shown above "
+_SPAN = re.compile(r" (\d+-\d*)$")
+_WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +47,11 @@ class Source:
     """Where omitted lines stand, as the reader knows it."""
 
     label: str  # the command or tool; the heading of a restored section
-    calls_ago: int = 0
-    own_command: bool = False  # in the reader's own call, not in a result
-    restored: bool = False
-    there: tuple[tuple[int, int], ...] = ()  # the numbers in front of them there, where they differ
+    origin: Origin = Origin.RESULT
+    lines: tuple[Span, ...] = ()  # which of the omitted lines, where other sources have others
+    there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
+    is_earlier: bool = False  # a later call has the same label
+    same_file: bool = False  # as the lines that are left out, which the marker has named already
 
 
 def tag(session_id: str) -> str:
@@ -47,66 +60,129 @@ def tag(session_id: str) -> str:
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:
-    """The markers of a session that stand in `text`, each without its newline."""
-    if f" {session_tag}: " not in text:
+    """The markers of a session that are lines of `text`, each without its newline."""
+    if not may_hold(text, session_tag):
         return []
-    return re.findall(rf"^\[(?:{_WORDS}) {session_tag}: [^\n]*\]$", text, re.MULTILINE)
+    return re.findall(rf"^{_beginning(session_tag)}[^\n]*\]$", text, re.MULTILINE)
 
 
-def write_marker(
-    session_tag: str,
-    what: str,
-    sources: Sequence[Source],
-    *,
-    paths: Collection[str] = (),
-    whole_read: bool = False,
-    note: str = "",
-) -> str:
-    """The marker for `what` (in words), without a newline. `paths` are those that `what` names already."""
-    word = "FILE_UNCHANGED" if whole_read else "UNCHANGED"
-    names = frozenset(path.rsplit("/", 1)[-1] for path in paths)
-    where = ", ".join(_where(source, names) for source in sources)
-    return f"[{word} {session_tag}: {what}, same bytes as {where}{note}; repeat the request to see]"
+def find_anywhere_in(text: str, session_tag: str) -> list[str]:
+    """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
+    if not may_hold(text, session_tag):
+        return []
+    return re.findall(rf"{_beginning(session_tag)}(?:[^\r\n]*?; {ASK_AGAIN}\]|[^\r\n]*\])", text)
 
 
-def write_gone(session_tag: str, what: str) -> str:
-    """What takes a marker's place when its source has left the conversation."""
-    return f"[GONE {session_tag}: {what} stood here by reference and left the conversation; repeat the request to see]"
+def may_hold(text: str, session_tag: str) -> bool:
+    """False for a text without a marker of the session, at a glance."""
+    return f" {session_tag}" in text
 
 
-def name_lines(path: str, spans: Sequence[tuple[int, int]]) -> str:
-    """`app.py lines 40-80, 90`: the last part of a path is what the reader, who asked for it, knows it by."""
-    runs = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+def _beginning(session_tag: str) -> str:
+    return rf"\[(?:{_WORDS}) {session_tag}(?:\.\d+)?: "
+
+
+def write_marker(name: str, word: str, what: str, sources: Sequence[Source], note: str, end: str) -> str:
+    """The marker for `what` (in words), without a newline. `name` is the session's tag and the number of the call;
+    `note` follows the sources; `end` is `ASK_AGAIN`, or says what the command did."""
+    where = ", ".join(map(_where, sources))
+    if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
+        where = "shown above: " + where.replace(_SHOWN, "")
+    return f"[{word} {name}: {what}, {where}{note}; {end}]"
+
+
+def write_moved(marker: str, what: str, section: str) -> str:
+    """What takes the place of a `marker` for `what` when its lines stand in a restored section now."""
+    source = Source(section, Origin.RESTORED)
+    return write_marker(_name(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
+
+
+def write_gone(marker: str, what: str) -> str:
+    """What takes the place of a `marker` for `what` when its source has left the conversation."""
+    end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
+    return f"[{_GONE} {_name(marker)}: {what} stood here by reference and left the conversation{end}]"
+
+
+def _name(marker: str) -> str:
+    return marker[: marker.index(":")].partition(" ")[2]
+
+
+def name_lines(path: str, spans: Sequence[Span]) -> str:
+    """`app.py lines 40-80, 90`."""
+    return f"{name_of(path)} {spell_lines(spans)}"
+
+
+def spell_lines(spans: Sequence[Span]) -> str:
+    """`lines 40-80, 90`."""
     plural = len(spans) > 1 or spans[0][0] != spans[0][1]
-    return f"{name_of(path)} line{'s' if plural else ''} {runs}"
+    return f"line{'s' if plural else ''} {_spell_spans(spans)}"
 
 
 def name_of(path: str) -> str:
-    """The name a path ends in, shortened."""
-    name = _printable(path.rstrip("/").rsplit("/", 1)[-1] or path)
+    """The name a path ends in, shortened: the reader, who asked for it, knows it by that."""
+    return names_of([path])[path]
+
+
+def names_of(paths: Sequence[str]) -> dict[str, str]:
+    """A name for each of several paths, with as many directories as tell it from the others."""
+    parts = {path: [blob] if (blob := _blob(path)) else path.rstrip("/").split("/") for path in paths}
+    names: dict[str, str] = {}
+    for path, own in parts.items():
+        others = [theirs for other, theirs in parts.items() if other != path]
+        sizes = range(1, len(own))
+        kept = next((n for n in sizes if all(own[-n:] != theirs[-n:] for theirs in others)), len(own))
+        names[path] = _short_name("/".join(own[-kept:]) or path)
+    return names
+
+
+def _blob(key: str) -> str:
+    """`HEAD:src/app.py`, as git has it; empty for what is no blob."""
+    return key[4:] if key.startswith("git:") else ""
+
+
+def _short_name(name: str) -> str:
+    name = _printable(name)
     return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
 
 
-def _where(source: Source, names: frozenset[str]) -> str:
-    if source.restored:
-        return f'the section "{source.label}"'
-    ago = "1 call ago" if source.calls_ago == 1 else f"{source.calls_ago} calls ago"
-    there = f" (there {', '.join(f'{a}-{b}' for a, b in source.there)})" if source.there else ""
-    if source.own_command:
-        return f"your own command {ago}{there}"
-    label = _shorten_label(source.label, names)
-    return f"{'read' if label == 'read …' else chr(34) + label + chr(34)} {ago}{there}"
+def _spell_spans(spans: Sequence[Span]) -> str:
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+
+
+def _where(source: Source) -> str:
+    lines = f"{_spell_spans(source.lines)} " if source.lines else ""
+    there = f" as {source.there}" if source.there else ""
+    if source.origin is Origin.RESTORED:
+        return f'{lines}in the section "{source.label}"{there}'
+    name = _name_tool(source) or f'"{_shorten_label(source.label)}"'
+    if source.origin is Origin.COMMAND:
+        kind = "command " if name.startswith('"') else ""
+        return f"{lines}in your own {kind}{name}{there}"
+    article = "an earlier " if source.is_earlier else "" if name.startswith('"') else "the "
+    return f"{lines}{_SHOWN}by {article}{name}{there}"
+
+
+def _name_tool(source: Source) -> str:
+    """`read of app.py 5-30`; of the marker's own file `read of 5-30`, or just `read`. Empty for a command."""
+    tool, _, path = source.label.partition(" ")
+    if tool not in ("read", "write") or not path.startswith(("/", "~")):
+        return ""
+    name = name_of(path)
+    if source.same_file:
+        name = span[1] if (span := _SPAN.search(name)) else ""
+    return f"{tool} of {name}" if name else tool
 
 
 @lru_cache(maxsize=256)
-def _shorten_label(label: str, names: frozenset[str]) -> str:
-    """What is left when directories, a `cd` in front and the names that the marker has already said are taken off."""
-    words = _printable(" ".join(_DIRECTORIES.sub("", _CD.sub("", label)).split())).split(" ")
-    label = " ".join("…" if word.strip("'\"") in names else word for word in words)
-    if len(label) <= LABEL_CHARS:
-        return label
-    head = LABEL_CHARS // 2
-    return label[:head] + "…" + label[len(label) - (LABEL_CHARS - head - 1) :]
+def _shorten_label(label: str) -> str:
+    """The command as the model wrote it, cut in the middle alone: where it is too long, or goes on in other lines."""
+    first, _, rest = label.strip().partition("\n")
+    last = rest.rsplit("\n", 1)[-1] if rest else first
+    if not rest and len(first) <= LABEL_CHARS:
+        return _printable(first)
+    tail = min(len(last), LABEL_CHARS // 2)
+    head = min(len(first), LABEL_CHARS - tail - 1)
+    return _printable(first[:head] + "…" + last[len(last) - tail :])
 
 
 def _printable(text: str) -> str:

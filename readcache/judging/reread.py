@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from readcache.judging import marker
 from readcache.judging.compose import GAIN
+from readcache.judging.cuts import asks_for_all, end_of, source_of
 from readcache.judging.judge import insists
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
-from readcache.model.claims import FileLines
+from readcache.model.claims import FileLines, is_blob
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer
 from readcache.model.key_view import Reference
 from readcache.model.stored_text import count_lines_of
@@ -29,9 +30,11 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         return None
     number, piece, source = view.calls.number_of(call.call_id), shown.piece, shown.event
     path, start, end = piece.keys[0], piece.first, piece.first + piece.count - 1
-    stands = marker.Source(source.label, max(1, number - source.when.call))
+    is_file = asks_for_all(call) and (piece.eof or piece.sep is not None)
+    word = marker.LEFT_OUT if is_blob(path) else marker.FILE_UNCHANGED if is_file else marker.UNCHANGED
     what = marker.name_lines(path, [(start, end)])
-    line = marker.write_marker(rules.tag, what, [stands], paths=[path], whole_read=True)
+    stands = source_of(view, shown.delivery, same_file=True)
+    line = marker.write_marker(f"{rules.tag}.{number}", word, what, [stands], "", end_of(call))
     if len(call.output) < GAIN * len(line):
         return None
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)

@@ -154,9 +154,7 @@ class Reader:
 
         def events(view: View) -> list[Event]:
             nonlocal done
-            done, what = compaction_events(
-                view, kept, restored, restored_id=restored_id, tag=self.rules.tag, tokens=tokens
-            )
+            done, what = compaction_events(view, kept, restored, restored_id=restored_id, tokens=tokens)
             return what
 
         self.tell(restored_id, events)

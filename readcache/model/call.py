@@ -16,7 +16,7 @@ class Call:
     """A call that ran. `reading` is what its command is believed to print and write."""
 
     call_id: str
-    label: str  # the command, or "read PATH" for a read tool: markers shorten it
+    label: str  # the command, or "read PATH 5-30" for a read tool: markers shorten it
     request: str  # equal for equal requests
     output: str
     reading: Reading
@@ -66,7 +66,8 @@ def read_call(
 ) -> Call:
     """A read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
     request, reading = _read_claim(key, start, end, sep)
-    return Call(call_id, f"read {key}", request, output, reading, exit_code, batch, trouble, fresh)
+    lines = "" if (start, end) == (1, None) else f" {start}-{end or ''}"
+    return Call(call_id, f"read {key}{lines}", request, output, reading, exit_code, batch, trouble, fresh)
 
 
 def other_read_call(

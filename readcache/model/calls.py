@@ -10,7 +10,7 @@ from readcache.model.events import Account, Delivered, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.reply import Outcome, Reason
 
-# Requests and answers remembered to tell a reader who insists; it concerns the last few calls only.
+# Answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64
 
 
@@ -22,10 +22,10 @@ class Calls:
         self.tokens = 0  # tokens delivered so far
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self.last_write: Invalidation | None = None
+        self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
-        self._omitted: dict[
-            str, int
-        ] = {}  # request -> number of the call that answered it last, and left something out
+        # request -> number of the call that answered it last, and left something out; how often in a row that happened
+        self._omitted: dict[str, tuple[int, int]] = {}
         self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
@@ -33,21 +33,30 @@ class Calls:
         """The number that an event of this call has: that of the call under way, or the next one."""
         return self.number if self.number and call_id == self._under_way else self.number + 1
 
+    def newest_of(self, label: str) -> int:
+        """The number of the newest call with this label; 0 when there is none."""
+        return self._newest.get(label, 0)
+
     def since_omission(self, request: str, number: int) -> int | None:
         """How many calls came between the last answer to `request`, if that left something out, and call `number`.
 
         Other such answers, and repeats of their requests, do not count. None when the last answer was whole, or when
         the agent wrote in between: who reads again after a write asks for news.
         """
-        at = self._omitted.get(request)
+        at, _ = self._omitted.get(request, (None, 0))
         if at is None or any(at < write < number for write in self._writes):
             return None
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
+
+    def omissions_of(self, request: str) -> int:
+        """How many of the last answers to `request`, one after the other, left something out."""
+        return self._omitted.get(request, (0, 0))[1]
 
     def deliver(self, event: Delivered) -> None:
         """Take in a delivery."""
         self.number, self._under_way = event.when.call, event.call_id
         self.tokens = event.when.tokens
+        self._newest[event.label] = event.when.call
         if event.account is not None:
             self._count(event.account, len(event.text), event.when.call)
 
@@ -67,7 +76,7 @@ class Calls:
 
     def rewind(self, number: int) -> None:
         """Forgets what was left out after call `number`."""
-        self._omitted = {request: call for request, call in self._omitted.items() if call <= number}
+        self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
 
     def _count(self, account: Account, shown_chars: int, call: int) -> None:
         left_out = account.outcome is not Outcome.FULL
@@ -76,11 +85,9 @@ class Calls:
         self.counts["output_chars"] += account.output_chars
         self.counts["shown_chars"] += shown_chars
         self.counts["tokens_saved" if left_out else "tokens_saved_if_on"] += account.tokens_saved
-        self._omitted.pop(account.request, None)
+        _, in_a_row = self._omitted.pop(account.request, (0, 0))
         if left_out:
-            self._omitted[account.request] = call
-            if len(self._omitted) > MOST_REPEATS:
-                del self._omitted[next(iter(self._omitted))]
+            self._omitted[account.request] = (call, in_a_row + 1)
         if left_out or account.reason is Reason.INSISTED:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]

@@ -73,9 +73,19 @@ class Reading:
         """Every key that is read."""
         return frozenset(key for claim in self.claims if isinstance(claim, FileLines) for key in claim.keys)
 
+    @property
+    def only_reads(self) -> bool:
+        """True for a command that is known to print files and to do nothing else."""
+        return not self.writes and all(isinstance(claim, (FileLines, Literal)) for claim in self.claims)
+
 
 OPAQUE = Reading()
 UNPARSED = Reading(parsed=False)
+
+
+def is_blob(key: str) -> bool:
+    """True for what a revision holds (`git:HEAD:app.py`); it may not be what stands on disk."""
+    return not key.startswith(("/", "~"))
 
 
 def glob_stem(key: str) -> str | None:

@@ -37,7 +37,7 @@ def test_a_plan_makes_the_round_trip_through_a_file_and_is_credited(capfd: Captu
     assert [(item["start"], item["end"]) for item in plan["items"]] == [(1, 200)]
     told = json.loads(said(capfd, "compacted", "--keep", "b", "--restored", "plan.json"))
     assert 'the section "Files restored after compaction"' in told["rewrites"]["b"]
-    assert "same bytes as the section" in said(capfd, "run", "-c", "sed -n '20,120p' f")
+    assert "in the section" in said(capfd, "run", "-c", "sed -n '20,120p' f")
     assert plan["text"].count("\n") == 202
 
 

@@ -80,7 +80,7 @@ def test_a_reply_that_stays_though_it_was_said_to_be_gone_loses_its_markers(shap
     steps.append(observed(session, "c3", "make", text(1, 300, of="log")))
     session.compacted(keep=["c1", "c3"])
     after = Compactor(session, Model(SUMMARY), trigger_tokens=10, keep_turns=2).compact(chat(shape, *steps))
-    assert results(after)["c2"].startswith(f"[GONE {session.tag}:")
+    assert results(after)["c2"].startswith(f"[GONE {session.tag}.2: ")
     assert_true_markers(session, after)
     assert shape == "openai" or roles_alternate(after)
 

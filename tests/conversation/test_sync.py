@@ -339,7 +339,7 @@ def test_a_marker_whose_source_went_is_retired(session: Session, shape: str, wha
     rewrites = session.sync(message_list(shape, left))
     assert list(rewrites) == ["c2"]
     assert "GONE" in rewrites["c2"]
-    assert "same bytes" not in rewrites["c2"]
+    assert "shown above" not in rewrites["c2"]
     assert session.observe("cat f", text(of="f")).text == text(of="f")
 
 
@@ -387,7 +387,7 @@ def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(sessio
     rewrites = session.sync([{"role": "tool", "tool_call_id": "c2", "content": shown}])
     decoded = json.loads(rewrites["c2"])
     assert "\n[GONE" in decoded["output"]
-    assert "same bytes" not in decoded["output"]
+    assert "shown above" not in decoded["output"]
     assert decoded["stderr"] == "warning"
     assert session.sync([{"role": "tool", "tool_call_id": "c2", "content": rewrites["c2"]}]) == {}
 
@@ -432,7 +432,7 @@ def test_a_reply_that_was_merged_into_another_result_comes_without_its_markers(s
     rewrites = session.sync(message_list("openai", merged))
     assert rewrites["c2"].startswith(text(of="g"))
     assert "\n[GONE" in rewrites["c2"]
-    assert "same bytes" not in rewrites["c2"]
+    assert "shown above" not in rewrites["c2"]
 
 
 def test_a_file_line_of_an_ellipsis_is_content_and_its_loss_retires_markers(session: Session) -> None:
@@ -522,7 +522,7 @@ def test_compaction_after_compaction_leaves_no_marker_dangling(session: Session,
         turns += [(call_id, command, done.rewrites.get(call_id, shown)) for call_id, command, shown in kept]
         assert session.sync(message_list(shape, turns)) == {}
         shown = "\n".join(shown for _, _, shown in turns)
-        markers = [marker for marker in session.markers_in(shown) if "same bytes" in marker]
+        markers = [marker for marker in session.markers_in(shown) if "shown above" in marker]
         assert all(plan.heading in marker for marker in markers)
         assert not markers or text(of="f") in shown
 

@@ -56,4 +56,4 @@ def assert_true_markers(session: Session, messages: Messages) -> None:
             assert all(session.view.is_visible(source) for source in pointer.sources)
     known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
     for marker in session.markers_in(everything):
-        assert marker in known or marker.startswith("[GONE ")
+        assert marker in known or marker.startswith(("[GONE ", "[PRUNED "))

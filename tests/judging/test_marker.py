@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from readcache import Policy, Session
-from readcache.judging.marker import Source, find_markers, name_lines, tag, write_gone, write_marker
+from readcache import Omitted, Policy, Session
+from readcache.context.notes import note_line
+from readcache.judging.marker import (
+    ASK_AGAIN,
+    UNCHANGED,
+    Source,
+    find_anywhere_in,
+    find_markers,
+    name_lines,
+    tag,
+    write_gone,
+    write_marker,
+)
 from tests.helpers import strategies
-from tests.helpers.files import TEXT, text
+from tests.helpers.files import TEXT, text, with_numbers
 
 
 def the_marker(session: Session, text: str) -> str:
@@ -17,39 +27,165 @@ def the_marker(session: Session, text: str) -> str:
     return marker
 
 
-def test_a_whole_read_is_called_a_file_unchanged() -> None:
+def test_a_whole_file_read_again_is_called_unchanged_as_a_file() -> None:
     session = Session("/w")
     session.observe("cat src/app.py", TEXT)
     session.observe("pwd", "/w\n")
     marker = the_marker(session, session.observe("cat src/app.py", TEXT).text)
-    assert "FILE_UNCHANGED" in marker
-    assert "app.py" in marker
-    assert "1-60" in marker
-    assert "cat" in marker
-    assert "2 calls ago" in marker
-    assert marker.rstrip("]").endswith("repeat the request to see")
-    assert len(marker) <= 120
+    assert "[FILE_UNCHANGED" in marker
+    assert "app.py lines 1-60" in marker
+    assert '"cat src/app.py"' in marker
+    assert marker.endswith("repeat to see]")
+    assert len(marker) <= 100
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "output"),
+    [
+        ("cat app.py", "sed -n '5,30p' app.py", text(5, 30)),
+        ("cat app.py", "head -n 60 app.py", TEXT),
+        ("cat -n app.py", "cat app.py", TEXT),
+        ("cat app.py", "cat app.py", TEXT[:-1]),
+        ("head -n 60 app.py", "cat app.py; ./deploy", TEXT),
+    ],
+)
+def test_only_a_whole_file_with_the_same_bytes_is_called_unchanged_as_a_file(
+    first: str, again: str, output: str
+) -> None:
+    session = Session("/w")
+    session.observe(first, with_numbers() if "-n app" in first else TEXT)
+    marker = the_marker(session, session.observe(again, output).text)
+    assert "FILE_UNCHANGED" not in marker
 
 
 def test_a_part_is_named_by_its_lines() -> None:
     session = Session("/w")
     session.observe("sed -n '5,30p' app.py", text(5, 30))
     marker = the_marker(session, session.observe("cat app.py", TEXT).text)
-    assert "5-30" in marker
-    assert "FILE_UNCHANGED" not in marker
+    assert "[UNCHANGED" in marker
+    assert "app.py lines 5-30" in marker
 
 
-def test_an_output_of_another_command_is_named_by_the_command() -> None:
+def test_neither_word_stands_for_a_file_that_changed_since() -> None:
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe("cat -n app.py", with_numbers())
+    session.observe("sed -i '1i inserted' app.py", "")
+    moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines()[8:39], 10))
+    marker = the_marker(session, session.observe("cat -n app.py | sed -n '10,40p'", moved).text)
+    assert "UNCHANGED" not in marker
+    assert "app.py lines 10-40" in marker
+    assert "lines 9-39" in marker
+    assert "changed" in marker
+
+
+def test_what_another_reader_wrote_makes_a_file_changed_too() -> None:
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe("cat app.py", TEXT)
+    session.fork("helper").wrote("app.py")
+    marker = the_marker(session, session.observe("sed -n '5,30p' app.py", text(5, 30)).text)
+    assert "UNCHANGED" not in marker
+    assert "your" not in marker
+
+
+def test_neither_word_stands_for_a_blob_of_a_revision() -> None:
     session = Session("/w")
-    session.observe("make -j4 test", TEXT)
-    marker = the_marker(session, session.observe("make -j4 test", TEXT).text)
-    assert "make -j4 test" in marker
+    session.observe("git show HEAD:src/app.py", TEXT)
+    session.observe("sed -i 's/a/b/' src/app.py", "")
+    marker = the_marker(session, session.observe("git show HEAD:src/app.py", TEXT).text)
+    assert "UNCHANGED" not in marker
+    assert "HEAD:src/app.py" in marker
+
+
+def test_a_source_of_another_path_is_named_with_both_paths() -> None:
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe("cat a/utils.py", TEXT)
+    marker = the_marker(session, session.observe("cat b/utils.py", TEXT + "x = 1\n").text)
+    assert "UNCHANGED" not in marker
+    assert "b/utils.py lines 1-60" in marker
+    assert "a/utils.py lines 1-60" in marker
+
+
+def test_of_several_sources_each_is_named_with_its_lines() -> None:
+    session = Session("/w")
+    for first, last in ((1, 20), (21, 40), (41, 60)):
+        session.observe_read("app.py", text(first, last), start=first, end=last)
+    marker = the_marker(session, session.observe_read("app.py", TEXT).text)
+    assert "1-20 by the read of 1-20" in marker
+    assert "41-60 by the read of 41-60" in marker
+
+
+def test_a_command_is_named_verbatim() -> None:
+    session = Session("/w")
+    for command in ("sed -n '/class A/,/^def/p' a/b.py", "./deploy --to a/b", "python -c 'import a.b'"):
+        session.observe(command, text(of=command))
+        marker = the_marker(session, session.observe(command, text(of=command)).text)
+        assert f'"{command}"' in marker
+
+
+def test_a_long_command_is_cut_in_the_middle_alone() -> None:
+    session = Session("/w")
+    command = "python tools/generate.py --seed 3 " + "--flag x " * 20 + "> out/of/it.log; cat out/of/it.log"
+    session.observe(command, TEXT)
+    marker = the_marker(session, session.observe("cat out/of/it.log", TEXT).text)
+    quoted = marker.split('"')[1]
+    head, tail = quoted.split("…")
+    assert command.startswith(head)
+    assert command.endswith(tail)
+    assert min(len(head), len(tail)) > 10
+
+
+def test_a_later_call_of_the_same_words_is_told_from_the_source() -> None:
+    session = Session("/w")
+    session.observe("cat app.py", TEXT)
+    session.observe("cat app.py", text(of="other"))
+    session.observe("cat app.py", text(of="third"))
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe("cat app.py", TEXT)
+    session.observe("cat app.py", text(of="other"))
+    marker = the_marker(session, session.observe("sed -n '5,30p' app.py", text(5, 30)).text)
+    assert 'an earlier "cat app.py"' in marker
+
+
+def test_no_marker_counts_calls() -> None:
+    session = Session("/w")
+    session.observe("cat app.py", TEXT, call_id="c1")
+    for n in range(5):
+        session.observe(f"echo {n}", f"{n}\n")
+    session.rewind("c1")
+    assert " ago" not in the_marker(session, session.observe("cat app.py", TEXT).text)
+
+
+@pytest.mark.parametrize("command", ["./deploy --prod", "pytest -q", "curl -X POST http://x", "cat app.py; ./deploy"])
+def test_nobody_is_invited_to_run_again_what_may_do_more_than_read(command: str) -> None:
+    session = Session("/w")
+    session.observe(command, TEXT, exit_code=3)
+    marker = the_marker(session, session.observe(command, TEXT, exit_code=3).text)
+    assert "repeat" not in marker
+    assert "it ran, exit 3" in marker
+
+
+@pytest.mark.parametrize("between", ["nothing", "own edit", "edit of a helper"])
+def test_an_equal_output_is_not_said_to_follow_an_edit(between: str) -> None:
+    session = Session("/w")
+    session.observe("sed -i 's/a/b/' f.py && pytest -v", TEXT)
+    if between == "own edit":
+        session.wrote("g.py")
+    if between == "edit of a helper":
+        session.fork("helper").wrote("f.py")
+    assert "edit" not in the_marker(session, session.observe("pytest -v", TEXT).text)
+
+
+def test_no_two_markers_are_the_same_text() -> None:
+    session = Session("/w")
+    session.observe("cat app.py", TEXT)
+    markers = [the_marker(session, session.observe(f"cat app.py; # {n}", TEXT).text) for n in range(3)]
+    assert len(set(markers)) == 3
 
 
 def test_what_the_agent_wrote_itself_is_called_so() -> None:
     session = Session("/w")
     session.wrote("app.py", content=TEXT)
-    assert "your own" in the_marker(session, session.observe("cat app.py", TEXT).text)
+    assert "your own write" in the_marker(session, session.observe("cat app.py", TEXT).text)
 
 
 def test_a_restored_section_is_named_by_its_heading() -> None:
@@ -60,15 +196,28 @@ def test_a_restored_section_is_named_by_its_heading() -> None:
     assert plan.heading in the_marker(session, session.observe("cat app.py", TEXT).text)
 
 
+def test_a_reply_has_few_markers_and_they_are_those_that_save_most() -> None:
+    session = Session("/w", policy=Policy(min_chars=0, max_markers=2))
+    lines = [
+        f"line {n} of a file whose lines are all different and long enough to matter {n * 7919}" for n in range(100)
+    ]
+    spans = [(1, 10), (20, 40), (50, 60), (70, 95)]
+    for first, last in spans:
+        session.observe(f"sed -n '{first},{last}p' f", "".join(line + "\n" for line in lines[first - 1 : last]))
+    reply = session.observe("cat f", "".join(line + "\n" for line in lines))
+    assert [(s.start, s.end) for s in reply.segments if isinstance(s, Omitted)] == [(20, 40), (70, 95)]
+
+
 def test_two_sessions_have_two_tags() -> None:
     assert len({tag(f"session {n}") for n in range(40)}) > 35
     assert tag("one") == tag("one")
 
 
-@given(strategies.texts(), strategies.texts(), st.integers(1, 99))
-def test_a_marker_is_one_line_whatever_things_are_called(path: str, label: str, ago: int) -> None:
+@given(strategies.texts(), strategies.texts())
+def test_a_marker_is_one_line_whatever_things_are_called(path: str, label: str) -> None:
     what = name_lines(path or "f", [(1, 5), (9, 9)])
-    for marker in (write_marker("abcd", what, [Source(label, ago)]), write_gone("abcd", what)):
+    whole = write_marker("abcd.7", UNCHANGED, what, [Source(label)], "", ASK_AGAIN)
+    for marker in (whole, write_gone(whole, what)):
         assert "\n" not in marker
         assert find_markers(f"before\n{marker}\nafter\n", "abcd") == [marker]
         assert find_markers(marker, "abce") == []
@@ -79,10 +228,24 @@ def test_text_without_a_tag_of_the_session_holds_no_marker(text: str) -> None:
     assert find_markers(text, "abcd") == []
 
 
-@pytest.mark.parametrize("text", ["see {}", "{} ", " {}", "{}\r"])
-def test_a_marker_inside_a_line_is_not_a_marker_line(text: str) -> None:
-    marker = write_marker("abcd", "f lines 1-2", [Source("cat f", 1)])
-    assert find_markers(text.format(marker), "abcd") == []
+MARKER = write_marker("abcd.7", UNCHANGED, "f lines 1-2", [Source("sed -n '/[a]/p' f")], "", ASK_AGAIN)
+NOTE = note_line("abcd", "f lines 1-30, the same bytes were shown again later")
+
+
+@pytest.mark.parametrize("around", ["see {}", "{} ", " {}", "{}\r"])
+def test_a_marker_inside_a_line_is_not_a_marker_line(around: str) -> None:
+    assert find_markers(around.format(MARKER), "abcd") == []
+
+
+@pytest.mark.parametrize("marker", [MARKER, NOTE])
+@pytest.mark.parametrize(
+    "around", ["{}", "    {}\n", "+{}\n", "echo '{}' >> f", "{}\r\n", "x = '{}'  # [1]", "a\n> {}\nb"]
+)
+def test_a_harness_finds_a_marker_however_a_model_writes_it_into_a_file(around: str, marker: str) -> None:
+    found = find_anywhere_in(around.format(marker), "abcd")
+    assert len(found) == 1
+    assert found[0].startswith(marker)
+    assert find_anywhere_in(around.format(marker), "abce") == []
 
 
 def test_an_omission_saves_at_least_the_length_of_its_marker() -> None:

@@ -229,7 +229,7 @@ def test_a_model_that_repeats_a_batch_gets_it_in_full(session: Session) -> None:
 
 def test_a_marker_says_how_to_get_the_bytes(session: Session) -> None:
     session.observe("cat f", TEXT)
-    assert "repeat the request" in session.observe("cat f", TEXT).text
+    assert "repeat to see" in session.observe("cat f", TEXT).text
 
 
 def test_after_a_compaction_with_a_restored_section_nothing_need_be_read_again(session: Session) -> None:

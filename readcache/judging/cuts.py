@@ -1,0 +1,213 @@
+"""What a marker says of an omission: which lines, where they stand, and no more than is known.
+
+Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed since:
+
+    [UNCHANGED 7f3a.12: app.py lines 5-30, shown above by "cat src/app.py"; repeat to see]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from readcache.judging import marker
+from readcache.judging.cover import Run
+from readcache.judging.judge import Judgement
+from readcache.judging.omissions import Omission
+from readcache.model.call import Call
+from readcache.model.claims import FileLines, is_blob
+from readcache.model.events import Origin
+from readcache.model.key_view import Delivery, Reference
+from readcache.model.spans import Span, merge_spans
+from readcache.model.view import View
+from readcache.reply import Omitted
+
+_CHANGED = ", changed since"
+_MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: what came of it is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Output lines low to high - 1 give way to `text`."""
+
+    low: int
+    high: int
+    text: str
+    omitted: Omitted
+    numbered: bool = False
+
+
+def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cut]:
+    """One for each omission of the judgement. `tag`: the session's."""
+    name = f"{tag}.{judgement.number}"
+    if judgement.whole is not None:
+        return [_identical(view, call, judgement, judgement.whole, name)]
+    return [_cut(view, call, judgement, omission, name) for omission in judgement.omissions]
+
+
+def end_of(call: Call) -> str:
+    """The end of a marker: how to get the bytes. Whoever repeats a command that may do more than read does it twice."""
+    return marker.ASK_AGAIN if call.reading.only_reads else f"it ran, exit {call.exit_code}"
+
+
+def source_of(
+    view: View, delivery: Delivery, lines: tuple[Span, ...] = (), there: str = "", *, same_file: bool = False
+) -> marker.Source:
+    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names."""
+    event = delivery.event
+    is_earlier = event.origin is Origin.RESULT and view.calls.newest_of(event.label) > delivery.call
+    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file)
+
+
+def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
+    count = len(judgement.lines)
+    stale = any(view.key(key).is_stale(whole) for key in call.reading.keys)
+    word = marker.UNCHANGED if whole.event.label == call.label and not stale else marker.LEFT_OUT
+    what = f"this output, {count} line{'s' if count > 1 else ''}"
+    note = _MAYBE_CHANGED if stale else ""
+    text = marker.write_marker(name, word, what, [source_of(view, whole)], note, end_of(call))
+    return Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)))
+
+
+def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut:
+    runs = omission.runs
+    piece = runs[0].piece
+    sources = tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
+    if all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0:
+        start = piece.first + omission.low - piece.at
+        omitted = Omitted(piece.keys[0], start, start + omission.high - omission.low - 1, sources)
+    else:
+        omitted = Omitted(None, omission.low + 1, omission.high, sources)
+    names = _names(runs)
+    what, in_file = _what(runs, omitted, names)
+    word = _word(view, call, judgement, omission)
+    named = _name_sources(view, runs, names, in_file=in_file)
+    text = marker.write_marker(name, word, what, named, _note(view, judgement, runs), end_of(call))
+    numbered = any(run.piece.sep is not None for run in runs)
+    return Cut(omission.low, omission.high, text, omitted, numbered)
+
+
+# ---------------------------------------------------------------- the word
+
+
+def _word(view: View, call: Call, judgement: Judgement, omission: Omission) -> str:
+    if not all(_is_in_place(run) for run in omission.runs) or _is_outdated(view, judgement, omission.runs):
+        return marker.LEFT_OUT
+    everything = (omission.low, omission.high) == (0, len(judgement.lines))
+    is_file = everything and asks_for_all(call) and all(run.piece.eof or run.piece.sep for run in omission.runs)
+    return marker.FILE_UNCHANGED if is_file and _has_same_bytes(call, omission.runs) else marker.UNCHANGED
+
+
+def _is_in_place(run: Run) -> bool:
+    """True if the lines stand at the source as lines of the same file, with the same numbers."""
+    ours, theirs = run.piece, run.reference.piece
+    if len(ours.keys) != 1 or ours.keys != theirs.keys or not ours.first or not theirs.first or is_blob(ours.keys[0]):
+        return False
+    same_line = theirs.first + run.at == ours.first + run.low - ours.at
+    return same_line and (ours.sep is None or ours.shift == theirs.shift)
+
+
+def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
+    """True if a file is known to have changed, or may have been written, since its lines were shown there."""
+    if any(key in judgement.changed for run in runs for key in run.piece.keys):
+        return True
+    return not all(view.key(key).is_current(run.reference) for run in runs for key in run.reference.piece.keys)
+
+
+def asks_for_all(call: Call) -> bool:
+    """True for a request for one whole file as it is on disk."""
+    claims = call.reading.claims
+    claim = claims[0] if len(claims) == 1 else None
+    if not isinstance(claim, FileLines) or len(claim.keys) != 1 or is_blob(claim.keys[0]) or claim.gaps:
+        return False
+    return claim.ranges == ((1, None),) and not claim.shift and call.reading.only_reads
+
+
+def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:
+    """True if what is in front of the lines and behind the last is the same at the source, too."""
+    last = runs[-1].reference
+    same_end = ends_in_newline(last) == call.output.endswith("\n")
+    return same_end and all(run.piece.sep == run.reference.piece.sep for run in runs)
+
+
+def ends_in_newline(reference: Reference) -> bool:
+    """Does its last line?"""
+    text, piece = reference.event.text, reference.piece
+    return text.endswith("\n") or piece.at + piece.count <= text.count("\n")
+
+
+def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
+    if any(key in judgement.changed for run in runs for key in run.piece.keys):
+        return _CHANGED
+    return _MAYBE_CHANGED if _is_outdated(view, judgement, runs) else ""
+
+
+# ---------------------------------------------------------------- what and where
+
+
+def _names(runs: Sequence[Run]) -> dict[str, str]:
+    paths = [key for run in runs for key in (*run.piece.keys, *run.reference.piece.keys)]
+    return marker.names_of(list(dict.fromkeys(paths)))
+
+
+def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool]:
+    """In words: the files' lines where all are known, else this output's. True: lines of one file."""
+    spans: dict[str, list[Span]] = {}
+    for run in runs:
+        if len(run.piece.keys) != 1 or not run.piece.first:
+            break
+        spans.setdefault(run.piece.keys[0], []).append(_ours(run))
+    else:
+        merged = {path: merge_spans(found) for path, found in spans.items()}
+        if len(merged) <= 2 and sum(map(len, merged.values())) <= 4:
+            what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in merged.items())
+            return what, len(merged) == 1
+    paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
+    what = marker.spell_lines([(omitted.start, omitted.end)]) + " of this output"
+    return (f"{what} ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= 2 else what), False
+
+
+def _ours(run: Run) -> Span:
+    """The numbers of its lines in the file."""
+    start = run.piece.first + run.low - run.piece.at
+    return start, start + run.high - run.low - 1
+
+
+def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool) -> list[marker.Source]:
+    by_text: dict[tuple[str, Origin], list[Run]] = {}
+    for run in runs:
+        event = run.reference.event
+        by_text.setdefault((event.call_id, event.origin), []).append(run)
+    out: list[marker.Source] = []
+    for theirs in by_text.values():
+        spans = (_ours(run) if in_file else (run.low + 1, run.high) for run in theirs)
+        lines = merge_spans(spans) if len(by_text) > 1 else ()
+        same = in_file and all(run.piece.keys == run.reference.piece.keys for run in theirs)
+        out.append(source_of(view, theirs[0].reference.delivery, lines, _there(theirs, names), same_file=same))
+    return out
+
+
+def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
+    """What the lines are at the source, where they are lines of another file or have other numbers there."""
+    other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
+    paths = [names[key] for key in other if all(run.piece.keys for run in runs)]
+    moved = any(_number_there(run) not in (0, _number_here(run)) for run in runs)
+    spans = _spans_there(runs) if paths or moved else ()
+    words = [*paths[:1], *([marker.spell_lines(spans)] if spans else [])]
+    return " ".join(words)
+
+
+def _number_here(run: Run) -> int:
+    """The number of the run's first line as this output has it; 0 when it is not known."""
+    piece = run.piece
+    return piece.first and piece.first + piece.shift + run.low - piece.at
+
+
+def _number_there(run: Run) -> int:
+    piece = run.reference.piece
+    return piece.first and piece.first + piece.shift + run.at
+
+
+def _spans_there(runs: Iterable[Run]) -> tuple[Span, ...]:
+    spans = [(at, at + run.high - run.low - 1) for run in runs if (at := _number_there(run))]
+    return merge_spans(spans)
