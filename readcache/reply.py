@@ -61,6 +61,7 @@ class Reason(enum.Enum):
     ADVISED = "advised", "it would have been cut, but readcache only advises"
     # nothing was left out, because this is not text to be judged
     BINARY = "binary", "it has NUL characters and is not text"
+    NOT_TEXT = "not_text", "it is not text, or not UTF-8, so that nothing can be said of its bytes"
     TOO_LARGE = "too_large", "it is too large to be compared"
     TIMED_OUT = "timed_out", "the command ran out of time, so its output may end anywhere"
     KILLED = "killed", "a signal ended the command, so its output may end anywhere"
@@ -80,6 +81,7 @@ UNCREDITED = frozenset(
         Reason.PROTECTED,
         Reason.MODE_OFF,
         Reason.BINARY,
+        Reason.NOT_TEXT,
         Reason.TOO_LARGE,
         Reason.TIMED_OUT,
         Reason.KILLED,

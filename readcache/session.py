@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.disk.bash import run_bash
 from readcache.disk.lines import LineReader
+from readcache.disk.others import Others
 from readcache.errors import StoreError, UsageError
 from readcache.judging import marker
 from readcache.judging.compose import pass_through
@@ -23,7 +24,7 @@ from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call
-from readcache.model.events import MADE_UP_ID, Record, Rewound
+from readcache.model.events import MADE_UP_ID, Record
 from readcache.model.paths import canonical_path
 from readcache.model.records import events_for
 from readcache.model.view import View
@@ -31,7 +32,7 @@ from readcache.policy import Budget, Policy, Rules
 from readcache.reply import Reason, Reply
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.shell.read import read_command
-from readcache.wrap import wrap
+from readcache.wrap import Wrapped, wrap
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, SeenFiles
@@ -66,13 +67,13 @@ class Session:
         self._store = store
         log = Log(self._open_store, self.session_id, agent_id, clock)
         log.open()
-        self.reader = Reader(log, Rules(policy, self.tag), one_call=one_shot)
+        self.reader = Reader(log, Rules(policy, self.tag), one_call=one_shot, resumes=True)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
         self._lines = LineReader()
         self._readers = {agent_id}  # names of this session's readers, as far as they are known
-        self._seen: SeenFiles | None = None  # while `watch` lasts
+        self._others = Others(log.lock, lambda: log.view, log.fail)
 
     # ------------------------------------------------------------ commands
 
@@ -80,7 +81,7 @@ class Session:
         self,
         command: str,
         *,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: str | bytes | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
         call_id: str | None = None,
@@ -91,11 +92,22 @@ class Session:
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
         status is 124.
         """
-        where = os.path.join(self.root, os.fspath(cwd)) if cwd is not None else self.root
+        where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._ran_here()
-        with self._own_call():
+        started = self.reader.calls_so_far()
+        with self._others.own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout)
-        return self._answer_command(command, ran.output, ran.exit_code, where, call_id, batch, ran.trouble, local=True)
+        return self._answer_command(
+            command,
+            ran.output,
+            exit_code=ran.exit_code,
+            cwd=where,
+            call_id=call_id,
+            batch=batch,
+            trouble=ran.trouble,
+            started=started,
+            local=True,
+        )
 
     def observe(
         self,
@@ -103,36 +115,41 @@ class Session:
         output: str,
         *,
         exit_code: int = 0,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: str | bytes | os.PathLike[str] | None = None,
         call_id: str | None = None,
         batch: str | None = None,
     ) -> Reply:
         """Answers a command that ran elsewhere, as `run` would. Touches no file system."""
-        where = canonical_path(os.fspath(cwd), self.root) if cwd is not None else self.root
-        return self._answer_command(command, output, exit_code, where, call_id, batch)
+        return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, call_id=call_id, batch=batch)
 
     def _answer_command(
         self,
         command: str,
         output: str,
-        exit_code: int,
-        cwd: str,
-        call_id: str | None,
-        batch: str | None,
-        trouble: Reason | None = None,
         *,
+        exit_code: int,
+        cwd: str | bytes | os.PathLike[str] | None,
+        call_id: str | None,
+        batch: str | None = None,
+        trouble: Reason | None = None,
+        started: int = -1,
         local: bool = False,
     ) -> Reply:
-        reading = read_command(command, cwd, exit_code)
+        try:
+            where = self.root if cwd is None else canonical_path(os.fsdecode(cwd), self.root)
+        except TypeError:  # no directory at all: nobody knows which files the command meant
+            where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
+        reading = read_command(command, where, exit_code)
         call = command_call(
             self._call_id(call_id),
             command,
-            cwd,
+            where,
             output,
             reading,
             exit_code=exit_code,
             batch=batch or self._batch,
             trouble=trouble,
+            started=started,
         )
         return self._answer(call, local=local)
 
@@ -196,37 +213,20 @@ class Session:
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
-        self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
+        self._others.wrote(key, name, local=bool(self._is_local))
 
     # ------------------------------------------------------------ what others do
 
-    @contextlib.contextmanager
-    def watch(self) -> Iterator[SeenFiles]:
+    def watch(self) -> contextlib.AbstractContextManager[SeenFiles]:
         """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
         somebody else did to them. What it yields has `wait(seconds)`. Nothing that is left out of a reply rests on it.
         """
-        from readcache.disk.changes import SeenFiles
-
-        outer = self._seen
-        if outer is not None:
-            yield outer
-            return
-        with contextlib.closing(SeenFiles()) as seen:
-            view = self.view
-            with self.reader.log.lock:  # no call comes between
-                seen.begin(view, local=bool(self._is_local))
-                self._seen = seen
-            try:
-                yield seen
-            finally:
-                self._seen = None
+        return self._others.watch(self.view, local=bool(self._is_local))
 
     def changes(self) -> list[Change]:
         """The files that somebody else changed since the agent saw them, by path; `readcache.notice` makes one line of
         them for the model. UsageError when nobody is watching."""
-        if self._seen is None:
-            raise UsageError("changes are known while watching: call it inside `with session.watch():`")
-        return self._seen.changes()
+        return self._others.changes()
 
     # ------------------------------------------------------------ what the harness tells
 
@@ -273,7 +273,7 @@ class Session:
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation; after an unknown call, everything."""
-        self.reader.tell(call_id, lambda _: [Rewound(call_id)])
+        self.reader.rewind(call_id)
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """The session of a new sub-agent, on the same store; under a name that was used before it is `agent_id-2`, and
@@ -318,7 +318,8 @@ class Session:
         """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`.
 
         `call_id()` gives the harness's id for the call under way; `on_reply` is told each reply."""
-        return wrap(bash, self.observe, self._own_call, call_id=call_id, on_reply=on_reply)
+        wrapped = Wrapped(self._answer_command, self.reader.calls_so_far, self._others.own_call, call_id, on_reply)
+        return wrap(bash, wrapped)
 
     # ------------------------------------------------------------ what there is to see
 
@@ -343,42 +344,32 @@ class Session:
         return marker.find_anywhere_in(text, self.tag)
 
     def close(self) -> None:
-        """Releases the store, unless it was handed in. Closing twice is allowed."""
+        """Releases the store, unless it was handed in. Closing twice is allowed. Whoever goes on with a session that
+        was not closed is shown the last results again: they may never have reached the conversation."""
+        self._end(in_order=True)
+
+    def _end(self, *, in_order: bool) -> None:
+        self.reader.close(in_order=in_order and self._store is not None)
         if self._store is None or isinstance(self._store, (str, os.PathLike)):
             self.reader.log.close()
 
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._end(in_order=kind is None)
 
     # ------------------------------------------------------------ inside
 
     def _answer(self, call: Call, *, local: bool = False) -> Reply:
         """`local`: the file that was read is one of this machine."""
         reply = self.reader.answer(call)
-        if self._seen is not None:
-            self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
+        self._others.saw(call, local=local)
         return reply
 
     def _ran_here(self) -> None:
         if self._is_local is None:
             self._is_local = True
-
-    def _own_call(self) -> contextlib.AbstractContextManager[None]:
-        """While a command of the agent runs."""
-        return contextlib.nullcontext() if self._seen is None else self._seen.own_call()
-
-    def _tell_watch(self, call_id: str, tell: Callable[[SeenFiles, View], None]) -> None:
-        if self._seen is None:
-            return
-        log = self.reader.log
-        try:
-            with log.lock:  # nobody folds meanwhile
-                tell(self._seen, log.view)
-        except Exception as error:  # a bug of ours must not cost the agent its output
-            log.fail(call_id, Reason.INTERNAL_ERROR, error)
 
     def _open_store(self) -> Store:
         store = self._store

@@ -7,6 +7,7 @@ gives, and whatever it raises, goes through untouched.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import subprocess
@@ -15,35 +16,39 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from readcache.reply import Reply
+from readcache.reply import Reason, Reply
 
 _STATUS_NAMES = ("returncode", "exit_code")
 
 
-def wrap(
-    bash: Callable[..., Any],
-    observe: Callable[..., Reply],
-    own_call: Callable[[], AbstractContextManager[None]],
-    *,
-    call_id: Callable[[], str | None] | None = None,
-    on_reply: Callable[[Reply], object] | None = None,
-) -> Callable[..., Any]:
-    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword; `observe` (as
-    `Session.observe`) answers its results, and `own_call()` is entered while it runs. The arguments `cwd` and `call_id`
-    are used where they are given; `call_id` is passed on only if `bash` takes it."""
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What stands around a harness's tool."""
+
+    answer: Callable[..., Reply]  # judges a result, as `Session.observe` does
+    calls_so_far: Callable[[], int]  # asked before the tool runs: later calls are no sources for this one
+    own_call: Callable[[], AbstractContextManager[None]]  # entered while the tool runs
+    call_id: Callable[[], str | None] | None = None  # gives the harness's id for the call under way
+    on_reply: Callable[[Reply], object] | None = None  # is told each reply
+
+
+def wrap(bash: Callable[..., Any], around: Wrapped) -> Callable[..., Any]:
+    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd` and
+    `call_id` are used where they are given; `call_id` is passed on only if `bash` takes it."""
     arguments = _Arguments(bash)
 
     def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Answer:
         given = arguments.named(args, kwargs, "call_id")
         if not arguments.takes("call_id"):
             kwargs.pop("call_id", None)
-        named = given if given is not None or call_id is None else call_id()
+        named = given if given is not None or around.call_id is None else around.call_id()
         action = arguments.first(args, kwargs)
         cwd = arguments.named(args, kwargs, "cwd") or (action.get("cwd") if isinstance(action, dict) else None)
-        return _Answer(observe, on_reply, action, cwd or None, named if isinstance(named, str) else None)
+        named = named if isinstance(named, str) else None
+        return _Answer(around, action, cwd or None, named, around.calls_so_far())
 
     async def finish(answer: _Answer, result: Awaitable[Any]) -> Any:
-        with own_call():
+        with around.own_call():
             awaited = await result
         return answer.of(awaited)
 
@@ -59,7 +64,7 @@ def wrap(
     @functools.wraps(bash)
     def call(*args: Any, **kwargs: Any) -> Any:
         answer = begin(args, kwargs)
-        with own_call():
+        with around.own_call():
             result = bash(*args, **kwargs)
         return finish(answer, result) if inspect.isawaitable(result) else answer.of(result)
 
@@ -98,14 +103,15 @@ class _Arguments:
 class _Answer:
     """One call of the tool, to be answered."""
 
-    observe: Callable[..., Reply]
-    on_reply: Callable[[Reply], object] | None
+    around: Wrapped
     action: Any
     cwd: Any
     call_id: str | None
+    started: int
 
     def of(self, result: Any) -> Any:
-        """The tool's result, in its own shape, with what the reader is to see."""
+        """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is,
+        and counted."""
         if isinstance(result, str):
             return self._judge(result, 0)
         if isinstance(result, subprocess.CompletedProcess):
@@ -113,24 +119,40 @@ class _Answer:
         if isinstance(result, dict) and isinstance(result.get("output"), str):
             status = next((result[name] for name in _STATUS_NAMES if name in result), 0)
             return {**result, "output": self._judge(result["output"], status)}
+        self._judge("", 0, Reason.NOT_TEXT)
         return result
 
-    def _judge(self, output: str, status: Any) -> str:
+    def _judge(self, output: str, status: Any, trouble: Reason | None = None) -> str:
         command = self.action.get("command") if isinstance(self.action, dict) else self.action
         if not isinstance(command, str):
             return output
         exit_code = status if isinstance(status, int) else 0
-        reply = self.observe(command, output, exit_code=exit_code, cwd=self.cwd, call_id=self.call_id)
-        if self.on_reply is not None:
-            self.on_reply(reply)
+        reply = self.around.answer(
+            command,
+            output,
+            exit_code=exit_code,
+            cwd=self.cwd,
+            call_id=self.call_id,
+            started=self.started,
+            trouble=trouble,
+        )
+        if self.around.on_reply is not None:
+            self.around.on_reply(reply)
         return reply.text
 
     def _completed(self, result: Any) -> Any:
+        """A copy of the result, of its own class, where something is left out."""
         out = result.stdout
-        if isinstance(out, bytes):
-            text = out.decode("utf-8", "replace")
-            shown = self._judge(text, result.returncode)
-            out = out if shown == text else shown.encode("utf-8", "replace")
-        elif isinstance(out, str):
-            out = self._judge(out, result.returncode)
-        return subprocess.CompletedProcess(result.args, result.returncode, out, result.stderr)
+        try:
+            text = out.decode() if isinstance(out, bytes) else out
+        except UnicodeDecodeError:  # two texts that decode to one are not known to be equal
+            text = None
+        if not isinstance(text, str):
+            self._judge("", result.returncode, Reason.NOT_TEXT)
+            return result
+        shown = self._judge(text, result.returncode)
+        if shown == text:
+            return result
+        answered = copy.copy(result)
+        answered.stdout = shown.encode() if isinstance(out, bytes) else shown
+        return answered

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from readcache.cli.settings import Settings, store_file
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 from readcache.reply import Outcome, Reason
 from readcache.session import Session
 
@@ -140,6 +140,8 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):
         return "forgot", f"{len(event.call_ids):,} calls", ""
+    if isinstance(event, Closed):
+        return "closed", "", ""
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
     return type(event).__name__.lower(), "", ""  # of a conversation's history

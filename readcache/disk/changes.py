@@ -23,7 +23,7 @@ from readcache.disk.fingerprint import Fingerprint
 from readcache.disk.lines import MOST_BYTES
 from readcache.disk.watch import Watch
 from readcache.model.call import Call
-from readcache.model.claims import Anything, FileLines, Reading, glob_stem
+from readcache.model.claims import FileLines, glob_stem
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
 from readcache.reply import Reason
@@ -95,7 +95,7 @@ class SeenFiles:
         a file is followed only when the lines that were shown stand on this disk: it may be another machine's."""
         if call.trouble not in (None, Reason.UNREADABLE):
             return
-        only_read = reads_only(call.reading)  # else what was shown may have been written over by the same command
+        only_read = call.reading.only_reads  # else what was shown may have been written over by the same command
         with self._lock:
             if not only_read:  # it may have run elsewhere, with nobody to say when it began
                 self._own_call_ended()
@@ -235,11 +235,6 @@ def _whole_file(call: Call) -> Printed | None:
         return None
     ranges = first.ranges or ()
     return (call.output, first.sep) if len(ranges) == 1 and ranges[0][0] == 1 else None
-
-
-def reads_only(reading: Reading) -> bool:
-    """True if all that the command did is known, and nothing of it is a write."""
-    return reading.parsed and not reading.writes and not any(isinstance(c, Anything) for c in reading.claims)
 
 
 def notice(changes: Sequence[Change], root: str = "") -> str:

@@ -65,7 +65,7 @@ def _reply(
         pointers=pointers,
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
-        when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch),
+        when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch, call.started),
         account=Account(call.request, outcome, reason, len(call.output), would_save, asked),
     )
     if not cuts:

@@ -45,7 +45,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         text=text,
         label=call.label,
         pointers=(Pointer(0, path, start, end, sources, piece.sep is not None, line),),
-        when=Moment(number, view.calls.tokens + tokens, call.batch),
+        when=Moment(number, view.calls.tokens + tokens, call.batch, call.started),
         account=Account(call.request, Outcome.UNCHANGED, Reason.COVERED, chars, saved),
     )
     omitted = (Omitted(path, start, end, sources),)

@@ -9,7 +9,8 @@ from readcache.policy import Policy
 
 
 class Sources:
-    """The sources of one call. `same_batch`: a delivery of the call's own batch was refused."""
+    """The sources of one call. `same_batch`: a delivery was refused that may come to stand behind this call: one of its
+    own batch, or one that was logged after the call had started."""
 
     __slots__ = ("_call", "_oldest", "same_batch")
 
@@ -23,7 +24,8 @@ class Sources:
         event = delivery.event
         if event.call_id == self._call.call_id or event.when.tokens < self._oldest:
             return False
-        if event.when.batch and event.when.batch == self._call.batch:
+        at_once = event.when.batch != "" and event.when.batch == self._call.batch
+        if at_once or 0 <= self._call.started < event.when.call:
             self.same_batch = True
             return False
         return True

@@ -147,6 +147,15 @@ class Log:
         """The whole session's log. Raises StoreError."""
         return list(self.store.records(self._session_id))
 
+    def is_of_same_reader(self, other: Log) -> bool:
+        """True for two logs of one reader, as far as their names tell."""
+        return (self._session_id, self._agent_id) == (other._session_id, other._agent_id)
+
+    def calls_so_far(self) -> int:
+        """The number of this reader's last call, as far as the store knows. Raises StoreError."""
+        with self.transaction() as view:
+            return view.calls.number
+
     def line_index(self) -> LineIndex:
         """Where any visible line stands."""
         if self._index is None:

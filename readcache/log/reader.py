@@ -12,10 +12,12 @@ failure is counted.
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from readcache.conversation.resume import unconfirmed
 from readcache.conversation.settle import clip_delivery, settle
 from readcache.errors import StoreError
 from readcache.judging.compose import compose, pass_through
@@ -24,7 +26,7 @@ from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before
 from readcache.log.log import Log
 from readcache.model.call import Call
-from readcache.model.events import Compacted, Event, Failed, Origin, Wrote
+from readcache.model.events import Closed, Compacted, Event, Failed, Forgot, Origin, Rewound, Wrote
 from readcache.model.view import View
 from readcache.policy import Mode, Rules
 from readcache.reply import Reason, Reply
@@ -34,14 +36,20 @@ if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
 
 
+_ANSWERING: weakref.WeakSet[Reader] = weakref.WeakSet()  # those of this process whose sessions are not closed
+
+
 class Reader:
     """One reader: its log, and the rules by which its calls are answered. `one_call`: this process judges a single
-    call, and the view holds only what matters to that."""
+    call, and the view holds only what matters to that. `resumes`: it may go on where a process was killed, so that the
+    last results of that one count as shown only when the harness says so."""
 
-    def __init__(self, log: Log, rules: Rules, *, one_call: bool = False) -> None:
+    def __init__(self, log: Log, rules: Rules, *, one_call: bool = False, resumes: bool = False) -> None:
         self.log = log
         self.rules = rules
         self._one_call = one_call
+        self._resumes = resumes
+        self._answered = False  # has this process answered a call that is not closed?
         self._reconciler: Reconciler | None = None  # what the last `sync` found
 
     def answer(self, call: Call, show: Callable[[Reply], None] | None = None) -> Reply:
@@ -71,6 +79,7 @@ class Reader:
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
         with log.transaction() as view:
+            self._go_on(view)
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))
@@ -85,6 +94,31 @@ class Reader:
             if show is not None:
                 show(reply)
         return reply
+
+    def _go_on(self, view: View) -> None:
+        """Before anything is logged: is this a session that somebody else did not close?"""
+        if self._resumes:
+            self._resumes = False
+            alive = any(other is not self and other.log.is_of_same_reader(self.log) for other in _ANSWERING)
+            gone = frozenset() if alive else unconfirmed(view)
+            self.log.append([Forgot(gone)] if gone else [])
+        if not self._answered:
+            self._answered = True
+            _ANSWERING.add(self)
+
+    def calls_so_far(self) -> int:
+        """The number of the last call that is logged: later ones are no source for a call that starts now."""
+        try:
+            return self.log.calls_so_far()
+        except StoreError:  # counted when the call is logged
+            return 0
+
+    def close(self, *, in_order: bool) -> None:
+        """The process ends. `in_order`: what it answered is in the conversation."""
+        if self._answered and in_order and self.log.view.calls.number:
+            self.tell("", lambda _: [Closed()])
+        self._answered = False
+        _ANSWERING.discard(self)
 
     def note_writes(self, call: Call) -> None:
         """Logs what a command wrote whose output went past us."""
@@ -103,6 +137,7 @@ class Reader:
             made: list[Event] | None = None
             try:
                 with log.transaction() as view:
+                    self._go_on(view)
                     made = events(view)
                     log.append(made)
             except StoreError as error:
@@ -118,11 +153,17 @@ class Reader:
 
         self.tell(call_id, events)
 
+    def rewind(self, call_id: str) -> None:
+        """See `Session.rewind`."""
+        self._resumes = False
+        self.tell(call_id, lambda _: [Rewound(call_id)])
+
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`."""
         from readcache.conversation.sync import Reconciler, Synced
 
         synced = Synced()
+        self._resumes = False
         reconciler = self._reconciler = self._reconciler or Reconciler()
 
         def log() -> list[Event]:
@@ -151,6 +192,7 @@ class Reader:
 
         tokens = self.rules.policy.tokens(restored.render()) if restored is not None else 0
         done = Compaction()
+        self._resumes = False
 
         def events(view: View) -> list[Event]:
             nonlocal done
@@ -164,6 +206,7 @@ class Reader:
         """Starts with a copy of what another reader sees."""
         from readcache.conversation.inherit import inherited_events
 
+        self._resumes = False
         events = inherited_events(view)
         self.tell("", lambda _: events)
 

@@ -24,6 +24,7 @@ class Call:
     batch: str = ""  # calls made at once share it
     trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE: never judged, never credited
     fresh: bool = False  # the reader asked for every byte
+    started: int = -1  # number of the last call that was logged when this one started; -1: it is not known
 
     @cached_property
     def digest(self) -> str:
@@ -46,9 +47,11 @@ def command_call(
     exit_code: int = 0,
     batch: str = "",
     trouble: Reason | None = None,
+    started: int = -1,
 ) -> Call:
     """A bash command that ran in the directory `cwd`."""
-    return Call(call_id, command, make_request(command, cwd), output, reading, exit_code, batch, trouble)
+    request = make_request(command, cwd)
+    return Call(call_id, command, request, output, reading, exit_code, batch, trouble, started=started)
 
 
 def read_call(

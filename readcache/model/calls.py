@@ -20,6 +20,7 @@ class Calls:
     def __init__(self) -> None:
         self.number = 0  # calls so far, forgotten ones included
         self.tokens = 0  # tokens delivered so far
+        self.closed = 0  # calls that were answered when a process last closed its session
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self.last_write: Invalidation | None = None
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it

@@ -76,7 +76,7 @@ class Reading:
     @property
     def only_reads(self) -> bool:
         """True for a command that is known to print files and to do nothing else."""
-        return not self.writes and all(isinstance(claim, (FileLines, Literal)) for claim in self.claims)
+        return self.parsed and not self.writes and all(isinstance(claim, (FileLines, Literal)) for claim in self.claims)
 
 
 OPAQUE = Reading()

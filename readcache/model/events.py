@@ -65,6 +65,7 @@ class Moment:
     call: int = 0  # number of the call, from 1
     tokens: int = 0  # tokens delivered up to and including this
     batch: str = ""  # calls made at once share it
+    started: int = -1  # number of the last call that was logged when this one started; -1: the one before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,11 @@ class Rewound:
 
 
 @dataclass(frozen=True, slots=True)
+class Closed:
+    """The process that answered the calls so far closed its session: their results are in the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Something of ours failed and the real output went through: `cause` is a Reason's value, `detail` says what."""
 
@@ -149,7 +155,9 @@ class Failed:
     detail: str
 
 
-Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Failed | HistoryEvent  # the last: no view has any
+Event = (
+    Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | HistoryEvent
+)  # the last: no view has any
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from functools import partial
 
 from readcache.model.calls import Calls
 from readcache.model.claims import WHOLE_TREE
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
 from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
@@ -110,6 +110,8 @@ class View:
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
+        elif isinstance(event, Closed):
+            self.calls.closed = self.calls.number
         elif isinstance(event, Failed):
             self.calls.counts[event.cause] += 1
 

@@ -18,7 +18,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from readcache import Outcome, Reason, Reply, Session
 from readcache.disk import watch as watch_module
-from readcache.disk.changes import MOST_NAMED, Change, SeenFiles, notice, reads_only
+from readcache.disk.changes import MOST_NAMED, Change, SeenFiles, notice
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, Reading
 from readcache.shell.read import read_command
@@ -383,7 +383,7 @@ def test_writes_of_an_interrupted_command_are_not_listed(agent: Agent) -> None:
     [("cat f", True), ("nl -ba f | sed -n 2,3p", True), ("cat f; make", False), ("cat f > g", False), ("(", False)],
 )
 def test_a_command_only_reads_when_all_of_it_is_known(command: str, only: bool) -> None:
-    assert reads_only(read_command(command, "/w", 0)) is only
+    assert read_command(command, "/w", 0).only_reads is only
 
 
 # ------------------------------------------------------------ what is followed

@@ -16,7 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
-from tests.helpers.files import text, with_numbers
+from tests.helpers.files import TEXT, text, with_numbers
 from tests.helpers.replies import sources
 
 
@@ -149,6 +149,13 @@ def too_large(new: Sessions) -> Reply:
     return twice(new(), "cat f", text() * 5_000)
 
 
+def not_text(new: Sessions) -> Reply:
+    replies: list[Reply] = []
+    bash = new().wrap(lambda command: (TEXT, command), on_reply=replies.append)
+    assert bash("cat f") == (TEXT, "cat f")
+    return replies[0]
+
+
 def timed_out(new: Sessions) -> Reply:
     return new(root="/").run("echo started; sleep 5", timeout=0.3)
 
@@ -240,6 +247,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (mode_off, F, Reason.MODE_OFF),
     (advised, F, Reason.ADVISED),
     (binary, F, Reason.BINARY),
+    (not_text, F, Reason.NOT_TEXT),
     (too_large, F, Reason.TOO_LARGE),
     (timed_out, F, Reason.TIMED_OUT),
     (killed, F, Reason.KILLED),

@@ -77,7 +77,9 @@ def test_what_was_never_credited_is_not_credited_now(path: Path) -> None:
 def test_a_session_of_version_1_goes_on(path: Path) -> None:
     version_1(path, SHOWN)
     with Session("/w", session_id="s", store=path) as session:
-        assert session.observe("cat f", TEXT).reason is Reason.COVERED
+        assert session.view.covers("/w/f", 1, 60)
+        assert session.observe("cat f", TEXT).text == TEXT, "nobody knows whether it was delivered before"
+        assert session.observe("sed -n '1,60p' f", TEXT).reason is Reason.COVERED
 
 
 def test_the_version_is_this_ones_afterwards(path: Path) -> None:

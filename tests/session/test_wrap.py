@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Awaitable
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from readcache import Session
-from tests.helpers.files import TEXT
+from tests.helpers.files import TEXT, text
 
 
 def is_marker(session: Session, text: object) -> bool:
@@ -195,3 +197,78 @@ def test_a_call_that_the_tool_refuses_is_refused_in_the_tools_own_words(session:
 
     with pytest.raises(TypeError, match="unexpected keyword argument 'shell'"):
         session.wrap(bash)(shell="cat f")
+
+
+def test_of_parallel_calls_none_points_at_one_that_started_later_or_ended_after_its_start(session: Session) -> None:
+    async def bash(command: str) -> str:
+        await asyncio.sleep(0.05 if command.startswith("cat") else 0)
+        return TEXT
+
+    wrapped = session.wrap(bash)
+
+    async def calls() -> list[str]:
+        return list(await asyncio.gather(wrapped("cat f"), wrapped("sed -n '1,60p' f")))
+
+    assert asyncio.run(calls()) == [TEXT, TEXT]
+    assert is_marker(session, asyncio.run(wrapped("head -n 60 f")))
+
+
+def test_commands_that_run_at_once_do_not_point_at_each_other(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT)
+    replies: dict[str, str] = {}
+    commands = ("cat f; sleep 0.5", "sleep 0.2; sed -n '1,60p' f")
+    threads = [Thread(target=lambda c=c: replies.update({c: session.run(c, cwd=tmp_path).text})) for c in commands]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(replies.values()) == {TEXT}
+
+
+@pytest.mark.parametrize("first", [b"caf\xe9\n", b"caf\xc3\xa9\n"])
+def test_bytes_that_do_not_decode_are_never_equal_to_others(session: Session, first: bytes) -> None:
+    outs = [TEXT.encode() + first, TEXT.encode() + b"caf\xe8\n"]
+    bash = session.wrap(lambda command: subprocess.CompletedProcess(command, 0, outs[command.count("x")]))
+    bash("cat f")
+    assert bash("cat f #x").stdout == outs[1]
+    bash("head -n 40 f")
+    assert bash("cat f #x again").stdout == outs[1]
+
+
+@pytest.mark.parametrize("result", [(TEXT, 0), TEXT.encode(), object(), None, ["a"], {"stdout": TEXT}])
+def test_a_result_that_is_no_text_is_passed_on_and_counted(session: Session, result: object) -> None:
+    bash = session.wrap(lambda _command: result)
+    assert bash("cat f") is result
+    assert bash("cat f") is result
+    assert session.stats()["not_text"] == 2
+
+
+def test_a_write_is_noted_though_its_result_is_no_text(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    session.wrap(lambda _command: ("", 0))("sed -i s/a/b/ f")
+    assert session.observe("cat f", TEXT).text == TEXT
+
+
+def test_a_result_keeps_its_class(session: Session) -> None:
+    class Done(subprocess.CompletedProcess[str]):
+        extra = 7
+
+    bash = session.wrap(lambda command: Done(command, 0, TEXT))
+    bash("cat f")
+    second = bash("cat f")
+    assert isinstance(second, Done)
+    assert is_marker(session, second.stdout)
+
+
+@pytest.mark.parametrize("cwd", [b"/w", 7, object(), ["/w"]])
+def test_a_directory_of_any_type_loses_no_output(session: Session, cwd: object) -> None:
+    bash = session.wrap(lambda _command, cwd=None: TEXT)  # noqa: ARG005  as a tool has it
+    assert bash("cat f", cwd=cwd) == TEXT
+    given = {"output": text(of="g")}
+    assert session.wrap(lambda _action: given)({"command": "cat g", "cwd": cwd}) == given
+    assert session.observe("cat h", text(of="h"), cwd=cwd).text == text(of="h")  # type: ignore[arg-type]
+
+
+def test_a_directory_in_bytes_is_a_directory(session: Session) -> None:
+    session.observe("cat f", TEXT, cwd=b"/w/sub", call_id="c1")
+    assert session.view.covers("/w/sub/f", 1, 60)

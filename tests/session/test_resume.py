@@ -1,0 +1,101 @@
+"""A session that goes on in another process: what may never have reached the conversation is shown again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from readcache import Reason, Session
+from tests.helpers.files import TEXT, text
+from tests.helpers.replies import sources
+
+DIES = """
+import os
+from readcache import Session
+{body}
+os.kill(os.getpid(), 9)
+"""
+
+
+def a_process_that_dies(store: Path, body: str) -> None:
+    body = f"s = Session('/w', session_id='s', store={str(store)!r})\nTEXT = {TEXT!r}\n{body}"
+    done = subprocess.run([sys.executable, "-c", DIES.format(body=body)], capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+
+
+def go_on(store: Path) -> Session:
+    return Session("/w", session_id="s", store=store)
+
+
+def test_the_last_result_of_a_killed_process_is_shown_again(tmp_path: Path) -> None:
+    a_process_that_dies(tmp_path / "s.db", "s.observe('cat f', TEXT)")
+    with go_on(tmp_path / "s.db") as session:
+        assert session.observe("cat f", TEXT).text == TEXT
+        assert sources(session.observe("head -n 30 f", text(1, 30)))
+
+
+def test_what_came_before_it_counts_as_shown(tmp_path: Path) -> None:
+    a_process_that_dies(tmp_path / "s.db", "s.observe('cat f', TEXT, call_id='c1'); s.observe('ls', 'f')")
+    with go_on(tmp_path / "s.db") as session:
+        assert sources(session.observe("cat f", TEXT)) == {"c1"}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "with s.batch():\n  s.observe('cat f', TEXT)\n  s.observe('ls', 'f')",
+        "s.observe('cat f', TEXT, batch='b'); s.observe('ls', 'f', batch='b')",
+        "s.run('true')\nimport threading\n"
+        "def late(command):\n  if command == 'ls': first.join()\n  return TEXT if command == 'cat f' else 'x'\n"
+        "tool = s.wrap(late)\n"
+        "first = threading.Thread(target=tool, args=('cat f',))\n"
+        "second = threading.Thread(target=tool, args=('ls',))\n"
+        "second.start(); first.start(); second.join()",
+    ],
+)
+def test_of_calls_that_were_under_way_together_none_counts_as_shown(tmp_path: Path, calls: str) -> None:
+    a_process_that_dies(tmp_path / "s.db", calls)
+    with go_on(tmp_path / "s.db") as session:
+        assert session.observe("cat f", TEXT).text == TEXT
+
+
+def test_a_session_that_was_closed_goes_on_where_it_was(tmp_path: Path) -> None:
+    for reason in (Reason.NOT_SEEN, Reason.COVERED, Reason.INSISTED):
+        with go_on(tmp_path / "s.db") as session:
+            assert session.observe("cat f", TEXT).reason is reason
+
+
+def test_a_session_that_an_error_ended_was_not_closed_in_order(tmp_path: Path) -> None:
+    def harness() -> None:
+        with go_on(tmp_path / "s.db") as session:
+            session.observe("cat f", TEXT)
+            raise RuntimeError("the harness failed before it kept the result")
+
+    with pytest.raises(RuntimeError):
+        harness()
+    with go_on(tmp_path / "s.db") as session:
+        assert session.observe("cat f", TEXT).text == TEXT
+
+
+def test_the_message_list_says_what_was_delivered(tmp_path: Path) -> None:
+    a_process_that_dies(tmp_path / "s.db", "s.observe('cat f', TEXT, call_id='c1')")
+    with go_on(tmp_path / "s.db") as session:
+        session.sync([{"role": "user", "content": "task"}, {"role": "tool", "tool_call_id": "c1", "content": TEXT}])
+        assert sources(session.observe("cat f", TEXT)) == {"c1"}
+
+
+def test_another_session_of_this_process_that_goes_on_is_no_crash(tmp_path: Path) -> None:
+    here, there = go_on(tmp_path / "s.db"), go_on(tmp_path / "s.db")
+    here.observe("cat f", TEXT, call_id="c1")
+    assert sources(there.observe("cat f", TEXT)) == {"c1"}
+
+
+def test_a_write_that_is_told_first_forgets_no_more_than_the_crash_does(tmp_path: Path) -> None:
+    a_process_that_dies(tmp_path / "s.db", "s.observe('cat f', TEXT, call_id='c1'); s.observe('ls', 'f')")
+    with go_on(tmp_path / "s.db") as session:
+        session.wrote("g", content=text(of="other"), call_id="c3")
+        assert sources(session.observe("cat g", text(of="other"))) == {"c3"}
+        assert sources(session.observe("cat f", TEXT)) == {"c1"}
