@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings
+from readcache.cli.settings import Settings, store_file
 from readcache.cli.terminal import warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered
@@ -41,8 +41,7 @@ def _restore(options: argparse.Namespace, settings: Settings) -> int:
     """Prints the section, or with `--json` the plan with the section as its "text", for `compacted --restored`. The
     session's files are taken to be on this machine, where `run` was."""
     budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
-    with _open(settings) as session:
-        _require_recorded(session, settings)
+    with _open_recorded(settings) as session:
         _name_unknown(session, options.keep)
         plan = session.restore_plan(keep=options.keep, budget=budget)
         if failed := session.reader.unlogged():  # the plan is empty for want of a log
@@ -58,8 +57,7 @@ def _compacted(options: argparse.Namespace, settings: Settings) -> int:
     """Prints {"restored_id", "rewrites"}. `--restored`: the file with the plan, as `restore --json` prints it, whose
     section is now in the conversation."""
     plan = _read_plan(options.restored) if options.restored is not None else None
-    with _open(settings) as session:
-        _require_recorded(session, settings)
+    with _open_recorded(settings) as session:
         _name_unknown(session, options.keep)
         done = session.compacted(keep=options.keep, restored=plan)
     print(json.dumps({"restored_id": done.restored_id, "rewrites": done.rewrites}))
@@ -75,15 +73,13 @@ def _wrote(options: argparse.Namespace, settings: Settings) -> int:
 
 def _settle(options: argparse.Namespace, settings: Settings) -> int:
     text = _read_text(options.text_file)
-    with _open(settings) as session:
-        _require_recorded(session, settings)
+    with _open_recorded(settings) as session:
         session.settle(options.call_id, text)
     return 0
 
 
 def _rewind(options: argparse.Namespace, settings: Settings) -> int:
-    with _open(settings) as session:
-        _require_recorded(session, settings)
+    with _open_recorded(settings) as session:
         session.rewind(options.call_id)
     return 0
 
@@ -139,15 +135,22 @@ def _reach(session: Session, trouble: str) -> None:
         time.sleep(0.05)
 
 
-def _require_recorded(session: Session, settings: Settings) -> None:
-    """ReadcacheError for a session, or a reader in it, that the store does not know: its name may be misspelt."""
-    agents = sorted({record.agent_id for record in session.events()})
-    if not agents:
-        where = settings.store_spec()
-        raise ReadcacheError(f"nothing of session {settings.session} was recorded in {where}: see `readcache log`")
-    if settings.agent not in agents:
-        known = f"there are: {', '.join(agents)}"
-        raise ReadcacheError(f"nothing of agent {settings.agent} was recorded in session {settings.session}; {known}")
+@contextmanager
+def _open_recorded(settings: Settings) -> Iterator[Session]:
+    """As `_open`. ReadcacheError for a session, or a reader in it, that the store does not know: its name may be
+    misspelt."""
+    spec = settings.store_spec()
+    nothing = f"nothing of session {settings.session} was recorded in {spec}: see `readcache log`"
+    if not os.path.exists(store_file(spec)):
+        raise ReadcacheError(nothing)
+    with _open(settings) as session:
+        agents = sorted({record.agent_id for record in session.events()})
+        if not agents:
+            raise ReadcacheError(nothing)
+        if settings.agent not in agents:
+            known = f"there are: {', '.join(agents)}"
+            raise ReadcacheError(f"nothing of agent {settings.agent} was recorded in {settings.session}; {known}")
+        yield session
 
 
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
