@@ -50,9 +50,11 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         shown = True
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
-    with_reader(settings, lambda reader: reader.answer(make_call(), show))
-    if not shown:
-        child.show(output)
+    try:
+        with_reader(settings, lambda reader: reader.answer(make_call(), show))
+    finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
+        if not shown:
+            child.show(output)
 
 
 def held_call(
