@@ -64,6 +64,8 @@ SUBMIT_COMMANDS = (
     r"^\s*submit\b",
 )
 
+PRESETS = ("default", "delta", "max")
+
 # More than two markers, of which the median has 125. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
 
@@ -112,6 +114,14 @@ class Policy:
         if self.never:
             joined = "|".join(f"(?:{pattern})" for pattern in self.never)
             object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
+
+    @classmethod
+    def named(cls, name: str) -> Policy:
+        """A preset: "default"; "delta", which also leaves out the unchanged lines of a file that was written; "max",
+        which also leaves out the visible lines of any output. UsageError for any other name."""
+        if name not in PRESETS:
+            raise UsageError(f"there is no policy {name!r}: choose among {', '.join(PRESETS)}")
+        return cls(delta=name != "default", any_output=name == "max")
 
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from readcache.cli.show import say
+from readcache.cli.terminal import say
 from readcache.model.text import split_lines
 from readcache.reply import Outcome
 from readcache.session import Session
@@ -76,7 +76,7 @@ NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash t
 
 def demo() -> int:
     """Prints the demonstration. The sample is in a temporary directory, the session in memory."""
-    say(INTRODUCTION)
+    _say_all(INTRODUCTION)
     # Where the shims of a sandbox are in force, its own session must not hear of this.
     env = {**os.environ, "READCACHE": "off"}
     with tempfile.TemporaryDirectory(prefix="readcache-") as root, Session(root, session_id=SESSION_ID) as session:
@@ -86,7 +86,7 @@ def demo() -> int:
         counts = session.stats()
     printed, shown, saved = (counts[name] for name in ("output_chars", "shown_chars", "tokens_saved"))
     say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, markers")
-    say(f"included, which saves {saved} tokens, and still has every line in view.\n\n{NEXT}")
+    _say_all(f"included, which saves {saved} tokens, and still has every line in view.\n\n{NEXT}")
     return 0
 
 
@@ -94,6 +94,11 @@ def write_sample(directory: Path) -> None:
     """The files `shop.py` and `test_shop.py`."""
     (directory / "shop.py").write_text(SHOP, encoding="utf-8")
     (directory / "test_shop.py").write_text(TEST, encoding="utf-8")
+
+
+def _say_all(text: str) -> None:
+    for line in text.split("\n"):
+        say(line)
 
 
 def _show(session: Session, command: str, env: dict[str, str]) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
 from readcache.cli.settings import MODES, Settings, clip_sizes, store_file
+from readcache.cli.terminal import say
+from readcache.policy import Policy
+
+
+class _Undone(Exception):
+    """Ends a transaction of which nothing is to stay."""
 
 
 class Broken(Exception):
@@ -40,7 +47,7 @@ def doctor(settings: Settings, shims: str | None = None) -> int:
             verdict, text = "ok", check(settings)
         except Exception as error:
             verdict, text, broken = "broken", str(error) or type(error).__name__, True
-        print(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
+        say(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
     return 1 if broken else 0
 
 
@@ -70,7 +77,9 @@ def _mode(settings: Settings) -> str:
     if settings.mode == "off":
         return "off: `run` is a plain pass-through, as READCACHE wants it"
     sizes = clip_sizes(settings.clip)
-    return settings.mode + (f", the harness shows {' + '.join(map(str, sizes))} characters" if sizes else "")
+    Policy.named(settings.policy)
+    policy = f", policy {settings.policy}" if settings.policy != "default" else ""
+    return settings.mode + policy + (f", the harness shows {' + '.join(map(str, sizes))} characters" if sizes else "")
 
 
 def _store(settings: Settings) -> str:
@@ -79,15 +88,31 @@ def _store(settings: Settings) -> str:
     if not os.path.exists(path):
         return f"none yet; it will be made at {_writable_place(path)}"
     from readcache.log.store import open_store
+    from readcache.model.events import Failed
 
-    with closing(open_store(spec)) as store, store.transaction():
+    with closing(open_store(spec)) as store, contextlib.suppress(_Undone), store.transaction():
         contexts = len(list(store.sessions()))
-    with closing(sqlite3.connect(path)) as db:
+        store.append("", "doctor", [Failed("", "", "")], 0.0)
+        raise _Undone
+    with _explained(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
         found = db.execute("PRAGMA integrity_check").fetchone()[0]
+        db.execute("BEGIN IMMEDIATE")
         version = db.execute("PRAGMA user_version").fetchone()[0]
+        db.execute(f"PRAGMA user_version = {version}")  # what is undone never reaches a full disk; this does
+        db.execute("COMMIT")
     if found != "ok":
         raise Broken(f"{path} is damaged ({found}): move it away, and a new one will be made")
     return f"{path}: schema version {version}, contexts: {contexts}, writable, intact"
+
+
+@contextlib.contextmanager
+def _explained(path: str) -> Iterator[None]:
+    from readcache.log.store.sqlite_file import explain_error
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise Broken(explain_error(error, "look into", path)) from None
 
 
 def _writable_place(path: str) -> str:

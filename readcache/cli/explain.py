@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 
 from readcache.cli.settings import Settings
-from readcache.cli.show import call_of, clock, open_recorded, row, say, short
+from readcache.cli.show import call_of, clock, open_recorded, row, short
+from readcache.cli.terminal import say
 from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from readcache.log.reader import Reader
     from readcache.model.call import Call
     from readcache.model.claims import Reading
+    from readcache.policy import Policy
     from readcache.reply import Reply
 
 
@@ -49,9 +50,11 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         shown = True
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
-    with_reader(settings, lambda reader: reader.answer(make_call(), show))
-    if not shown:
-        child.show(output)
+    try:
+        with_reader(settings, lambda reader: reader.answer(make_call(), show))
+    finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
+        if not shown:
+            child.show(output)
 
 
 def held_call(
@@ -74,6 +77,18 @@ def held_call(
     )
 
 
+def chosen_policy(settings: Settings) -> Policy:
+    """The policy that the settings name. UsageError when they name none."""
+    from dataclasses import replace
+
+    from readcache.policy import Head, HeadTail, Mode, Policy
+
+    sizes = clip_sizes(settings.clip)
+    clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
+    mode = Mode.ADVISE if settings.mode == "advise" else Mode.ON
+    return replace(Policy.named(settings.policy), clip=clip, mode=mode)
+
+
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
     """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
     from readcache.cli import failures
@@ -83,13 +98,10 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.log import Log
         from readcache.log.reader import Reader
         from readcache.log.store import open_store
-        from readcache.policy import Head, HeadTail, Mode, Policy, Rules
+        from readcache.policy import Rules
 
-        sizes = clip_sizes(settings.clip)
-        clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
-        policy = Policy(clip=clip, mode=Mode.ADVISE if settings.mode == "advise" else Mode.ON)
         log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
-        reader = Reader(log, Rules(policy, marker.tag(settings.session)), one_call=True)
+        reader = Reader(log, Rules(chosen_policy(settings), marker.tag(settings.session)), one_call=True)
         try:
             use(reader)
         finally:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.cli.settings import Settings, clip_sizes, read_settings
+from readcache.cli.settings import Settings, clip_sizes, read_settings, require_store
 from readcache.errors import ReadcacheError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str, status: int) -> int:
-    print("readcache: " + " ".join(text.split()), file=sys.stderr)
+    from readcache.cli.terminal import warn
+
+    warn(text)
     return status
 
 
@@ -60,6 +62,8 @@ def _dispatch(argv: list[str]) -> int:
         return _run(argv[1:])
     from readcache.cli.parser import parse_words
 
+    if argv[:1] in ([], ["help"]):
+        argv = [*argv[1:], "--help"]
     options = parse_words(argv)
     settings = read_settings(os.environ, vars(options))
     if options.command == "shims":
@@ -68,22 +72,19 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.doctor import doctor
 
         return doctor(settings, options.shims)
-    from readcache.cli import compaction, demo, explain, show  # with `Session`, which takes long to import
+    from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":
         return demo.demo()
-    if options.command == "compacted":
-        return compaction.compacted(settings, options.keep, options.restored)
-    if options.command == "restore":
-        from readcache.policy import Budget
-
-        budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
-        return compaction.restore(settings, options.keep, budget, as_json=options.json)
+    if settings.store:
+        require_store(settings.store)
     if options.command == "explain":
         return explain.explain(settings, options.path)
     if options.command == "log":
         return show.log(settings)
-    return show.stats(settings, as_json=options.json)
+    if options.command == "stats":
+        return show.stats(settings, as_json=options.json)
+    return harness.listen(options, settings)
 
 
 def _shims(options: argparse.Namespace, settings: Settings) -> int:
@@ -97,34 +98,21 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    """The command's own words are taken out before anything else looks at them: they may look like our options."""
-    command, argv = _take_command(argv)
-    if argv in ([], ["--advise"]):  # nothing for argparse, which would cost every command its time to import
-        settings, call_id = read_settings(os.environ, {"advise": bool(argv)}), None
-    else:
-        from readcache.cli.parser import parse_words
+    """What an option says wrong is an error, before the command is run. What the environment says wrong, in which the
+    agent's own commands run, leaves nothing out, and `doctor` tells of it."""
+    from readcache.cli.options import read_run
 
-        options = parse_words(["run", *argv])
-        settings, call_id = read_settings(os.environ, vars(options)), options.call_id
-        clip_sizes(options.clip or "")
-        if options.c is not None:  # `-cSTRING`
-            if command is not None:
-                raise UsageError("run takes one of -c STRING and -- ARGV…, once")
-            command = options.c
-    if command is None:
-        raise UsageError("run needs a command: -c STRING or -- ARGV…")
+    found = read_run(argv)
+    if found is None:
+        return _dispatch(["help", "run"])
+    command, options = found
+    clip_sizes(options.get("clip", ""))
+    if options.get("store"):
+        require_store(options["store"])
+    if options.get("policy"):
+        from readcache.policy import Policy
+
+        Policy.named(options["policy"])
     from readcache.cli.run import run
 
-    return run(command, settings, call_id)
-
-
-def _take_command(argv: list[str]) -> tuple[str | None, list[str]]:
-    """(the command that stands in `argv`, the rest)."""
-    for at, word in enumerate(argv):
-        if word == "-c" and at + 1 < len(argv):
-            return argv[at + 1], argv[:at] + argv[at + 2 :]
-        if word == "--" and at + 1 < len(argv):
-            import shlex
-
-            return shlex.join(argv[at + 1 :]), argv[:at]
-    return None, argv
+    return run(command, read_settings(os.environ, options), options.get("call_id"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from readcache import __version__
+from readcache.cli.options import ADVISE, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
 from readcache.errors import UsageError
 from readcache.policy import Budget
 
@@ -42,11 +43,10 @@ def _build() -> _Parser:
     text = "show on a sample what an agent sees of its commands, and why; leaves nothing behind"
     commands.add_parser("demo", help=text, description=text, allow_abbrev=False)
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
-    run.usage = "readcache run [options] (-c STRING | -- ARGV…)"
-    run.add_argument("-c", metavar="STRING", help="the command, for bash -c")
-    run.add_argument("--call-id", metavar="ID", help="the harness's name for this call; made up when not given")
-    run.add_argument("--clip", metavar="HEAD[,TAIL]", help="characters a harness shows of an output ($READCACHE_CLIP)")
-    run.add_argument("--advise", action="store_true", help="omit nothing, record what would have been omitted")
+    run.usage = RUN_USAGE
+    run.add_argument("-c", metavar="STRING", help="the command, for bash -c; else the words after the options are it")
+    _add_options(run, RUN_OPTIONS)
+    run.add_argument("--advise", action="store_true", help=ADVISE.help)
     add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
     explain.add_argument("path", metavar="PATH")
@@ -63,6 +63,15 @@ def _build() -> _Parser:
     for field in dataclasses.fields(Budget):
         option = f"--{field.name.replace('_', '-')}"
         restore.add_argument(option, metavar="N", type=_count, default=field.default, help=f"(default {field.default})")
+    wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
+    wrote.add_argument("path", metavar="PATH")
+    wrote.add_argument("--content-file", metavar="FILE", help="the whole file as the agent gave it; - is stdin")
+    settle = add("settle", "tell the session what the harness finally showed of a call, after cutting or redacting it")
+    settle.add_argument("call_id", metavar="CALL_ID")
+    settle.add_argument("--text-file", metavar="FILE", default="-", help="that text (stdin)")
+    rewind = add("rewind", "tell the session that everything after a call is gone from the conversation")
+    rewind.add_argument("call_id", metavar="CALL_ID")
+    add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
@@ -82,7 +91,10 @@ def _count(word: str) -> int:
 
 def _reader_options() -> _Parser:
     options = _Parser(add_help=False)
-    options.add_argument("--session", metavar="ID", help="the conversation ($READCACHE_SESSION)")
-    options.add_argument("--store", metavar="FILE", help="SQLite file ($READCACHE_STORE; else in the state directory)")
-    options.add_argument("--agent", metavar="ID", help="the reader inside the session ($READCACHE_AGENT; else main)")
+    _add_options(options, READER_OPTIONS)
     return options
+
+
+def _add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
+    for name, option in options.items():
+        parser.add_argument(f"--{name}", metavar=option.metavar, help=option.help)

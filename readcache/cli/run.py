@@ -9,7 +9,8 @@ What happens to a command is decided by what it is believed to read and write:
   has `Session.observe`.
 
 Without a session there is nothing to compare with, a command inside a wrapped one does not print what the agent reads,
-and /dev/null is read by nobody: bash again. stderr is held together with stdout only where both go to the same place.
+and /dev/null is read by nobody: bash again. A terminal is the command's own, for prompts, pages and colours: nothing is
+held there, and writes are logged. stderr is held together with stdout only where both go to the same place.
 POSIX only.
 """
 
@@ -19,7 +20,7 @@ import os
 from typing import TYPE_CHECKING
 
 from readcache.cli import child, held
-from readcache.cli.settings import INSIDE, Settings, clip_sizes
+from readcache.cli.settings import INSIDE, Settings, clip_sizes, state_directory
 from readcache.errors import ReadcacheError, UsageError
 from readcache.shell.prefilter import may_matter
 
@@ -32,6 +33,8 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if "\0" in command:
         raise UsageError("the command holds a NUL character, which bash cannot be given: take it out")
     env = dict(os.environ)
+    if not settings.session and settings.mode in ("on", "advise") and INSIDE not in env:
+        _say_once_that_nothing_is_recorded()
     if settings.acts:
         env[INSIDE] = settings.context
     try:
@@ -47,6 +50,19 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
         return child.end_unread(lost)
 
 
+def _say_once_that_nothing_is_recorded() -> None:
+    """Once for each user: stderr is the command's, and an agent may be reading it. `doctor` says it always."""
+    try:
+        place = state_directory()
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        os.close(os.open(os.path.join(place, "said-that-no-session-is-named"), os.O_CREAT | os.O_EXCL, 0o600))
+    except (OSError, ReadcacheError):  # it was said, or that could not be remembered
+        return
+    from readcache.cli.terminal import warn
+
+    warn("no session is named, so that nothing is recorded or left out: give --session ID or set READCACHE_SESSION")
+
+
 def _is_judged(command: str, settings: Settings) -> bool | None:
     """Is its output held and judged? False: it only writes. None: neither, become bash."""
     inside = os.environ.get(INSIDE) == settings.context
@@ -57,7 +73,7 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
         from readcache.shell.read import read_command
 
         reading = read_command(command, os.getcwd(), None)
-        if reading.keys and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
+        if reading.keys and not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
             return True
         return False if reading.writes else None
     except OSError:  # the working directory is gone, stdout is closed
@@ -82,7 +98,8 @@ def _run(command: str, env: dict[str, str], settings: Settings, call_id: str | N
     def make_call(text: str) -> Call:
         from readcache.shell.read import read_command
 
-        return held.held_call(command, cwd, text, read_command(command, cwd, status), status, call_id=call_id)
+        reading = read_command(command, cwd, status)
+        return held.held_call(command, cwd, text, reading, status, call_id=call_id, batch=settings.batch)
 
     def note_writes() -> None:
         held.with_reader(settings, lambda reader: reader.note_writes(make_call("")))

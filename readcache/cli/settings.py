@@ -25,6 +25,8 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     store: str  # a path or URL; "" for the default
     mode: str  # "on", "advise", "off", or what READCACHE holds that is none of these
     clip: str  # what the harness shows of a long output, see `clip_sizes`
+    policy: str  # the name of a preset, see `Policy.named`
+    batch: str  # what this call shares with others that the model made at once; "" for nothing
 
     @property
     def acts(self) -> bool:
@@ -51,7 +53,8 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")
 
     mode = "advise" if flags.get("advise") and mode == "on" else mode
-    return Settings(named("session"), named("agent") or "main", named("store"), mode, named("clip"))
+    reader = named("session"), named("agent") or "main", named("store")
+    return Settings(*reader, mode, named("clip"), named("policy") or "default", named("batch"))
 
 
 def clip_sizes(clip: str) -> tuple[int, ...]:
@@ -68,6 +71,12 @@ def store_file(spec: str) -> str:
     if "://" in path:
         raise UsageError(f"unknown kind of store: {spec!r}; give a path or sqlite:///PATH")
     return os.path.abspath(os.path.expanduser(path))
+
+
+def require_store(spec: str) -> None:
+    """UsageError for what can never be a store: a URL of an unknown kind, a directory."""
+    if os.path.isdir(store_file(spec)):
+        raise UsageError(f"the store {spec!r} is a directory: name a file in it")
 
 
 def state_directory() -> str:

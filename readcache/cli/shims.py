@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
 from readcache.cli.settings import Settings, store_file
+from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, UsageError
 
 
@@ -35,7 +35,7 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
         raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
     except OSError as error:
         raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
-    print(f"{place}: {'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
+    say(f"{place}: {'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
     return 0
 
 
@@ -46,7 +46,7 @@ def uninstall(directory: str) -> int:
         shim_files.remove(place, mark)
     except OSError as error:
         raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
-    print(f"{place}: shims removed")
+    say(f"{place}: shims removed")
     return 0
 
 
@@ -56,12 +56,13 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     `whole_command` by the whole-command way."""
     place, _ = _installation(directory)
     if trouble := next(shim_files.find_trouble(place), None):  # such as shims of an earlier version: they pass through
-        print(f"readcache: {trouble}", file=sys.stderr)
+        warn(trouble)
     named = {
         "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_STORE": store_file(settings.store_spec()),
         "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
         "READCACHE_CLIP": settings.clip,
+        "READCACHE_POLICY": settings.policy if settings.policy != "default" else "",
         "READCACHE": os.environ.get("READCACHE", ""),
     }
     for name, value in named.items():

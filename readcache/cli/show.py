@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache.cli.settings import Settings, store_file
+from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
@@ -41,7 +41,7 @@ def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
         if not records:
             raise ReadcacheError(f"there is no session {session_id} in {spec}: see `readcache log` without --session")
         if settings.agent not in agents:
-            print(f"readcache: agent {settings.agent} has no events; there are: {', '.join(agents)}", file=sys.stderr)
+            warn(f"agent {settings.agent} has no events; there are: {', '.join(agents)}")
         yield session, records
 
 
@@ -58,7 +58,7 @@ def _newest(spec: str) -> str:
     found = newest_first[0][0]
     count = len({context[0] for context in newest_first})
     which = "the only session" if count == 1 else f"the newest of {count} sessions"
-    print(f"readcache: session {found}, {which} in {spec}", file=sys.stderr)
+    warn(f"session {found}, {which} in {spec}")
     return found
 
 
@@ -101,20 +101,9 @@ def print_table(rows: Iterable[tuple[object, ...]]) -> None:
         say("  ".join(padded).rstrip())
 
 
-def say(line: str) -> None:
-    """One line on stdout, whatever the terminal's encoding and a file's name are."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(line.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def one_line(text: str) -> str:
-    """Without newlines and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def short(label: str) -> str:
     """The beginning of a command, as one line."""
-    label = " ".join(one_line(label).split())
+    label = one_line(" ".join(label.split()))
     return label if len(label) <= LABEL_CHARS else label[: LABEL_CHARS - 1] + "…"
 
 

@@ -58,7 +58,7 @@ def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Setti
     """The tool's exit status, negative for a signal. Raises child.OutputLost."""
     from readcache.cli.held import answer_held, held_call, run_held
 
-    words, cwd, batch = [tool, *args], os.getcwd(), _batch()
+    words, cwd, batch = [tool, *args], os.getcwd(), settings.batch or _batch()
     try:
         output, status = run_held(words, _environment())
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone

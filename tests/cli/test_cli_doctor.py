@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,56 @@ def test_a_damaged_page_in_the_store_is_found(capfd: Capture, work: Path) -> Non
     data[-6000:-2000] = b"\xaa" * 4000
     (work / "db").write_bytes(data)
     assert findings(capfd, "--store", "db")["store"][0] == "broken"
+
+
+def test_a_store_that_takes_no_event_is_found(capfd: Capture) -> None:
+    main(["run", "--store", "db", "-c", "cat f"])
+    with closing(sqlite3.connect("db", isolation_level=None)) as db:
+        db.execute("CREATE TRIGGER no BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no'); END")
+    assert findings(capfd, "--store", "db")["store"][0] == "broken"
+
+
+def test_a_store_that_another_process_keeps_locked_is_found(capfd: Capture) -> None:
+    main(["run", "--store", "db", "-c", "cat f"])
+    with closing(sqlite3.connect("db", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        verdict, text = findings(capfd, "--store", "db")["store"]
+    assert (verdict, "locked" in text) == ("broken", True)
+
+
+def test_looking_at_a_store_leaves_nothing_in_it(capfd: Capture) -> None:
+    main(["run", "--store", "db", "-c", "cat f"])
+    with closing(sqlite3.connect("db", isolation_level=None)) as db:
+        before = list(db.iterdump()), db.execute("PRAGMA user_version").fetchall()
+        assert findings(capfd, "--store", "db")["store"][0] == "ok"
+        assert (list(db.iterdump()), db.execute("PRAGMA user_version").fetchall()) == before
+
+
+def test_control_characters_in_names_are_shown_and_not_sent(
+    capfd: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "s\x1b]0;title\x07\x1b[31m\n\x9b1m"
+    monkeypatch.setenv("READCACHE_SESSION", name)
+    (work / name).write_bytes((work / "f").read_bytes())
+    main(["run", "--", "cat", name])
+    main(["run", "--call-id", name, "-c", "cat f"])
+    main(["wrote", name])
+    capfd.readouterr()
+    for arguments in (
+        ["doctor"], ["log"], ["stats"], ["explain", name], ["explain", "f"], ["explain", "f", "--agent", name],
+        ["log", "--session", name + "x"], ["compacted", "--session", name + "x"], ["compacted", "--keep", name + "x"],
+        ["run", f"--{name}"], ["run", "--clip", name, "true"], ["run", "--store", "x://" + name, "true"],
+        ["log", "--store", name + ".db"], [name], ["shims", "install", name + ".d"], ["shims", "env", name],
+        ["shims", "uninstall", name + ".d"], ["settle", "x", "--text-file", name + ".txt"],
+    ):  # fmt: skip
+        main(arguments)
+        out, err = capfd.readouterr()
+        assert (out + err).strip()
+        assert not [c for c in out + err if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f"]
+        assert err.count("\n") <= 1
+    monkeypatch.delenv("READCACHE_SESSION")
+    main(["log"])
+    assert "\x1b" not in "".join(capfd.readouterr())
 
 
 def test_a_place_where_no_store_can_be_made_is_found(capfd: Capture) -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import io
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from readcache.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +43,10 @@ def test_a_plan_makes_the_round_trip_through_a_file_and_is_credited(capfd: Captu
     assert plan["text"].count("\n") == 202
 
 
-def test_a_plan_is_taken_from_stdin(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(said(capfd, "restore", "--json")))
-    assert json.loads(said(capfd, "compacted", "--restored", "-"))["restored_id"].startswith("restored-")
+def test_a_plan_is_taken_from_stdin(capfd: Capture, run: Run) -> None:
+    plan = said(capfd, "restore", "--json").encode()
+    told = json.loads(run("compacted", "--restored", "-", stdin=plan).stdout)
+    assert told["restored_id"].startswith("restored-")
 
 
 def test_a_budget_is_taken_from_the_command_line(capfd: Capture) -> None:
@@ -79,5 +82,32 @@ def test_restore_without_a_session_is_a_usage_error(capfd: Capture, monkeypatch:
     assert capfd.readouterr().err.count("\n") == 1
 
 
-def test_a_session_of_which_nothing_was_recorded_has_nothing_to_restore(capfd: Capture) -> None:
-    assert said(capfd, "restore", "--session", "other") == ""
+def test_a_session_or_reader_of_which_nothing_was_recorded_is_an_expected_failure(capfd: Capture) -> None:
+    for command in (["restore"], ["compacted"], ["settle", "a"], ["rewind", "a"]):
+        assert main([*command, "--session", "misspelt", *_no_text(command)]) == 1
+        assert "nothing of session misspelt was recorded in " in capfd.readouterr().err
+        assert main([*command, "--agent", "nobody", *_no_text(command)]) == 1
+        out, err = capfd.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "nobody" in err
+        assert "main" in err
+
+
+def test_no_store_is_made_for_a_session_that_is_in_none(capfd: Capture, work: Path) -> None:
+    for command in (["restore"], ["compacted"], ["rewind", "a"]):
+        assert main([*command, "--store", "nosuch.db"]) == 1
+        assert "nothing of session s was recorded in " in capfd.readouterr().err
+    assert not (work / "nosuch.db").exists()
+
+
+def _no_text(command: list[str]) -> list[str]:
+    return ["--text-file", "/dev/null"] if command[0] == "settle" else []
+
+
+@pytest.mark.parametrize("command", ["restore", "compacted"])
+def test_an_id_to_keep_that_names_no_call_is_said(capfd: Capture, command: str) -> None:
+    assert main([command, "--keep", "a", "nosuch"]) == 0
+    out, err = capfd.readouterr()
+    assert out
+    assert err.count("\n") == 1
+    assert err.endswith(": nosuch\n")

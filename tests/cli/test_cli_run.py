@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -59,6 +60,49 @@ def test_words_after_two_dashes_are_a_command_whatever_they_look_like(capfdbinar
         assert capfdbinary.readouterr().out.startswith(start)
 
 
+@pytest.mark.parametrize("options", [[], ["--session", "t"], ["--agent=a", "--advise"]])
+def test_the_first_word_that_is_no_option_begins_the_command(run: Run, work: Path, options: list[str]) -> None:
+    (work / "--session").write_text("a file of that name\n")
+    assert run("run", *options, "cat", "--", "--session").stdout == b"a file of that name\n"
+    assert run("run", *options, "sh", "-c", "exit 7").returncode == 7
+
+
+def test_run_understands_every_option_that_its_help_names(run: Run) -> None:
+    names = re.findall(r"^  (--[a-z-]+)( [A-Z])?", run("run", "--help").stdout.decode(), re.MULTILINE)
+    words = [[name, {"--clip": "100", "--policy": "max"}.get(name, "x")] if value else [name] for name, value in names]
+    assert len(words) >= 8
+    assert run("run", *(word for option in words for word in option), "-c", "exit 5").returncode == 5
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_calls_made_at_once_do_not_point_at_each_other(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    def at_once(name: str) -> list[str]:
+        monkeypatch.setenv("READCACHE_BATCH", name if way == "environment" else "")
+        return ["--batch", name] if way == "option" else []
+
+    whole = (work / "f").read_bytes()
+    assert printed(capfdbinary, "cat f", *at_once("one")) == whole
+    assert printed(capfdbinary, "head -100 f", *at_once("one")) == b"".join(whole.splitlines(keepends=True)[:100])
+    assert len(printed(capfdbinary, "tail -100 f", *at_once("two"))) < 300
+
+
+def test_a_policy_is_taken_from_the_option_and_from_the_environment(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def after_an_edit(session: str, *options: str) -> bytes:
+        printed(capfdbinary, "cat f", "--session", session)
+        printed(capfdbinary, "sed -i '150s/$/ x/' f", "--session", session)
+        return printed(capfdbinary, "cat f", "--session", session, *options)
+
+    assert after_an_edit("t") == (work / "f").read_bytes()
+    assert len(after_an_edit("u", "--policy", "delta")) < 1500
+    monkeypatch.setenv("READCACHE_POLICY", "max")
+    assert len(after_an_edit("v")) < 1500
+    assert after_an_edit("w", "--policy", "default") == (work / "f").read_bytes()
+
+
 def test_sessions_and_agents_and_stores_see_nothing_of_each_other(capfdbinary: Capture, work: Path) -> None:
     whole = (work / "f").read_bytes()
     assert printed(capfdbinary, "cat f") == whole
@@ -113,10 +157,19 @@ def test_switched_off_every_byte_comes_and_nothing_is_recorded(run: Run, work: P
     assert not (work.parent / "state").exists()
 
 
-def test_without_a_session_every_byte_comes_and_nothing_is_recorded(run: Run, work: Path) -> None:
+def test_without_a_session_every_byte_comes_and_it_is_said_once_that_nothing_is_recorded(run: Run, work: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name != "READCACHE_SESSION"}
-    assert [run("run", "-c", "cat f", env=env).stdout for _ in range(2)] == [(work / "f").read_bytes()] * 2
-    assert not (work.parent / "state").exists()
+    replies = [run("run", "-c", "cat f", env=env) for _ in range(3)]
+    assert [reply.stdout for reply in replies] == [(work / "f").read_bytes()] * 3
+    assert [reply.stderr.count(b"\n") for reply in replies] == [1, 0, 0]
+    assert b"READCACHE_SESSION" in replies[0].stderr
+    assert not (work.parent / "state/readcache/readcache.db").exists()
+
+
+def test_where_it_cannot_be_remembered_that_no_session_is_named_it_is_not_said(run: Run, work: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "READCACHE_SESSION"}
+    assert run("run", "-c", "cat f", env={**env, "XDG_STATE_HOME": str(work / "f")}).stderr == b""
+    assert run("run", "-c", "cat f", env={**env, "READCACHE": "off"}).stderr == b""
 
 
 def test_what_goes_to_dev_null_was_not_seen(run: Run, work: Path) -> None:
@@ -179,13 +232,16 @@ def broken_stores(work: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_with_a_broken_store_output_and_status_are_the_commands(capfdbinary: Capture, work: Path, which: int) -> None:
+def test_with_a_broken_store_output_and_status_are_the_commands(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
     store = broken_stores(work)[which]
+    monkeypatch.setenv("READCACHE_STORE", store)
     for _ in range(2):
         capfdbinary.readouterr()
-        assert main(["run", "--store", store, "-c", "cat f; exit 9"]) == 9
+        assert main(["run", "-c", "cat f; exit 9"]) == 9
         assert capfdbinary.readouterr() == ((work / "f").read_bytes(), b"")
-    assert main(["run", "--store", store, "-c", "echo x > g; exit 8"]) == 8
+    assert main(["run", "-c", "echo x > g; exit 8"]) == 8
     assert (work / "g").read_text() == "x\n"
     assert all(" s: " in line for line in failures.noted())
     assert len(failures.noted()) >= 3
@@ -284,17 +340,25 @@ def test_a_command_that_reads_nothing_costs_no_imports(run: Run) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nosuch"],
+        ["help", "nosuch"],
         ["run"],
         ["run", "--"],
         ["run", "-c"],
-        ["run", "cat", "f"],
+        ["run", "--session", "t"],
+        ["run", "--nosuch", "cat", "f"],
         ["run", "-c", "cat f", "--nosuch"],
+        ["run", "-c", "cat f", "cat", "f"],
         ["run", "-c", "cat f", "--", "cat", "f"],
         ["run", "-c", "cat f", "-cls"],
         ["run", "-c", "cat \0f"],
         ["run", "-c", "cat f", "--clip", "1,2,3"],
+        ["run", "-c", "cat f", "--policy", "most"],
+        ["run", "-c", "cat f", "--store", "redis://host/0"],
+        ["run", "-c", "cat f", "--store", "."],
+        ["run", "--store=sqlite:///", "cat", "f"],
+        ["log", "--store", "."],
+        ["compacted", "--store", "."],
         ["run", "--session"],
         ["explain"],
         ["stats", "--jso"],
@@ -317,4 +381,34 @@ def test_without_a_bash_one_line_says_so(run: Run, work: Path) -> None:
 
 def test_help_and_version_are_no_errors(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == main(["--help"]) == main(["run", "--help"]) == 0
-    assert "readcache run [options] (-c STRING | -- ARGV…)" in capfd.readouterr().out
+    assert "readcache run [options] (-c STRING | [--] ARGV…)" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["help", "explain"]])
+def test_whoever_asks_for_nothing_or_for_help_gets_the_help(
+    capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("usage: readcache ")
+    assert out.startswith("usage: readcache explain ") == (arguments == ["help", "explain"])
+    assert err == ""
+
+
+def test_the_store_of_an_option_is_looked_at_before_the_command_is_run(work: Path, run: Run) -> None:
+    for store in ("redis://host/0", str(work)):
+        assert run("run", "--store", store, "-c", "touch ran").returncode == 2
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["READCACHE_STORE", "READCACHE_CLIP", "READCACHE_POLICY"])
+def test_what_the_environment_says_wrong_keeps_no_command_from_its_output_and_doctor_tells_of_it(
+    run: Run, work: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "redis://host/0")
+    for _ in range(2):
+        reply = run("run", "-c", "cat f; exit 9")
+        assert (reply.returncode, reply.stdout, reply.stderr) == (9, (work / "f").read_bytes(), b"")
+    report = run("doctor")
+    assert report.returncode == 1
+    assert any(line.startswith(b"broken") and b"redis://host/0" in line for line in report.stdout.splitlines())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,18 @@ def test_an_interrupt_of_the_whole_group_ends_command_and_us(start: Start, work:
     assert process.returncode == -signal.SIGINT
     assert err == b""
     assert out == (b"line 1 of the file\n" if "head" in prefix else b"")
+
+
+def test_an_interrupt_after_the_commands_end_costs_none_of_its_output(start: Start, run: Run, work: Path) -> None:
+    run("run", "-c", "cat f")
+    with closing(sqlite3.connect(work.parent / "state/readcache/readcache.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # judging waits for it
+        with start("run", "-c", "trap 'touch ended' EXIT; head -1 f", start_new_session=True) as process:
+            wait_for(work / "ended")
+            time.sleep(1)
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (-signal.SIGINT, b"line 1 of the file\n", b"")
 
 
 def test_a_signal_that_we_were_started_to_ignore_stays_ignored(work: Path) -> None:

@@ -199,7 +199,7 @@ def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox:
     code = (
         "import os, sys; from readcache.shim import run\n"
         "def fail(*a, **k): raise BlockingIOError\n"
-        "os.posix_spawnp = fail\n"
+        "os.fork = fail\n"
         "sys.exit(run.stand_in('cat', ['f']))"
     )
     env = {**sandbox.readcache(PYTHONPATH=str(ROOT)), "READCACHE_SINK": f"{os.getpid()} mnt_id:1 ino:1 shell bash"}

@@ -1,0 +1,194 @@
+"""What a harness in another language asks and tells: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`.
+
+What it tells takes something out of view, so that it must not get lost: a store that others keep locked is waited for,
+and what was not recorded in the end is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from readcache.cli.held import chosen_policy
+from readcache.cli.settings import Settings, store_file
+from readcache.cli.terminal import warn
+from readcache.errors import ReadcacheError, StoreError, UsageError
+from readcache.model.events import Delivered
+from readcache.policy import Budget
+from readcache.restore.plan import RestorePlan
+from readcache.session import Session
+
+PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
+TODO = "tell it again, or go on with a new session: what is gone would count as visible"
+
+
+def listen(options: argparse.Namespace, settings: Settings) -> int:
+    """Does what the harness asks, and records what it tells. UsageError; ReadcacheError for a session of which nothing
+    was recorded; StoreError when the log cannot be read, or what was told is not in it."""
+    if not settings.session:
+        raise UsageError(f"{options.command} needs a session: name it with --session or READCACHE_SESSION")
+    return _COMMANDS[options.command](options, settings)
+
+
+def _restore(options: argparse.Namespace, settings: Settings) -> int:
+    """Prints the section, or with `--json` the plan with the section as its "text", for `compacted --restored`. The
+    session's files are taken to be on this machine, where `run` was."""
+    budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
+    with _open_recorded(settings) as session:
+        _name_unknown(session, options.keep)
+        plan = session.restore_plan(keep=options.keep, budget=budget)
+        if failed := session.reader.unlogged():  # the plan is empty for want of a log
+            raise ReadcacheError(f"there is no plan: {failed[-1].detail}; see `readcache doctor`")
+    if options.json:
+        print(json.dumps({**plan.to_dict(), "text": plan.render()}))
+    else:
+        print(plan.render(), end="")
+    return 0
+
+
+def _compacted(options: argparse.Namespace, settings: Settings) -> int:
+    """Prints {"restored_id", "rewrites"}. `--restored`: the file with the plan, as `restore --json` prints it, whose
+    section is now in the conversation."""
+    plan = _read_plan(options.restored) if options.restored is not None else None
+    with _open_recorded(settings) as session:
+        _name_unknown(session, options.keep)
+        done = session.compacted(keep=options.keep, restored=plan)
+    print(json.dumps({"restored_id": done.restored_id, "rewrites": done.rewrites}))
+    return 0
+
+
+def _wrote(options: argparse.Namespace, settings: Settings) -> int:
+    content = None if options.content_file is None else _read_text(options.content_file)
+    with _open(settings) as session:
+        session.wrote(options.path, content=content)
+    return 0
+
+
+def _settle(options: argparse.Namespace, settings: Settings) -> int:
+    text = _read_text(options.text_file)
+    with _open_recorded(settings) as session:
+        session.settle(options.call_id, text)
+    return 0
+
+
+def _rewind(options: argparse.Namespace, settings: Settings) -> int:
+    with _open_recorded(settings) as session:
+        session.rewind(options.call_id)
+    return 0
+
+
+def _sync(_: argparse.Namespace, settings: Settings) -> int:
+    """Prints, by call id, what is to stand as the result of each reply whose marker names what is gone."""
+    messages = _read_json("-", "a list of messages, each an object")
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise UsageError("what stands on stdin is no list of messages, each an object: give the list itself as JSON")
+    with _open(settings) as session:
+        rewrites = session.sync(messages)
+    print(json.dumps(rewrites))
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace, Settings], int]] = {
+    "restore": _restore,
+    "compacted": _compacted,
+    "wrote": _wrote,
+    "settle": _settle,
+    "rewind": _rewind,
+    "sync": _sync,
+}
+
+
+@contextmanager
+def _open(settings: Settings) -> Iterator[Session]:
+    """The session, its log read; what is told within is in the log when it is left. StoreError."""
+    with Session(
+        os.getcwd(),
+        session_id=settings.session,
+        agent_id=settings.agent,
+        store=settings.store_spec(),
+        policy=chosen_policy(settings),
+        local=True,
+    ) as session:
+        _reach(session, "the session's log cannot be read")
+        yield session
+        if session.reader.unlogged():
+            _reach(session, "this was not recorded")
+
+
+def _reach(session: Session, trouble: str) -> None:
+    """Returns when the view is that of the log, and all that was told is in it. StoreError."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with session.reader.log.transaction():
+                return
+        except StoreError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise StoreError(f"{trouble}: {error}; {TODO}") from error
+        time.sleep(0.05)
+
+
+@contextmanager
+def _open_recorded(settings: Settings) -> Iterator[Session]:
+    """As `_open`. ReadcacheError for a session, or a reader in it, that the store does not know: its name may be
+    misspelt."""
+    spec = settings.store_spec()
+    nothing = f"nothing of session {settings.session} was recorded in {spec}: see `readcache log`"
+    if not os.path.exists(store_file(spec)):
+        raise ReadcacheError(nothing)
+    with _open(settings) as session:
+        agents = sorted({record.agent_id for record in session.events()})
+        if not agents:
+            raise ReadcacheError(nothing)
+        if settings.agent not in agents:
+            known = f"there are: {', '.join(agents)}"
+            raise ReadcacheError(f"nothing of agent {settings.agent} was recorded in {settings.session}; {known}")
+        yield session
+
+
+def _name_unknown(session: Session, keep: Collection[str]) -> None:
+    """Says which ids name no call of the log. It may be in order: `run` records no command that reads and writes
+    nothing."""
+    known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
+    if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
+        warn(f"no call of these ids was recorded, and nothing of them is kept: {', '.join(unknown)}")
+
+
+def _read_plan(file: str) -> RestorePlan:
+    return RestorePlan.from_dict(_read_json(file, "what `readcache restore --json` prints"))
+
+
+def _read_json(file: str, expected: str) -> Any:
+    """UsageError when it cannot be read or is no JSON."""
+    text = _read_text(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{_named(file)} is no JSON: {error}; give {expected}") from None
+
+
+def _read_text(file: str) -> str:
+    """All of it, line ends as they are; "-" is stdin. UsageError when it cannot be read."""
+    try:
+        if file != "-":
+            data = Path(file).read_bytes()
+        elif sys.stdin is None:
+            raise OSError("it is closed")
+        else:
+            data = sys.stdin.buffer.read()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {_named(file)}: {error.strerror or error}; give a file, or - for stdin"
+        ) from None
+    return data.decode("utf-8", "replace")
+
+
+def _named(file: str) -> str:
+    return "stdin" if file == "-" else file

@@ -1,0 +1,175 @@
+"""`wrote`, `settle`, `rewind`, `sync`: what a harness in another language tells, by a process for each word."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from readcache.cli import harness
+from readcache.cli.main import main
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+Capture = pytest.CaptureFixture[str]
+
+
+def shows_all(run: Run, command: str) -> bool:
+    """Every byte of what the command prints comes."""
+    plain = subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout
+    return run("run", "-c", command).stdout == plain
+
+
+# ------------------------------------------------------------ wrote
+
+
+def test_after_a_write_by_a_tool_of_the_harness_the_file_is_shown(run: Run) -> None:
+    assert shows_all(run, "cat f")
+    assert run("wrote", "f").returncode == 0
+    assert shows_all(run, "cat f")
+    assert not shows_all(run, "sed -n '1,200p' f")
+
+
+def test_a_content_that_the_agent_wrote_itself_counts_as_seen_even_as_the_first_that_is_told(
+    run: Run, work: Path
+) -> None:
+    content = "".join(f"{n}: a line that the agent wrote itself\n" for n in range(40))
+    (work / "g").write_text(content)
+    (work / "h").write_text(content.upper())
+    assert run("wrote", "g", "--content-file", "-", stdin=content.encode()).returncode == 0
+    assert run("wrote", "h", "--content-file", "h").returncode == 0
+    assert not shows_all(run, "cat g")
+    assert not shows_all(run, "cat h")
+
+
+def test_a_relative_path_is_one_of_the_working_directory(run: Run, work: Path) -> None:
+    assert shows_all(run, "cat f")
+    (work / "sub").mkdir()
+    assert run("wrote", "../f", cwd=work / "sub").returncode == 0
+    assert shows_all(run, "cat f")
+
+
+# ------------------------------------------------------------ settle, rewind
+
+
+@pytest.mark.parametrize("way", ["stdin", "file"])
+def test_what_the_harness_cut_away_is_shown_again(run: Run, work: Path, way: str) -> None:
+    run("run", "--call-id", "a", "-c", "cat f")
+    kept = b"".join((work / "f").read_bytes().splitlines(keepends=True)[:100])
+    (work / "kept").write_bytes(kept)
+    options = [] if way == "stdin" else ["--text-file", "kept"]
+    assert run("settle", "a", *options, stdin=kept).returncode == 0
+    assert not shows_all(run, "head -100 f")
+    assert shows_all(run, "tail -150 f")
+
+
+def test_line_ends_of_a_settled_text_are_taken_as_they_are(run: Run, work: Path) -> None:
+    (work / "f").write_bytes(b"".join(b"line %d of a file from elsewhere\r\n" % n for n in range(60)))
+    run("run", "--call-id", "a", "-c", "cat f")
+    assert run("settle", "a", stdin=(work / "f").read_bytes()).returncode == 0
+    assert not shows_all(run, "cat f")
+
+
+def test_what_came_after_the_call_rewound_to_is_shown_again(run: Run) -> None:
+    run("run", "--call-id", "a", "-c", "head -100 f")
+    run("run", "--call-id", "b", "-c", "tail -150 f")
+    assert run("rewind", "a").returncode == 0
+    assert shows_all(run, "tail -150 f")
+    assert not shows_all(run, "head -100 f")
+
+
+# ------------------------------------------------------------ sync
+
+
+def messages(*results: tuple[str, str]) -> bytes:
+    """An agent's conversation in OpenAI's shape, with the results of calls by id."""
+    out: list[dict[str, object]] = [{"role": "user", "content": "go on"}]
+    for call_id, text in results:
+        call = {"id": call_id, "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        out.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        out.append({"role": "tool", "tool_call_id": call_id, "content": text})
+    return json.dumps(out).encode()
+
+
+def test_what_the_list_does_not_hold_is_gone_and_the_markers_that_named_it_are_told(run: Run, work: Path) -> None:
+    run("run", "--call-id", "a", "-c", "cat f")
+    marked = run("run", "--call-id", "b", "-c", "cat f").stdout.decode()
+    both = (("a", (work / "f").read_text()), ("b", marked))
+    assert json.loads(run("sync", stdin=messages(*both)).stdout) == {}
+    told = run("sync", stdin=messages(both[1]))
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert list(json.loads(told.stdout)) == ["b"]
+    assert shows_all(run, "head -290 f")
+
+
+def test_a_list_before_the_first_read_is_in_order(run: Run) -> None:
+    told = run("sync", stdin=messages())
+    assert (told.returncode, json.loads(told.stdout)) == (0, {})
+
+
+@pytest.mark.parametrize("given", [b"", b"[", b"{}", b"[1]", b"null", b"[" * 100_000])
+def test_what_is_no_list_of_messages_changes_nothing(run: Run, given: bytes) -> None:
+    assert shows_all(run, "cat f")
+    told = run("sync", stdin=given)
+    assert (told.returncode, told.stdout, told.stderr.count(b"\n")) == (2, b"", 1)
+    assert b"stdin" in told.stderr
+    assert not shows_all(run, "cat f")
+
+
+# ------------------------------------------------------------ what goes wrong
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["wrote", "f"],
+        ["settle", "a", "--text-file", "f"],
+        ["rewind", "a"],
+    ],
+)
+def test_a_word_of_no_session_is_a_usage_error(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.delenv("READCACHE_SESSION")
+    assert main(command) == 2
+    assert "READCACHE_SESSION" in capfd.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_a_usage_error(capfd: Capture) -> None:
+    for command in (["wrote", "f", "--content-file", "nosuch"], ["settle", "a", "--text-file", "."]):
+        assert main(command) == 2
+        assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_a_store_that_is_locked_for_a_while_is_waited_for(start: Start, run: Run, work: Path) -> None:
+    """Longer than one transaction waits."""
+    assert shows_all(run, "cat f")
+    with closing(sqlite3.connect(work.parent / "state/readcache/readcache.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with start("compacted") as process:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=7)
+            other.execute("ROLLBACK")
+            out, err = process.communicate(timeout=30)
+    assert (process.returncode, json.loads(out)["rewrites"], err) == (0, {}, b"")
+    assert shows_all(run, "cat f")
+
+
+def test_a_store_that_stays_locked_is_said_and_nothing_else(
+    capfd: Capture, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("run", "-c", "cat f")
+    monkeypatch.setattr(harness, "PATIENCE", 0.0)
+    with closing(sqlite3.connect(work.parent / "state/readcache/readcache.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert main(["compacted"]) == 1
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "locked" in err
+    assert "new session" in err
+    assert "nothing of session" not in err

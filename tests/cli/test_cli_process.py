@@ -1,0 +1,149 @@
+"""The command's place among processes: who kills whom, whose the terminal is, what is found under which name."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the system tells no child of its parent's death")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+# ------------------------------------------------------------ a kill
+
+
+@LINUX
+@pytest.mark.parametrize("first", ["cat f", "echo x > g", "cat f > g; cat g"])
+def test_when_we_are_killed_nothing_more_of_the_command_happens(start: Start, work: Path, first: str) -> None:
+    os.mkfifo(work / "gate")
+    with start("run", "-c", f"{first}; echo $$ > pid; read x < gate; touch after") as process:
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+        bash = int((work / "pid").read_text())
+        assert bash != process.pid
+        assert is_alive(bash)
+        process.kill()
+        process.communicate(timeout=30)
+    wait_until(lambda: not is_alive(bash))
+    assert not (work / "after").exists()
+
+
+@LINUX
+def test_what_the_command_left_in_the_background_outlives_us_as_it_outlives_bash(start: Start, work: Path) -> None:
+    os.mkfifo(work / "gate")
+    command = "cat f; { read x < gate; touch after; } >/dev/null 2>&1 & echo $! > pid; wait"
+    with start("run", "-c", command) as process:
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+        process.kill()
+        process.communicate(timeout=30)
+    (work / "gate").write_text("\n")
+    wait_until(lambda: (work / "after").exists())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="a process's name cannot be changed here")
+def test_only_the_process_in_the_background_is_found_by_the_command(start: Start, work: Path) -> None:
+    os.mkfifo(work / "gate")
+    word = f"unusual_{os.getpid()}"
+    command = f"cat f; {{ echo $BASHPID > pid; read {word} < gate; echo late; }} &"
+    with start("run", "-c", command) as process:
+        assert process.wait(timeout=30) == 0
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+        wait_until(lambda: found_by(word) == [int((work / "pid").read_text())])
+        (work / "gate").write_text("\n")
+        assert process.stdout is not None
+        assert process.stdout.read().endswith(b"late\n")
+
+
+def found_by(word: str) -> list[int]:
+    """As `pgrep -f`, but for the processes above this one."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and word.encode() in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+# ------------------------------------------------------------ a terminal
+
+
+def on_a_terminal(*words: str, awaited: bytes = b"", typed: bytes = b"") -> bytes:
+    """What the words print on a terminal of their own, where `typed` is typed after `awaited` came."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvp(words[0], words)
+    out, deadline = b"", time.monotonic() + 15
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                chunk = os.read(terminal, 1 << 16)
+            except OSError:  # Linux says so that nobody has the other end any more
+                break
+            if not chunk:
+                break
+            out += chunk
+            if typed and awaited in out:
+                os.write(terminal, typed)
+                typed = b""
+        else:
+            os.kill(pid, 9)
+            pytest.fail(f"it waits for ever: {out!r}")
+    finally:
+        os.close(terminal)
+        os.waitpid(pid, 0)
+    return out.replace(b"\r\n", b"\n")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # of Python 3.12
+READCACHE = (sys.executable, "-m", "readcache", "run", "-c")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["head -2 f; [ -t 1 ] && echo terminal; [ -t 2 ] && echo terminal", "head -1 f; ls --color=auto -d .", "stty size"],
+)
+def test_on_a_terminal_a_command_prints_what_it_prints_without_us(command: str) -> None:
+    for _ in range(3):
+        assert on_a_terminal(*READCACHE, command) == on_a_terminal("bash", "-c", command)
+
+
+@pytest.mark.parametrize("first", ["head -1 f", "head -1 f | tee g"])
+def test_a_prompt_on_a_terminal_comes_before_the_answer_is_typed(first: str) -> None:
+    command = f"{first}; read -p 'Overwrite? ' x; echo got $x"
+    out = on_a_terminal(*READCACHE, command, awaited=b"Overwrite?", typed=b"yes\n")
+    assert out.endswith(b"got yes\n")
+
+
+def test_what_a_command_wrote_on_a_terminal_is_on_record(run: Run, work: Path) -> None:
+    whole = (work / "f").read_bytes()
+    assert run("run", "-c", "cat f").stdout == whole
+    assert b"line 1" in on_a_terminal(*READCACHE, "sed -i 's/line/LINE/;s/LINE/line/' f; head -1 f")
+    assert run("run", "-c", "cat f").stdout == whole
+    assert b"LINE" in run("explain", "f").stdout.partition(b"writes seen:")[2]
