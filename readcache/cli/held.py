@@ -100,7 +100,9 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.store import open_store
         from readcache.policy import Rules
 
-        log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
+        log = Log(
+            lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time, began=settings.began
+        )
         reader = Reader(log, Rules(chosen_policy(settings), marker.tag(settings.session)), one_call=True)
         try:
             use(reader)

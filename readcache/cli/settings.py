@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     clip: str  # what the harness shows of a long output, see `clip_sizes`
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # what this call shares with others that the model made at once; "" for nothing
+    began: float  # when this process began, near enough; seconds since the epoch
 
     @property
     def acts(self) -> bool:
@@ -54,7 +56,7 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
 
     mode = "advise" if flags.get("advise") and mode == "on" else mode
     reader = named("session"), named("agent") or "main", named("store")
-    return Settings(*reader, mode, named("clip"), named("policy") or "default", named("batch"))
+    return Settings(*reader, mode, named("clip"), named("policy") or "default", named("batch"), time.time())
 
 
 def clip_sizes(clip: str) -> tuple[int, ...]:

@@ -74,8 +74,15 @@ class Log:
     """The log of one reader in one store. `open_store` is tried again while it fails."""
 
     def __init__(
-        self, open_store: Callable[[], Store], session_id: str, agent_id: str, clock: Callable[[], float]
+        self,
+        open_store: Callable[[], Store],
+        session_id: str,
+        agent_id: str,
+        clock: Callable[[], float],
+        *,
+        began: float | None = None,
     ) -> None:
+        """`began`: when the call started that this process judges, by the same clock."""
         self.lock = threading.RLock()
         self.view = View()
         self.failures: Counter[str] = Counter()  # ours, that could not be logged
@@ -84,6 +91,8 @@ class Log:
         self._session_id = session_id
         self._agent_id = agent_id
         self._clock = clock
+        self.calls_at_start = -1 if began is None else 0  # number of the last call that was logged by then
+        self._began = began
         self._seq = 0
         self._partial = False
         self._distrusted = False
@@ -202,6 +211,8 @@ class Log:
         if event is not None:
             self._fold(event)
             self._seq = record.seq
+            if self._began is not None and record.at <= self._began:
+                self.calls_at_start = self.view.calls.number
 
     def _fold(self, event: Event) -> None:
         self.view.apply(event)

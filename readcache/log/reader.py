@@ -80,6 +80,8 @@ class Reader:
             log.begin_about(call.reading.keys, [call.digest])
         with log.transaction() as view:
             self._go_on(view)
+            if call.started < 0:
+                call = replace(call, started=log.calls_at_start) if log.calls_at_start >= 0 else call
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))

@@ -14,6 +14,7 @@ from readcache.cli import child, failures
 from readcache.cli.main import main
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
 Capture = pytest.CaptureFixture[bytes]
 
 
@@ -72,6 +73,13 @@ def test_run_understands_every_option_that_its_help_names(run: Run) -> None:
     words = [[name, {"--clip": "100", "--policy": "max"}.get(name, "x")] if value else [name] for name, value in names]
     assert len(words) >= 8
     assert run("run", *(word for option in words for word in option), "-c", "exit 5").returncode == 5
+
+
+def test_a_call_does_not_point_at_one_that_ended_after_its_start(start: Start, work: Path) -> None:
+    whole = (work / "f").read_text()
+    with start("run", "-c", "sleep 1.5; sed -n '1,$p' f") as slow, start("run", "-c", "cat f") as quick:
+        assert quick.communicate()[0].decode() == whole
+        assert slow.communicate()[0].decode() == whole
 
 
 @pytest.mark.parametrize("way", ["option", "environment"])
