@@ -73,6 +73,6 @@ def _may_omit(view: View, call: Call, policy: Policy) -> bool:
     """True if nothing that the rules look at forbids an omission."""
     if policy.mode is not Mode.ON or policy.protected or policy.forbids(call.label):
         return False
-    if call.trouble is not None or call.fresh or len(call.output) < policy.min_chars:
+    if call.trouble is not None or call.fresh or "\ufffd" in call.output or len(call.output) < policy.min_chars:
         return False
     return policy.insist is not Insist.SERVE or not insists(view, call)

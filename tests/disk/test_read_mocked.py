@@ -44,8 +44,6 @@ ODD = {
     "CRLF": (TEXT.replace("\n", "\r\n").encode(), 60),
     "lone CR": (TEXT.replace("\n", "\r").encode(), 1),
     "BOM": (b"\xef\xbb\xbf" + TEXT.encode(), 60),
-    "invalid UTF-8": (TEXT.replace("says", "s\udcffys").encode("utf-8", "surrogateescape"), 60),
-    "UTF-8 cut short": (TEXT.encode() + b"\xe2\x82", 61),
     "beyond the BMP": (TEXT.replace("number", "\U0001f389").encode(), 60),
     "other line ends": (TEXT.replace("says", "\x0c\x0b\x85\u2028").encode(), 60),
     "long lines": (b"x" * 200_000 + b"\n" + b"y" * 200_000 + b"\n", 2),
@@ -95,6 +93,20 @@ def test_a_read_by_another_tool_is_judged_like_our_own(session: Session, data: b
     Path(F).write_bytes(data)
     assert_shown(session.observe_read(F, text, call_id="c1"), reason=Reason.NOT_SEEN)
     assert_omitted(session.read(F, call_id="c2"), F, lines=(1, count), source="c1")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [TEXT.replace("says", "s\udcffys").encode("utf-8", "surrogateescape"), TEXT.encode() + b"\xe2\x82"],
+    ids=["invalid UTF-8", "UTF-8 cut short"],
+)
+def test_bytes_that_are_no_text_are_shown_each_time_and_stand_for_nothing(session: Session, data: bytes) -> None:
+    Path(F).write_bytes(data)
+    text = data.decode("utf-8", "replace")
+    for reply in (session.read(F), session.observe_read(F, text), session.read(F)):
+        assert_shown(reply, reason=Reason.NOT_TEXT)
+    Path(F).write_bytes(TEXT.encode())
+    assert_shown(session.read(F), reason=Reason.NOT_SEEN)
 
 
 def test_an_empty_file_is_no_text_at_all(session: Session) -> None:
