@@ -44,7 +44,7 @@ def doctor(capfd: Capture, *arguments: str) -> tuple[str, str]:
 def test_installed_listed_sound_and_gone_without_a_trace(capfd: Capture, place: Path) -> None:
     assert main(["shims", "install", "a dir/shims"]) == 0
     names = {path.name for path in (place / "a dir" / "shims").iterdir()}
-    assert names == {*shim_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", shim_files.MARK}
+    assert names == {*shim_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", "python.sh", shim_files.MARK}
     assert doctor(capfd, "--shims", "a dir/shims")[0] == "ok"
     assert main(["shims", "uninstall", "a dir/shims"]) == 0
     assert not (place / "a dir" / "shims").exists()
@@ -114,11 +114,11 @@ def test_shims_whose_python_half_has_moved_pass_through_and_env_says_what_to_do(
     capfd.readouterr()
     main(["shims", "env", "d"])
     assert capfd.readouterr().err == ""
-    cat = place / "d/cat"
-    cat.write_text(cat.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
+    python = place / "d/python.sh"
+    python.write_text(python.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
     main(["shims", "env", "d"])
     told = capfd.readouterr()
-    assert told.err.startswith(f"readcache: {cat} is not what readcache ")
+    assert told.err.startswith(f"readcache: {python} is not what readcache ")
     assert told.err.endswith(": install the shims again\n")
     shell = subprocess.run(["bash", "-c", f"{told.out}\ncat f; cat f"], capture_output=True, text=True, check=True)
     assert shell.stdout == LINES * 2
@@ -174,7 +174,7 @@ def test_doctor_finds_what_is_wrong(capfd: Capture, place: Path, harm: str) -> N
     elif harm == "not executable":
         shim.chmod(0o644)
     else:
-        shim.write_text(shim.read_text().replace(str(ROOT), "/an/older/place"))
+        shim.write_text(shim.read_text().replace(str(place), "/an/older/place"))
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "broken"
     assert f"{place}/d/cat" in line
