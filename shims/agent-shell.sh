@@ -52,6 +52,7 @@ READCACHE_END"
   # in which somebody started the harness, if it did not have these variables from its beginning; or, of a start-up
   # file, which needs no variables, none at all. And a harness holds the other end of the pipe.
   readcache_pid= readcache_near=yes
+  [ "${READCACHE_SESSION-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}" ] || readcache_kind=
   if [ "$readcache_from" ] && [ "$readcache_kind" ]; then readcache_pid=$PPID; fi
   while [ "${readcache_pid#0}" ]; do
     readcache_next= readcache_who= readcache_had=
@@ -73,9 +74,8 @@ READCACHE_END"
         done ;;
     esac
     if [ "$readcache_from$readcache_who" = envshell ]; then
-      while IFS= read -r -d '' readcache_value; do
-        case $readcache_value in READCACHE_SESSION=?*) readcache_had=yes && break ;; esac
-      done <"/proc/$readcache_pid/environ" || :
+      read -r -N 100000 readcache_value <"/proc/$readcache_pid/environ" || :
+      case $readcache_value in *READCACHE_SESSION=*) readcache_had=yes ;; esac
     fi
     case $readcache_near-$readcache_from-$readcache_who in
       *-login-shell | yes-*-starter) readcache_kind= ;;
