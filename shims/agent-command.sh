@@ -20,9 +20,9 @@
   fi
   if [ "$readcache_served$readcache_whole" = yesparsed ]; then READCACHE_SINK=none && hash -r; fi
   exec {readcache_stderr}>&-
-  readcache_dot=$readcache_word
-  unset READCACHE_BASH readcache_words readcache_word readcache_stderr readcache_served readcache_whole \
-    readcache_python readcache_entry readcache_imports
+  readcache_dot=$readcache_later
+  unset READCACHE_BASH readcache_words readcache_word readcache_later readcache_stderr readcache_served \
+    readcache_whole readcache_python readcache_entry readcache_imports
 } {readcache_stderr}>&2 2>/dev/null # `bash -x` writes there what it does
 ${readcache_dot-} ${readcache_dot:+"$readcache_env"}
 { unset readcache_dot readcache_env; } 2>/dev/null

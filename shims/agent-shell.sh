@@ -112,7 +112,7 @@ READCACHE_END"
       *ino:*) export READCACHE_SINK="$$ $readcache_fd$readcache_kind sh" PATH=@DIR@:"$PATH" ;;
     esac
   fi
-  if [ "${readcache_whole-}" ]; then readcache_word=$readcache_dot readcache_dot=; else unset readcache_served; fi
+  if [ "${readcache_whole-}" ]; then readcache_later=$readcache_dot readcache_dot=; else unset readcache_served; fi
   unset readcache_kind readcache_fd readcache_from readcache_name readcache_value readcache_who readcache_had \
     readcache_pid readcache_next readcache_near
 } 2>/dev/null

@@ -11,7 +11,9 @@ if [ -x "$readcache_python" ] && [ -r "$readcache_entry" ] && [ -r @LIBRARY@ ]; 
       readcache_word=
     fi
     if [ -z "$readcache_word" ]; then
-      readcache_word=$(LD_BIND_NOW=1 "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" 2>&1 </dev/null) || :
+      { readcache_word=$(
+        LD_BIND_NOW=1 "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" 2>&1 </dev/null
+      ); } 2>/dev/null || :
     fi
     [ "$readcache_word" = ready ] || readcache_python= ;;
   esac
