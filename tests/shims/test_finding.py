@@ -116,6 +116,47 @@ def test_a_foreign_shim_that_puts_our_directory_back_on_path_ends_at_the_systems
     assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
 
 
+@pytest.mark.parametrize("path", ["{0}:/bin:/usr/bin", "{0}", "/bin:{0}", "{0}:{1}:/bin"])
+def test_without_proc_the_real_tools_run(sandbox: Sandbox, tmp_path: Path, path: str) -> None:
+    """A chroot, a small container."""
+    shutil.copytree(sandbox.shims, tmp_path / "copy")
+    (tmp_path / "copy" / shim_files.MARK).unlink()
+    words = ["unshare", "-m", "sh", "-c", 'umount -l /proc && ! [ -e /proc/self ] && exec "$@"', "-"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("/proc cannot be taken away here")
+    command = "PATH=$1; head -n 2 f; echo f | sed s/f/g/; cat f | tail -n 1; {0}/cat f | nl | tail -n 1; cat nosuch"
+    for env in (sandbox.env(), sandbox.by_bash_env()):
+        shell = ["bash", "-c", command.format(sandbox.shims), "bash", path.format(sandbox.shims, tmp_path / "copy")]
+        done = subprocess.run([*words, *shell], env=env, cwd=sandbox.place, capture_output=True, text=True, timeout=20)
+        lines = LINES.splitlines(keepends=True)
+        assert done.stdout == "".join([*lines[:2], "g\n", lines[-1], f"    60\t{lines[-1]}"])
+        assert done.stderr.endswith("cat: nosuch: No such file or directory\n")
+        assert done.returncode == 1
+
+
+def test_without_proc_and_without_a_shell_the_real_tool_runs(sandbox: Sandbox, tmp_path: Path) -> None:
+    chroot = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if not _compiled(sandbox) or chroot is None or os.geteuid() or shutil.which("ldd") is None:
+        pytest.skip("for the compiled shims alone, which need no shell")
+    root = tmp_path / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copytree(sandbox.shims, root / "shims", ignore=shutil.ignore_patterns(".tool"))
+    shutil.copy(shutil.which("cat", path=PATH) or "", root / "bin")
+    for library in re.findall(
+        r"/\S+", subprocess.run(["ldd", root / "bin/cat"], capture_output=True, text=True).stdout
+    ):
+        (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, root / library[1:])
+    (root / "f").write_text(LINES)
+    for path in ("/shims:/bin", "/bin:/shims", "/shims", "/nowhere", ""):
+        for depth in ("", "+++++++++"):
+            words, env = [chroot, str(root), "/shims/cat", "/f"], {"PATH": path, "READCACHE_DEPTH": depth}
+            assert subprocess.run(words, env=env, capture_output=True, text=True, timeout=20).stdout == LINES
+    (root / "bin" / "cat").unlink()
+    done = subprocess.run([chroot, str(root), "/shims/cat", "/f"], env={"PATH": "/bin"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (127, 1)
+
+
 def test_a_changed_home_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     assert cat(sandbox, f"{sandbox.shims}:{PATH}", HOME=str(tmp_path)).stdout == LINES
     assert cat(sandbox, f"{sandbox.shims}:{PATH}", HOME="").stdout == LINES

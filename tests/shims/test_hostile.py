@@ -126,6 +126,15 @@ def test_a_read_of_proc_self_names_the_shell_as_its_parent(sandbox: Sandbox) -> 
     assert stat.split()[3] == pid
 
 
+@pytest.mark.parametrize("name", ["pr/self/stat", "to_stat", "sub/../pr/self/stat", "/dev/../proc/self/stat"])
+def test_a_read_of_proc_by_a_link_names_the_shell_as_its_parent(sandbox: Sandbox, name: str) -> None:
+    (sandbox.place / "pr").symlink_to("/proc")
+    (sandbox.place / "to_stat").symlink_to("pr/self/stat")
+    env = sandbox.by_bash_env()
+    stat, pid = start(["bash", "-c", f"cat {name}; echo $$"], env, "pipe", sandbox.place).out.decode().splitlines()
+    assert stat.split()[3] == pid
+
+
 @pytest.mark.parametrize("kind", ["sandbox", "compiled"])
 @pytest.mark.parametrize("closed", ["", "<&-", "2>&-", "<&- 2>&-"])
 def test_the_real_tool_has_no_descriptor_more_or_less(
