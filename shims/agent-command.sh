@@ -18,6 +18,7 @@
       fi ;;
     esac
   fi
+  [ "${READCACHE_SINK-none}" ] || unset READCACHE_SINK
   if [ "$readcache_served$readcache_whole" = yesparsed ]; then READCACHE_SINK=none && hash -r; fi
   exec {readcache_stderr}>&-
   readcache_dot=$readcache_later

@@ -153,10 +153,9 @@ def _shims(named: str | None) -> str:
     if kept := kept_bash_env(os.environ):
         by_it = "their BASH_ENV reads" if "READCACHE_BASH_ENV" in os.environ else "BASH_ENV is not theirs, and reads"
         notes.append(f"{by_it} {kept}")
-    for place in places:
-        if closed := find_closed_to_others(place):
-            notes.append(f"{closed} is closed to other users: an agent that is one of them sees every byte")
-            break
+    closed = [path for place in places if (path := find_closed_to_others(place))] if os.geteuid() == 0 else []
+    if closed:
+        notes.append(f"{closed[0]} is closed to other users: an agent that is one of them sees every byte")
     return "; ".join(notes)
 
 
