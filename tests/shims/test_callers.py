@@ -72,11 +72,11 @@ def test_a_make_whose_shell_is_bash_reads_every_byte(sandbox: Sandbox, way: str,
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("stdout", STDOUTS)
 def test_only_what_goes_to_a_pipe_a_socket_or_a_terminal_may_be_cut(sandbox: Sandbox, way: str, stdout: str) -> None:
-    """A file is read by whoever likes to."""
+    """A file is read by whoever likes to. On a terminal a whole command is left alone, for its prompts and colours."""
     sandbox.reset()
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
     out = start(["bash", "-c", "cat f; :"], env, stdout, sandbox.place).out.decode()
-    assert (LINES in out.replace("\r\n", "\n")) == (stdout == "file")
+    assert (LINES in out.replace("\r\n", "\n")) == (stdout == "file" or (stdout, way) == ("pty", WAYS[1]))
 
 
 @pytest.mark.parametrize("way", WAYS)
