@@ -1,18 +1,29 @@
 # For BASH_ENV: the whole-command way. The agent's `bash -c COMMAND` becomes `readcache run -c COMMAND`, which parses
 # it, so that a pipeline such as `nl -ba f | sed -n '10,20p'` is understood too. Only where nothing but the command was
-# given to bash, no options and no arguments, since they would be lost; the per-tool way serves all other shells.
+# given to bash, no options and no arguments, since they would be lost; the per-tool way serves all other shells, and
+# what agent-shell.sh does not take for the agent's own shell is none here.
 {
+  readcache_whole=yes
+  . @DIR@/agent-shell.sh
   # READCACHE_BASH: this is the bash that readcache became in the end.
-  if [ "${READCACHE_SESSION-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}${READCACHE_BASH-}" ] &&
-    [ "${READCACHE-}" != off ] && [[ $(ulimit -v; ulimit -d) != *[0-9]* ]] &&
-    [ "${BASH_EXECUTION_STRING-}" ] && [ -x @PYTHON@ ] && [ -r @ENTRY@ ]; then
+  if [ "$readcache_served" ] && [ -z "${READCACHE_BASH-}" ] && [ "${READCACHE-}" != off ] &&
+    [ "${BASH_EXECUTION_STRING-}" ] && [ -r @DIR@/python.sh ]; then
     mapfile -d '' -t readcache_words <"/proc/$$/cmdline"
     case ${#readcache_words[@]}${readcache_words[1]-} in 3-c)
-      READCACHE_BASH=${readcache_words[0]} exec @PYTHON@ -ISE @ENTRY@ @IMPORTS@ - "$BASH_EXECUTION_STRING" \
-        2>&"$readcache_stderr" {readcache_stderr}>&- ;;
+      . @DIR@/python.sh
+      if [ "$readcache_python" ]; then
+        READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \
+          READCACHE_BASH=${readcache_words[0]} exec "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" \
+          - "$BASH_EXECUTION_STRING" 2>&"$readcache_stderr" {readcache_stderr}>&-
+      fi ;;
     esac
   fi
-  . @DIR@/agent-shell.sh
+  [ "${READCACHE_SINK-none}" ] || unset READCACHE_SINK
+  if [ "$readcache_served$readcache_whole" = yesparsed ]; then READCACHE_SINK=none && hash -r; fi
   exec {readcache_stderr}>&-
-  unset READCACHE_BASH readcache_words readcache_stderr
+  readcache_dot=$readcache_later
+  unset READCACHE_BASH readcache_words readcache_word readcache_later readcache_stderr readcache_served \
+    readcache_whole readcache_python readcache_entry readcache_imports
 } {readcache_stderr}>&2 2>/dev/null # `bash -x` writes there what it does
+${readcache_dot-} ${readcache_dot:+"$readcache_env"}
+{ unset readcache_dot readcache_env; } 2>/dev/null

@@ -1,7 +1,8 @@
 /* The same decision as tool.sh for most calls, at a fraction of its time: a call from which the agent does not read, or
  * that is not made by its own shell, becomes the real tool here. All else, and every doubt, is left to tool.sh, which
  * lies beside this program in `.tool/`. Linux on x86-64 and AArch64, without a C library, whose start takes longer than
- * all that is done here. Built by `readcache shims install --compile`. */
+ * all that is done here. Built by `readcache shims install --compile`. Where tool.sh cannot be started either, as in a chroot
+ * without /proc or a shell, this becomes the real tool whatever happens. */
 #include <sys/syscall.h>
 
 #define ROOM 32768 /* bytes; a longer PATH or more variables than fit go to tool.sh */
@@ -27,7 +28,7 @@ static long sys(long number, long a, long b, long c, long d) {
 #endif
 
 enum { HERE = -100 /* AT_FDCWD */, CLOSE_ON_EXEC = 02000000 };
-static char exe[4096], name[4096], file[4096], depth[64] = "READCACHE_DEPTH=", path[ROOM] = "PATH=";
+static char exe[4096], behind[4096], name[4096], file[4096], depth[64] = "READCACHE_DEPTH=", path[ROOM] = "PATH=";
 static char *vars[ROOM / 8];
 
 /* Appends, and gives the new end; null when there is no room. */
@@ -76,6 +77,14 @@ static int may_face_the_agent(char *sink) {
   return after(sink, fd) != 0;
 }
 
+/* What stands behind the last '/' of a path. */
+static char *last_part(char *path) {
+  char *at, *slash = path;
+  for (at = path; *at; at++)
+    if (*at == '/') slash = at + 1;
+  return slash;
+}
+
 /* Puts `directory/last` into `file`; 0 when there is no room. An empty entry of PATH is the working directory. */
 static int join(const char *directory, const char *last) {
   char *to = add(file, file + sizeof file, *directory ? directory : ".");
@@ -96,7 +105,7 @@ static int find_real_tool(char *given) {
       return 0;
     }
     there = !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
-    if (there && !same_file(file, "/proc/self/exe")) {
+    if (there && !same_file(file, "/proc/self/exe") && !same_file(file, exe)) {
       of_shims = join(from, ".readcache-shims") && !sys(SYS_faccessat, HERE, (long)file, 0, 0);
       join(from, name);
       *end = last;
@@ -109,32 +118,49 @@ static int find_real_tool(char *given) {
   }
 }
 
-static void become_real_tool(char **argv, char **envp) {
+/* Becomes the real tool that PATH has, or where it is `forced`, and PATH has none, the system's own. Comes back in doubt. */
+static void become_real_tool(char **argv, char **envp, int forced) {
+  static char systems[] = "/usr/local/bin:/usr/bin:/bin";
   char *given = 0, *more;
-  int count = 0;
+  int count = 0, in_circles = 0;
   add(depth + 16, depth + sizeof depth, "+");
   for (; *envp; envp++) {
     char *value = after(*envp, "PATH=");
     if (value) given = value;
-    if ((more = after(*envp, "READCACHE_DEPTH=")) && !add(depth + 17, depth + 24, more)) return; /* going in circles */
-    if ((more = after(*envp, "READCACHE_SINK=")) && may_face_the_agent(more)) return;
+    if ((more = after(*envp, "READCACHE_DEPTH=")) && !add(depth + 17, depth + 24, more)) in_circles = 1;
+    if (!forced && (more = after(*envp, "READCACHE_SINK=")) && may_face_the_agent(more)) return;
     if (count + 4 > (int)(sizeof vars / sizeof *vars)) return;
     if (!value && !after(*envp, "READCACHE_DEPTH=")) vars[count++] = *envp;
   }
-  if (!given || !*given || !find_real_tool(given)) return;
+  if (in_circles) given = 0;
+  if ((!given || !*given || !find_real_tool(given)) && (!forced || !find_real_tool(systems))) return;
   vars[count++] = depth;
   vars[count] = path;
   sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
 }
 
+/* What the kernel was given to start this: the last of the pairs that follow the environment. Null when it does not say. */
+static char *started_as(char **envp) {
+  unsigned long *pair;
+  while (*envp) envp++;
+  for (pair = (unsigned long *)(envp + 1); *pair; pair += 2)
+    if (*pair == 31 /* AT_EXECFN */) return (char *)pair[1];
+  return 0;
+}
+
 void begin(long *stack) {
-  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *slash, *at;
-  long size = sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)exe, sizeof exe - 1);
-  for (slash = at = exe; size > 0 && *at; at++)
-    if (*at == '/') slash = at;
-  add(name, name + sizeof name, slash + 1);
-  become_real_tool(argv, envp);
-  add(slash, exe + sizeof exe, "/.tool");
-  if (join(exe, name)) sys(SYS_execve, (long)file, (long)argv, (long)envp, 0);
+  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *started = started_as(envp), *to;
+  if (sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)exe, sizeof exe - 1) <= 0)
+    add(exe, exe + sizeof exe, started ? started : argv[0] ? argv[0] : ""); /* there is no /proc */
+  add(name, name + sizeof name, last_part(exe));
+  become_real_tool(argv, envp, 0);
+  add(behind, behind + sizeof behind, exe);
+  to = last_part(behind);
+  if (add(to, behind + sizeof behind, ".tool") && join(behind, name)) sys(SYS_execve, (long)file, (long)argv, (long)envp, 0);
+  become_real_tool(argv, envp, 1);
+  if (argv[0] && add(name, name + sizeof name, last_part(argv[0]))) become_real_tool(argv, envp, 1);
+  to = add(file, file + sizeof file, "readcache: there is no ");
+  to = add(add(to, file + sizeof file, name), file + sizeof file, " on PATH but shims: install it, or add its directory to PATH\n");
+  if (to) sys(SYS_write, 2, (long)file, to - file, 0);
   sys(SYS_exit_group, 127, 0, 0, 0);
 }

@@ -4,7 +4,6 @@
 # itself and its stdout down in READCACHE_SINK before the command ran (agent-shell.sh). Then readcache runs the real
 # tool and judges its output. No program is started to find that out. `readcache shims install` fills in what follows.
 { set +x; } 2>/dev/null # where sh is bash, and the agent has exported SHELLOPTS
-readcache_python=@PYTHON@ readcache_entry=@ENTRY@ readcache_imports=@IMPORTS@
 
 # The real tool: the first on PATH that is in no directory of shims, and not this file. The directories of shims before
 # it are left out of PATH, so that it is found by its plain name, as without shims. The system's own directories are
@@ -36,7 +35,7 @@ export PATH="${readcache_path%:}" READCACHE_DEPTH="$READCACHE_DEPTH+"
 case ${READCACHE_SINK-} in "$PPID "* | "$$ "*)
   # In a pipeline fd 1 is not what the shell has there now: seen at once, before fd 1 is looked at more closely.
   if [ /proc/self/fd/1 -ef "/proc/${READCACHE_SINK%% *}/fd/1" ] && [ "${READCACHE-}" != off ] &&
-    [ -x "$readcache_python" ] && [ -r "$readcache_entry" ]; then
+    [ -r @DIR@/python.sh ]; then
     readcache_fd=
     while IFS=':	' read -r readcache_name readcache_value; do
       case $readcache_name in mnt_id | ino) readcache_fd="$readcache_fd$readcache_name:$readcache_value " ;; esac
@@ -46,10 +45,10 @@ case ${READCACHE_SINK-} in "$PPID "* | "$$ "*)
     # The shell itself may have become the tool (`exec cat f`); or a script in its place, where one finds shims on PATH.
     case $readcache_files$READCACHE_SINK in
     "yes$PPID ${readcache_fd:-?}"* | "yes$$ ${readcache_fd:-?}"*bash$readcache_met)
-      # Where memory is limited there may be enough for the tool, and not for Python.
-      case $(ulimit -v; ulimit -d) in *[0-9]*) ;; *)
-        exec "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" "$readcache_tool" "$@" ;;
-      esac ;;
+      . @DIR@/python.sh
+      if [ "$readcache_python" ]; then
+        exec "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" "$readcache_tool" "$@"
+      fi ;;
     esac
   fi ;;
 esac

@@ -136,8 +136,8 @@ def _session(settings: Settings) -> str:
 
 
 def _shims(named: str | None) -> str:
-    from readcache.cli.shim_files import find_trouble
-    from readcache.cli.shims import find_directories
+    from readcache.cli.shim_files import find_closed_to_others, find_trouble
+    from readcache.cli.shims import find_directories, kept_bash_env
 
     places = find_directories(os.environ)
     if named is not None:
@@ -147,8 +147,16 @@ def _shims(named: str | None) -> str:
     troubles = [trouble for place in places for trouble in find_trouble(place)]
     if troubles:
         raise Broken("; ".join(troubles))
-    acting = os.environ.get("READCACHE", "")
-    return ", ".join(places) + ("" if acting else "; they omit nothing until READCACHE=on is set")
+    notes = [", ".join(places)]
+    if not os.environ.get("READCACHE", ""):
+        notes.append("they omit nothing until READCACHE=on is set")
+    if kept := kept_bash_env(os.environ):
+        by_it = "their BASH_ENV reads" if "READCACHE_BASH_ENV" in os.environ else "BASH_ENV is not theirs, and reads"
+        notes.append(f"{by_it} {kept}")
+    closed = [path for place in places if (path := find_closed_to_others(place))] if os.geteuid() == 0 else []
+    if closed:
+        notes.append(f"{closed[0]} is closed to other users: an agent that is one of them sees every byte")
+    return "; ".join(notes)
 
 
 def _failures() -> str:

@@ -70,9 +70,12 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
         return None
     try:
         clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
+        from readcache.disk.virtual import is_virtual
         from readcache.shell.read import read_command
 
         reading = read_command(command, os.getcwd(), None)
+        if any(map(is_virtual, reading.keys)):  # who reads it, and who started that, is in it
+            return False if reading.writes else None
         if reading.keys and not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
             return True
         return False if reading.writes else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import encodings
 import importlib.util
 import os
 import re
@@ -11,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from readcache import __version__
@@ -21,8 +22,12 @@ from readcache import __version__
 DEFAULT_TOOLS = ("cat", "head", "tail", "sed", "nl")
 TOOLS = (*DEFAULT_TOOLS, "gsed")
 FORMER_TOOLS = ("awk", "gawk", "mawk", "tac")  # earlier versions installed them: they pass through, and can be removed
-MARK = ".readcache-shims"  # its lines are the tools
+MARK = ".readcache-shims"  # its lines are the tools, and what LOADER was
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
+_PYTHON = "python.sh"  # has the time stamp of the Python that it names
+_LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES")  # by these Python may fail to start
+_LOADER_WORD = "loader="
+_UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
 _BEHIND = ".tool"  # the scripts, where compiled programs stand before them
 _SOURCE = "tool.c"
 _PLACE = re.compile("@([A-Z]+)@")
@@ -31,26 +36,39 @@ _COMPILE = ("-O2", "-s", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-p
 
 
 class Mark(NamedTuple):
-    """What was installed."""
+    """What was installed. `loader`: the values of the dynamic loader's variables then, by which Python did start."""
 
     tools: tuple[str, ...]
     compiled: bool
+    loader: str = ":" * (len(_LOADER) - 1)
 
 
 def find_mark(place: str) -> Mark | None:
     """None when `place` is no directory of shims."""
     try:
         with open(os.path.join(place, MARK), encoding="utf-8") as file:
-            tools = tuple(name for name in file.read().split() if name in TOOLS + FORMER_TOOLS)
+            lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):
         return None
-    return Mark(tools, os.path.exists(os.path.join(place, _BEHIND, _SOURCE)))
+    mark = Mark(
+        tuple(name for name in lines if name in TOOLS + FORMER_TOOLS),
+        os.path.exists(os.path.join(place, _BEHIND, _SOURCE)),
+    )
+    loader = [line.removeprefix(_LOADER_WORD) for line in lines if line.startswith(_LOADER_WORD)]
+    return mark._replace(loader=loader[0]) if loader else mark
+
+
+def loader(environ: Mapping[str, str]) -> str:
+    """What tells the dynamic loader where to look; without newlines."""
+    return ":".join(environ.get(name, "") for name in _LOADER).replace("\n", "")
 
 
 def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
     """The text files of an installation in `place`: name -> (text, mode)."""
     values = {
         "PYTHON": shlex.quote(sys.executable),
+        "LIBRARY": shlex.quote(_library()),
+        "LOADER": shlex.quote(mark.loader),
         "ENTRY": shlex.quote(os.path.join(_package(), "shim", "entry.py")),
         "IMPORTS": shlex.quote(":".join(import_directories())),
         "TOOLS": " ".join(mark.tools),
@@ -62,28 +80,44 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
             return _PLACE.sub(lambda found: values[found.group(1)], file.read())
 
     behind = f"{_BEHIND}/" if mark.compiled else ""
-    out = {f"{behind}{name}": (filled("tool.sh"), 0o755) for name in mark.tools}
+    out = {name: (filled(name), 0o644) for name in (_PYTHON, AGENT_SHELL, AGENT_COMMAND)}
+    out.update({f"{behind}{name}": (filled("tool.sh"), 0o755) for name in mark.tools})
     if mark.compiled:
         out[behind + _SOURCE] = (filled(_SOURCE), 0o644)
-    out.update({name: (filled(name), 0o644) for name in (AGENT_SHELL, AGENT_COMMAND)})
-    out[MARK] = ("".join(f"{name}\n" for name in mark.tools), 0o644)
+    out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _LOADER_WORD + mark.loader)), 0o644)
     return out
 
 
 def write(place: str, mark: Mark) -> None:
     """Each file in one step, since somebody may be running it; what is there of an earlier installation and not of this
-    one goes. OSError; CalledProcessError when the compiler fails, and then nothing was written."""
+    one goes. All users may read it, whatever the umask: who installs is often another one than the agent. OSError;
+    CalledProcessError when the compiler fails, and then nothing was written."""
+    program = _compile() if mark.compiled else b""
     before = find_mark(place)
-    os.makedirs(place, exist_ok=True)
+    _make_directory(place, is_ours=before is not None)
     if mark.compiled:
-        program = _compile()
-        os.makedirs(os.path.join(place, _BEHIND), exist_ok=True)
+        _make_directory(os.path.join(place, _BEHIND), is_ours=True)
         for name in mark.tools:
             _replace(os.path.join(place, name), program, 0o755)
     for name, (text, mode) in text_files(place, mark).items():
         _replace(os.path.join(place, name), text.encode(), mode)
+    python = os.stat(sys.executable)
+    os.utime(os.path.join(place, _PYTHON), ns=(python.st_atime_ns, python.st_mtime_ns))
     if before is not None:
         _unlink(place, _names(place, before) - _names(place, mark))
+
+
+def _make_directory(path: str, *, is_ours: bool) -> None:
+    """Missing parents too. A directory that somebody else made and uses keeps its mode."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for made in reversed(missing):
+        os.mkdir(made)
+        os.chmod(made, 0o755)
+    if not missing and (is_ours or not os.listdir(path)):
+        os.chmod(path, os.stat(path).st_mode & 0o7777 | 0o755)
 
 
 def remove(place: str, mark: Mark) -> None:
@@ -99,6 +133,8 @@ def find_trouble(place: str) -> Iterator[str]:
     if mark is None:
         yield f"{place} is no directory of shims: run `readcache shims install {place}`"
         return
+    if (trouble := find_unfit_name(place)) is not None:
+        yield trouble
     files = text_files(place, mark)
     changed = [name for name, (text, _) in files.items() if not _holds(os.path.join(place, name), text)]
     programs = [*(name for name, (_, mode) in files.items() if mode & 0o111), *mark.tools]
@@ -106,6 +142,8 @@ def find_trouble(place: str) -> Iterator[str]:
     for name in dict.fromkeys(changed + stuck):
         path = os.path.join(place, name)
         yield f"{path} is not what readcache {__version__} at {_package()} installs: install the shims again"
+    if not changed and os.stat(sys.executable).st_mtime_ns != os.stat(os.path.join(place, _PYTHON)).st_mtime_ns:
+        yield f"{sys.executable} is another one since, so that each read asks it first: install the shims again"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_mark(d or ".") is None)
     for name in mark.tools:
         if shutil.which(name, path=search) is None:
@@ -115,6 +153,25 @@ def find_trouble(place: str) -> Iterator[str]:
             "/proc/self/fdinfo shows no inode numbers (Linux 5.14 does), so that shims pass everything through: "
             "use `readcache run -c`"
         )
+
+
+def find_unfit_name(place: str) -> str | None:
+    """Why no shims can be in a directory of that name."""
+    if not set(_UNFIT).intersection(place):
+        return None
+    return f"{place!r} cannot stand on PATH and in BASH_ENV: choose a directory without ':', newline, '$', '`' and '\\'"
+
+
+def find_closed_to_others(place: str) -> str | None:
+    """The first file or directory that a read needs and that not every user may read; None when there is none."""
+    for needed in (place, sys.executable, os.path.realpath(sys.executable), _package(), *import_directories()):
+        steps = [needed]
+        while steps[-1] != os.path.dirname(steps[-1]):
+            steps.append(os.path.dirname(steps[-1]))
+        for path in reversed(steps):
+            if os.stat(path).st_mode & 0o005 != 0o005 and (path == needed or not os.stat(path).st_mode & 0o001):
+                return path
+    return None
 
 
 def _holds(path: str, text: str) -> bool:
@@ -172,6 +229,11 @@ def _identities_can_be_read() -> bool:
 
 def _package() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _library() -> str:
+    """A file of Python's own library without which it does not start."""
+    return encodings.__file__ if os.path.exists(encodings.__file__) else sys.executable
 
 
 def _sources() -> str:

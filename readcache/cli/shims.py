@@ -24,13 +24,13 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
     if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
         raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
     place = os.path.realpath(directory)
-    if ":" in place or "\n" in place:
-        raise UsageError(f"{place!r} cannot stand on PATH: choose a directory without ':' and newline")
+    if trouble := shim_files.find_unfit_name(place):
+        raise UsageError(trouble)
     taken = [path for name in chosen if os.path.lexists(path := os.path.join(place, name))]
     if taken and shim_files.find_mark(place) is None:
         raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
     try:
-        shim_files.write(place, shim_files.Mark(chosen, compiled))
+        shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ)))
     except subprocess.CalledProcessError as error:
         raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
     except OSError as error:
@@ -53,10 +53,17 @@ def uninstall(directory: str) -> int:
 def env(directory: str, settings: Settings, *, launch: bool = False, whole_command: bool = False) -> int:
     """Prints what the agent's own shell is to `eval`: session, store, and the recording of its stdout. `launch`: what
     the harness is to have in its environment instead, so that each bash it starts does that by itself, with
-    `whole_command` by the whole-command way."""
+    `whole_command` by the whole-command way. A BASH_ENV that is there already is kept: ours reads it. UsageError for a
+    directory in whose name bash would expand something."""
     place, _ = _installation(directory)
+    if trouble := shim_files.find_unfit_name(place):
+        raise UsageError(trouble)
     if trouble := next(shim_files.find_trouble(place), None):  # such as shims of an earlier version: they pass through
         warn(trouble)
+    launch = launch or whole_command
+    kept = kept_bash_env(os.environ) if launch else ""
+    if kept:
+        warn(f"BASH_ENV={kept} is kept: the shims' file reads it, and so do children")
     named = {
         "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_STORE": store_file(settings.store_spec()),
@@ -64,14 +71,22 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
         "READCACHE_CLIP": settings.clip,
         "READCACHE_POLICY": settings.policy if settings.policy != "default" else "",
         "READCACHE": os.environ.get("READCACHE", ""),
+        "READCACHE_BASH_ENV": kept,
     }
     for name, value in named.items():
         if value:
             print(f"export {name}={shlex.quote(value)}")
     sourced = shim_files.AGENT_COMMAND if whole_command else shim_files.AGENT_SHELL
     path = shlex.quote(os.path.join(place, sourced))
-    print(f"export BASH_ENV={path}" if launch or whole_command else f". {path}")
+    print(f"export BASH_ENV={path}" if launch else f"[ -r {path} ] && . {path}")
     return 0
+
+
+def kept_bash_env(environ: Mapping[str, str]) -> str:
+    """The sandbox's own BASH_ENV, also where ours has taken its place; "" when there is none."""
+    given = environ.get("BASH_ENV", "")
+    is_ours = os.path.basename(given) in (shim_files.AGENT_SHELL, shim_files.AGENT_COMMAND)
+    return environ.get("READCACHE_BASH_ENV", "") if is_ours else given
 
 
 def _installation(directory: str) -> tuple[str, shim_files.Mark]:

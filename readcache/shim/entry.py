@@ -1,8 +1,8 @@
 """What a PATH shim starts: makes ready for `run`, and becomes the real tool when that cannot do its work.
 
-Started by the scripts in shims/ alone, as `python -ISE entry.py IMPORTS TOOL ARGS…` (or `- COMMAND`, the whole-command
-way). IMPORTS are the directories to import from, joined by ":", since `-S` leaves site-packages out. Python compiles
-this file at each start, so that all else is in `run`.
+Started by the scripts in shims/ alone, as `python -ISE entry.py IMPORTS TOOL ARGS…`, or `- COMMAND`, the whole-command
+way; with IMPORTS alone it says whether it can do its work. IMPORTS are the directories to import from, joined by ":",
+since `-S` leaves site-packages out. Python compiles this file at each start, so that all else is in `run`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
 
 if __name__ == "__main__":
     gc.disable()  # this process lives for some 50 ms, and collecting would take one or two of them
-    imports, tool, *args = sys.argv[1:]
+    imports, *words = sys.argv[1:]
+    sys.path += imports.split(":")
+    if not words:  # asked by python.sh: whatever is printed but this word means no
+        import readcache.log.store.sqlite
+        import readcache.shell.read
+        import readcache.shim.run  # noqa: F401
+
+        print("ready", flush=True)
+        os._exit(0)
+    tool, *args = words
     try:
-        sys.path += imports.split(":")
         from readcache.shim.run import stand_in
 
         end = stand_in(tool, args)

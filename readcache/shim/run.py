@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
 _DEPTH = "READCACHE_DEPTH"
 _SEDS = ("sed", "gsed")
-_NOT_FILES = ("/dev/", "/proc/")  # stdin by another name, and what is different for each process that reads it
 
 
 def stand_in(tool: str, args: list[str]) -> int:
@@ -117,6 +116,7 @@ def _is_agents_own() -> bool:
 
 def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     """What running the tool is believed to print: lines of regular files and nothing else. None: in doubt."""
+    from readcache.disk.virtual import is_virtual
     from readcache.model.claims import FileLines, Literal, Reading
     from readcache.shell.arguments import Arg, CannotTell, Program
     from readcache.shell.readers import READERS
@@ -134,7 +134,7 @@ def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     paths = {key for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
     if not paths or not all(isinstance(claim, (FileLines, Literal)) for claim in claims):
         return None
-    if any(path.startswith(_NOT_FILES) for path in paths):
+    if any(map(is_virtual, paths)):  # stdin by another name, and what is different for each process that reads it
         return None
     named = [arg for arg in args if os.path.lexists(arg)]
     return Reading(claims) if all(map(_is_readable_file, (*paths, *named))) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -30,6 +31,19 @@ def prototype(place: Path) -> Path:
     """The script in a directory of shims, where a compiled program may stand before it."""
     behind = place / ".tool" / "cat"
     return behind if behind.exists() else place / "cat"
+
+
+def move(source: Path, place: Path, **values: str) -> None:
+    """A copy of the shims, with time stamps, that finds its own files, and where those variables have other values."""
+    shutil.copytree(source, place)
+    for path in (path for path in place.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        if b"\0" not in data:
+            text = data.decode().replace(str(source), str(place))
+            for name, value in values.items():
+                text = re.sub(rf"\b{name}=[^\s$]+", f"{name}={value}", text)
+            path.write_text(text)
+            os.utime(path, ns=(0, (source / path.relative_to(place)).stat().st_mtime_ns))
 
 
 def _compiled(sandbox: Sandbox) -> bool:
@@ -100,6 +114,47 @@ def test_a_foreign_shim_that_puts_our_directory_back_on_path_ends_at_the_systems
     text = f'#!/bin/sh\nPATH={sandbox.shims}:{tmp_path}/foreign:$PATH\nexec cat "$@"\n'
     foreign = script(tmp_path / "foreign" / "cat", text)
     assert cat(sandbox, f"{foreign.parent}:{PATH}").stdout == LINES
+
+
+@pytest.mark.parametrize("path", ["{0}:/bin:/usr/bin", "{0}", "/bin:{0}", "{0}:{1}:/bin"])
+def test_without_proc_the_real_tools_run(sandbox: Sandbox, tmp_path: Path, path: str) -> None:
+    """A chroot, a small container."""
+    shutil.copytree(sandbox.shims, tmp_path / "copy")
+    (tmp_path / "copy" / shim_files.MARK).unlink()
+    words = ["unshare", "-m", "sh", "-c", 'umount -l /proc && ! [ -e /proc/self ] && exec "$@"', "-"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("/proc cannot be taken away here")
+    command = "PATH=$1; head -n 2 f; echo f | sed s/f/g/; cat f | tail -n 1; {0}/cat f | nl | tail -n 1; cat nosuch"
+    for env in (sandbox.env(), sandbox.by_bash_env()):
+        shell = ["bash", "-c", command.format(sandbox.shims), "bash", path.format(sandbox.shims, tmp_path / "copy")]
+        done = subprocess.run([*words, *shell], env=env, cwd=sandbox.place, capture_output=True, text=True, timeout=20)
+        lines = LINES.splitlines(keepends=True)
+        assert done.stdout == "".join([*lines[:2], "g\n", lines[-1], f"    60\t{lines[-1]}"])
+        assert done.stderr.endswith("cat: nosuch: No such file or directory\n")
+        assert done.returncode == 1
+
+
+def test_without_proc_and_without_a_shell_the_real_tool_runs(sandbox: Sandbox, tmp_path: Path) -> None:
+    chroot = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if not _compiled(sandbox) or chroot is None or os.geteuid() or shutil.which("ldd") is None:
+        pytest.skip("for the compiled shims alone, which need no shell")
+    root = tmp_path / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copytree(sandbox.shims, root / "shims", ignore=shutil.ignore_patterns(".tool"))
+    shutil.copy(shutil.which("cat", path=PATH) or "", root / "bin")
+    for library in re.findall(
+        r"/\S+", subprocess.run(["ldd", root / "bin/cat"], capture_output=True, text=True).stdout
+    ):
+        (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, root / library[1:])
+    (root / "f").write_text(LINES)
+    for path in ("/shims:/bin", "/bin:/shims", "/shims", "/nowhere", ""):
+        for depth in ("", "+++++++++"):
+            words, env = [chroot, str(root), "/shims/cat", "/f"], {"PATH": path, "READCACHE_DEPTH": depth}
+            assert subprocess.run(words, env=env, capture_output=True, text=True, timeout=20).stdout == LINES
+    (root / "bin" / "cat").unlink()
+    done = subprocess.run([chroot, str(root), "/shims/cat", "/f"], env={"PATH": "/bin"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (127, 1)
 
 
 def test_a_changed_home_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -190,30 +245,23 @@ def test_the_shim_runs_under_any_posix_shell(sandbox: Sandbox, shell: str, tmp_p
     assert done.stdout.startswith(b"[FILE_UNCHANGED ")
 
 
-def test_a_python_or_package_that_is_gone_leaves_the_real_tool(sandbox: Sandbox, tmp_path: Path) -> None:
-    for name in ("readcache_python", "readcache_entry"):
-        place = tmp_path / name
-        shutil.copytree(sandbox.shims, place)
-        text = prototype(place).read_text()
-        start = text.index(name)
-        end = min(text.index(mark, start) for mark in (" ", "\n") if mark in text[start:])
-        prototype(place).write_text(text[:start] + f"{name}=/nowhere/at/all" + text[end:])
-        command = f". {place}/agent-shell.sh; hash -p {place}/cat cat; cat f; cat f"
-        done = subprocess.run(["bash", "-c", command], env=sandbox.readcache(), cwd=sandbox.place, capture_output=True)
-        assert (done.stdout.decode(), done.stderr) == (LINES * 2, b"")
+WAYS = [("cat f; :", "shell"), ("cat f", "command"), ("cat f; env | grep READCACHE_B", "command")]
 
 
-def test_a_package_that_cannot_be_imported_leaves_the_real_tool(sandbox: Sandbox, tmp_path: Path) -> None:
-    place = tmp_path / "shims"
-    shutil.copytree(sandbox.shims, place)
-    imports = re.findall(r"readcache_imports=(\S+)", prototype(place).read_text())[0]
-    for path in (prototype(place), place / "agent-command.sh", place / "agent-shell.sh"):
-        text = path.read_text()
-        path.write_text(text.replace(imports, "/nowhere").replace(str(sandbox.shims), str(place)))
-    for command, way in (("cat f; :", "shell"), ("cat f", "command"), ("cat f; env | grep READCACHE_B", "command")):
-        env = sandbox.readcache(BASH_ENV=str(place / f"agent-{way}.sh"))
-        done = subprocess.run(["bash", "-c", command], env=env, cwd=sandbox.place, capture_output=True, timeout=20)
-        assert (done.stdout.decode(), done.stderr) == (LINES, b"")
+def shown_by(place: Path, sandbox: Sandbox, **env: str) -> set[tuple[str, bytes]]:
+    """What each way prints for `cat f`, and its stderr."""
+    out = set()
+    for command, way in WAYS:
+        named = sandbox.readcache(BASH_ENV=str(place / f"agent-{way}.sh"), **env)
+        done = subprocess.run(["bash", "-c", command], env=named, cwd=sandbox.place, capture_output=True, timeout=20)
+        out.add((done.stdout.decode(), done.stderr))
+    return out
+
+
+@pytest.mark.parametrize("name", ["readcache_python", "readcache_entry", "readcache_imports"])
+def test_a_python_or_package_that_is_gone_leaves_the_real_tool(sandbox: Sandbox, tmp_path: Path, name: str) -> None:
+    move(sandbox.shims, tmp_path / "shims", **{name: "/nowhere/at/all"})
+    assert shown_by(tmp_path / "shims", sandbox) == {(LINES, b"")}
 
 
 def test_the_shim_script_stays_short() -> None:

@@ -126,6 +126,15 @@ def test_a_read_of_proc_self_names_the_shell_as_its_parent(sandbox: Sandbox) -> 
     assert stat.split()[3] == pid
 
 
+@pytest.mark.parametrize("name", ["pr/self/stat", "to_stat", "sub/../pr/self/stat", "/dev/../proc/self/stat"])
+def test_a_read_of_proc_by_a_link_names_the_shell_as_its_parent(sandbox: Sandbox, name: str) -> None:
+    (sandbox.place / "pr").symlink_to("/proc")
+    (sandbox.place / "to_stat").symlink_to("pr/self/stat")
+    env = sandbox.by_bash_env()
+    stat, pid = start(["bash", "-c", f"cat {name}; echo $$"], env, "pipe", sandbox.place).out.decode().splitlines()
+    assert stat.split()[3] == pid
+
+
 @pytest.mark.parametrize("kind", ["sandbox", "compiled"])
 @pytest.mark.parametrize("closed", ["", "<&-", "2>&-", "<&- 2>&-"])
 def test_the_real_tool_has_no_descriptor_more_or_less(
@@ -276,9 +285,10 @@ def test_set_x_in_a_bash_called_sh_prints_nothing_of_the_shim(sandbox: Sandbox, 
 @pytest.mark.parametrize("shell", ["zsh", "ksh", "mksh", "busybox sh", "dash", "bash --posix"])
 def test_in_other_shells_only_a_read_by_the_agent_is_cut(sandbox: Sandbox, shell: str) -> None:
     """They find the shims on PATH, as `sh` does."""
-    words = shell.split()
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"no {words[0]} here")
+    name, *options = shell.split()
+    if (real := shutil.which(name)) is None:
+        pytest.skip(f"no {name} here")
+    words = [real, *options]
     record = f". {sandbox.shims}/agent-shell.sh; "
     for command in ("cat f >out; cat f | tail -n 1; x=$(cat f); echo ${#x}; ( cat f ) >>out", "cat f nosuch; exit 3"):
         ours = sandbox.run([*words, "-c", record + command], sandbox.readcache(), "merged")

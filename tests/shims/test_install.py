@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ def doctor(capfd: Capture, *arguments: str) -> tuple[str, str]:
 def test_installed_listed_sound_and_gone_without_a_trace(capfd: Capture, place: Path) -> None:
     assert main(["shims", "install", "a dir/shims"]) == 0
     names = {path.name for path in (place / "a dir" / "shims").iterdir()}
-    assert names == {*shim_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", shim_files.MARK}
+    assert names == {*shim_files.DEFAULT_TOOLS, "agent-shell.sh", "agent-command.sh", "python.sh", shim_files.MARK}
     assert doctor(capfd, "--shims", "a dir/shims")[0] == "ok"
     assert main(["shims", "uninstall", "a dir/shims"]) == 0
     assert not (place / "a dir" / "shims").exists()
@@ -114,11 +116,11 @@ def test_shims_whose_python_half_has_moved_pass_through_and_env_says_what_to_do(
     capfd.readouterr()
     main(["shims", "env", "d"])
     assert capfd.readouterr().err == ""
-    cat = place / "d/cat"
-    cat.write_text(cat.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
+    python = place / "d/python.sh"
+    python.write_text(python.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
     main(["shims", "env", "d"])
     told = capfd.readouterr()
-    assert told.err.startswith(f"readcache: {cat} is not what readcache ")
+    assert told.err.startswith(f"readcache: {python} is not what readcache ")
     assert told.err.endswith(": install the shims again\n")
     shell = subprocess.run(["bash", "-c", f"{told.out}\ncat f; cat f"], capture_output=True, text=True, check=True)
     assert shell.stdout == LINES * 2
@@ -138,6 +140,10 @@ def test_without_a_session_one_is_made_up(capfd: Capture, monkeypatch: pytest.Mo
         (["shims", "install", "d", "--tools", "bash"], 2),
         (["shims", "install", "d", "--tools", "../cat"], 2),
         (["shims", "install", "a:b"], 2),
+        (["shims", "install", "a$b"], 2),
+        (["shims", "install", "x$(touch pwned)y"], 2),
+        (["shims", "install", "x`touch pwned`y"], 2),
+        (["shims", "install", "a\\b/c"], 2),
         (["shims", "install", "f/d"], 1),
         (["shims", "install", "mine"], 1),
         (["shims", "uninstall", "mine"], 1),
@@ -154,6 +160,115 @@ def test_what_cannot_be_done_is_one_line(capfd: Capture, place: Path, arguments:
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert (place / "mine" / "cat").read_text() == "somebody's"
+
+
+@pytest.mark.parametrize("name", ["a$b", "x$(touch pwned)y", "`id`", "back\\slash", "a:b", "two\nlines"])
+def test_a_directory_that_was_moved_to_a_name_that_bash_expands_is_refused(
+    capfd: Capture, place: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bash expands the value of BASH_ENV: commands in it would run."""
+    main(["shims", "install", "d"])
+    (place / "d").rename(place / name)
+    for options in ([], ["--launch"], ["--whole-command"]):
+        capfd.readouterr()
+        assert main(["shims", "env", name, *options]) == 2
+        out, err = capfd.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+    assert doctor(capfd, "--shims", name)[0] == "broken"
+    monkeypatch.setenv("BASH_ENV", f"{place}/{name}/agent-shell.sh")
+    verdict, line = doctor(capfd)
+    assert verdict == "broken"
+    assert "choose a directory without" in line
+    assert main(["shims", "uninstall", name]) == 0
+    assert not (place / "pwned").exists()
+
+
+def test_a_name_with_other_odd_characters_is_none_to_bash(capfd: Capture) -> None:
+    name = "a 'b\" *?[c] ~ ! # ; & | (d) {e,f} %é"
+    assert main(["shims", "install", name]) == 0
+    capfd.readouterr()
+    main(["shims", "env", name, "--launch"])
+    exports = capfd.readouterr().out
+    lines = (line.removeprefix("export ").split("=", 1) for line in exports.splitlines())
+    env = {**os.environ, **{key: shlex.split(value)[0] for key, value in lines}}
+    outs = [subprocess.run(["bash", "-c", "cat f; :"], env=env, capture_output=True, text=True) for _ in range(2)]
+    assert (outs[0].stdout, outs[0].stderr) == (LINES, "")
+    assert outs[1].stdout.startswith("[FILE_UNCHANGED ")
+    assert main(["shims", "uninstall", name]) == 0
+
+
+@pytest.mark.parametrize(
+    "options", [[], pytest.param(["--compile"], marks=pytest.mark.skipif(CC is None, reason="cc"))]
+)
+@pytest.mark.parametrize("there", ["nothing", "empty", "shims"])
+def test_whatever_the_umask_every_user_may_read_the_shims(place: Path, options: list[str], there: str) -> None:
+    if there == "empty":
+        (place / "a" / "d").mkdir(parents=True)
+        (place / "a" / "d").chmod(0o700)
+    elif there == "shims":
+        main(["shims", "install", "a/d"])
+        (place / "a" / "d").chmod(0o700)
+    before = os.umask(0o077)
+    try:
+        assert main(["shims", "install", "a/d", *options]) == 0
+    finally:
+        os.umask(before)
+    for path in (place / "a", place / "a" / "d", *(place / "a" / "d").rglob("*")):
+        wanted = 0o555 if path.is_dir() or path.name in shim_files.TOOLS else 0o444
+        assert path.stat().st_mode & wanted == wanted, path
+
+
+def test_a_directory_with_files_of_others_keeps_its_mode(place: Path) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "secret").write_text("x")
+    (place / "mine").chmod(0o700)
+    main(["shims", "install", "mine"])
+    assert stat.S_IMODE((place / "mine").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root sees every file")
+def test_doctor_tells_root_what_other_users_cannot_read(capfd: Capture) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(os.path.realpath(name))
+        place.chmod(0o755)
+        main(["shims", "install", f"{place}/inside/d"])
+        assert f"{place}/inside" not in doctor(capfd, "--shims", f"{place}/inside/d")[1].partition(";")[2]
+        (place / "inside").chmod(0o700)
+        verdict, line = doctor(capfd, "--shims", f"{place}/inside/d")
+        assert verdict == "ok"
+        assert f"{place}/inside is closed to other users" in line
+
+
+def test_shims_of_a_python_that_was_replaced_since_are_told_of(capfd: Capture, place: Path) -> None:
+    main(["shims", "install", "d"])
+    os.utime(place / "d" / "python.sh", (1, 1))
+    verdict, line = doctor(capfd, "--shims", "d")
+    assert verdict == "broken"
+    assert "install the shims again" in line
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "bash --posix", "busybox sh", "zsh", "mksh"])
+def test_the_command_runs_though_the_shims_are_gone(capfd: Capture, place: Path, shell: str) -> None:
+    """Some shells end where the file that `.` names is missing."""
+    if shutil.which(shell.split()[0]) is None:
+        pytest.skip(f"no {shell} here")
+    main(["shims", "install", "d"])
+    capfd.readouterr()
+    main(["shims", "env", "d"])
+    exports = capfd.readouterr().out
+    shutil.rmtree(place / "d")
+    words = [*shell.split(), "-c", f"{exports}\ncat f"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == (LINES, "", 0)
+    readme = (ROOT / "shims" / "README.md").read_text()
+    assert "`[ -r /opt/shims/agent-shell.sh ] && . /opt/shims/agent-shell.sh;`" in readme
+
+
+@pytest.mark.parametrize("way", ["agent-shell.sh", "agent-command.sh"])
+def test_a_bash_env_of_shims_that_are_gone_prints_nothing(place: Path, way: str) -> None:
+    env = {**os.environ, "BASH_ENV": str(place / "gone" / way)}
+    done = subprocess.run(["bash", "-c", "cat f"], env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (LINES, "")
 
 
 def test_files_of_others_in_the_directory_stay(place: Path) -> None:
@@ -174,7 +289,7 @@ def test_doctor_finds_what_is_wrong(capfd: Capture, place: Path, harm: str) -> N
     elif harm == "not executable":
         shim.chmod(0o644)
     else:
-        shim.write_text(shim.read_text().replace(str(ROOT), "/an/older/place"))
+        shim.write_text(shim.read_text().replace(str(place), "/an/older/place"))
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "broken"
     assert f"{place}/d/cat" in line
@@ -220,6 +335,20 @@ def test_with_a_python_the_installer_installs(place: Path) -> None:
     words = ["/bin/sh", str(ROOT / "shims" / "install.sh"), "d", "--tools", "cat"]
     assert subprocess.run(words, env={**env, "VIRTUAL_ENV": ""}, capture_output=True).returncode == 0
     assert (place / "d" / "cat").exists()
+
+
+def test_the_installer_imports_nothing_from_the_working_directory(place: Path) -> None:
+    """A hostile checkout, in which there is a readcache too."""
+    (place / "bin").mkdir()
+    (place / "bin" / "python3").symlink_to(sys.executable)
+    for name in ("readcache", "xxhash", "json", "argparse"):
+        (place / name).mkdir()
+        (place / name / "__init__.py").write_text(f"open({str(place / 'pwned')!r}, 'w')\n")
+    env = {"PATH": f"{place}/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    words = ["/bin/sh", str(ROOT / "shims" / "install.sh"), "d", "--tools", "cat"]
+    assert subprocess.run(words, env=env, capture_output=True).returncode == 0
+    assert (place / "d" / "cat").exists()
+    assert not (place / "pwned").exists()
 
 
 def test_an_installed_package_has_the_scripts_with_it() -> None:
