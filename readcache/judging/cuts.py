@@ -7,6 +7,7 @@ Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed sin
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -159,7 +160,8 @@ def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple
         spans.setdefault(run.piece.keys[0], []).append(_ours(run))
     else:
         merged = {path: merge_spans(found) for path, found in spans.items()}
-        if len(merged) <= 2 and sum(map(len, merged.values())) <= 4:
+        in_order = all(a[1] < b[0] for found in spans.values() for a, b in itertools.pairwise(found))  # none twice
+        if in_order and len(merged) <= 2 and sum(map(len, merged.values())) <= 4:
             what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in merged.items())
             return what, len(merged) == 1
     paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
