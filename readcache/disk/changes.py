@@ -5,7 +5,7 @@ its own doing, and what has changed before that, or after it, is somebody else's
 reads the file again (or writes it, or the old bytes come back), however often it is asked for: what the agent was told
 of is the harness's to know, and a notice that is lost with a compaction can be given again.
 
-Each answer rests on hashing every file (15 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
+Each answer rests on hashing every file (20 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
 only wakes up `wait`.
 """
 

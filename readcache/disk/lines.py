@@ -9,18 +9,20 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-
-import xxhash
+from dataclasses import dataclass, field
 
 from readcache.disk.stable import BLOCK, read_stable
 from readcache.reply import Reason
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024
-# Texts kept at hand for a re-read, and their characters in all: the few files an agent goes back and forth between.
+# Files kept at hand for a re-read, and the bytes and characters of all that is kept of them: the few that an agent
+# goes back and forth between.
 MOST_KEPT = 64
-MOST_KEPT_CHARS = 16_000_000
+MOST_KEPT_CHARS = 32_000_000
+EACH_TEXT = 200  # what one costs besides its characters
+
+Range = tuple[int, int | None, bool]  # first line, last line, with numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,21 @@ class Got:
     trouble: Reason | None = None
 
 
+@dataclass(slots=True)
+class _File:
+    """The bytes of one version of a file, and the texts made of them."""
+
+    data: bytes
+    texts: dict[Range, str] = field(default_factory=dict)
+    size: int = 0  # bytes and characters
+
+
 class LineReader:
-    """Reads lines of regular files. A file whose bytes are those of last time costs no decoding: the text of the last
-    reads is kept under a digest of the file, xxh3_128 with a seed that nobody can know beforehand."""
+    """Reads lines of regular files. A file whose bytes are those of last time costs no decoding: they are kept and
+    compared, which takes no longer than to hash them, and with them the texts that were read."""
 
     def __init__(self) -> None:
-        self._seed = int.from_bytes(os.urandom(8), "big")
-        self._kept: OrderedDict[tuple[str, int, int | None, bool], tuple[bytes, str]] = OrderedDict()
+        self._kept: OrderedDict[str, _File] = OrderedDict()
         self._kept_chars = 0
         self._lock = threading.Lock()
 
@@ -54,28 +64,32 @@ class LineReader:
             return _refused(path, error.strerror or str(error))
         except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
             return _refused(path, str(error))
-        text = self._text((path, start, end, numbered), data)
+        text = self._text(path, (start, end, numbered), data)
         return Got(text, trouble=None if is_stable else Reason.UNSTABLE)
 
-    def _text(self, request: tuple[str, int, int | None, bool], data: bytes) -> str:
-        digest = xxhash.xxh3_128_digest(data, self._seed)
-        kept = self._kept.get(request)
-        if kept is not None and kept[0] == digest:
-            return kept[1]
-        _, start, end, numbered = request
-        text = _slice(data, start, end).decode("utf-8", "replace")
-        if numbered:
-            text = _number(text, start)
-        self._keep(request, digest, text)
+    def _text(self, path: str, lines: Range, data: bytes) -> str:
+        file = self._kept.get(path)
+        if file is None or file.data != data:
+            file = _File(data, size=len(data))
+        text = file.texts.get(lines)
+        if text is None:
+            start, end, numbered = lines
+            text = _slice(data, start, end).decode("utf-8", "replace")
+            if numbered:
+                text = _number(text, start)
+            self._keep(path, file, lines, text)
         return text
 
-    def _keep(self, request: tuple[str, int, int | None, bool], digest: bytes, text: str) -> None:
+    def _keep(self, path: str, file: _File, lines: Range, text: str) -> None:
         with self._lock:
-            old = self._kept.pop(request, None)
-            self._kept_chars += len(text) - (len(old[1]) if old else 0)
-            self._kept[request] = digest, text
+            old = self._kept.pop(path, None)
+            self._kept_chars -= old.size if old is not None else 0
+            file.texts[lines] = text
+            file.size += len(text) + EACH_TEXT
+            self._kept[path] = file
+            self._kept_chars += file.size
             while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
-                self._kept_chars -= len(self._kept.popitem(last=False)[1][1])
+                self._kept_chars -= self._kept.popitem(last=False)[1].size
 
 
 def _read(fd: int, size: int, end: int | None) -> bytes:

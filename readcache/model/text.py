@@ -67,7 +67,8 @@ def find_separator(lines: Sequence[str]) -> str | None:
 
 
 def digest(text: str) -> str:
-    """32 hex digits of xxh3_128 over the UTF-8 bytes (lone surrogates kept apart): names a text in logs and stores."""
+    """32 hex digits of xxh3_128 over the UTF-8 bytes (lone surrogates kept apart): where to look for a text in logs and
+    stores. It proves nothing: two texts of one digest are easily made, so that whoever finds one compares the bytes."""
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 

@@ -16,6 +16,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 from readcache.disk import fingerprint
 from readcache.disk.fingerprint import Fingerprint
 from readcache.disk.stable import BLOCK
+from tests.helpers import colliding
 
 
 def take(path: Path) -> Fingerprint:
@@ -46,6 +47,13 @@ def test_the_bytes_decide(tmp_path_factory: pytest.TempPathFactory, before: byte
     path.write_bytes(after)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert is_unchanged(path, old) is (before == after)
+
+
+def test_texts_that_were_made_to_have_one_xxh3_are_two_versions(path: Path) -> None:
+    path.write_text(colliding.ONE)
+    old = take(path)
+    path.write_text(colliding.OTHER)
+    assert not is_unchanged(path, old)
 
 
 def test_what_is_no_file_has_no_fingerprint(tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from readcache import Omitted, Session
 from readcache.errors import StoreError, UsageError
 from readcache.log.store import open_store
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.migrations import MIGRATIONS
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Compacted, Delivered, Piece, Rewound
-from tests.helpers import strategies
+from tests.helpers import colliding, strategies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,6 +83,22 @@ def test_equal_texts_are_stored_once(path: Path, store: SqliteStore) -> None:
     store.append("s", "a", [shows(f"c{n}", text="long text\n" * 500) for n in range(100)], 1.0)
     store.close()
     assert path.stat().st_size < 150_000
+
+
+def test_of_texts_with_one_digest_each_is_stored_once(path: Path, store: SqliteStore) -> None:
+    texts = [colliding.ONE, colliding.OTHER] * 3
+    store.append("s", "a", [shows(f"c{n}", text=text) for n, text in enumerate(texts)], 1.0)
+    with closing(sqlite3.connect(path)) as db:
+        assert sorted(text for (text,) in db.execute("SELECT text FROM blobs")) == sorted(texts[:2])
+
+
+def test_a_file_that_goes_back_and_forth_between_texts_of_one_digest_is_no_source_for_the_other(path: Path) -> None:
+    for number, text in enumerate((colliding.ONE, colliding.OTHER, colliding.ONE)):
+        with Session("/w", session_id="s", store=path) as session:
+            reply = session.observe("cat settings.conf", text, call_id=f"c{number}")
+            sources = {source for part in reply.segments if isinstance(part, Omitted) for source in part.sources}
+    assert sources <= {"c0"}  # c1 showed the other text
+    assert number == 2
 
 
 @given(text=strategies.texts(), name=strategies.texts())

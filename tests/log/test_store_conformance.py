@@ -36,7 +36,7 @@ from readcache.model.events import (
 from readcache.model.key_view import Reference
 from readcache.model.text import digest
 from readcache.model.view import View
-from tests.helpers import strategies
+from tests.helpers import colliding, strategies
 
 StoreFactory = Callable[[], Store]
 ON_ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -102,6 +102,13 @@ class StoreConformance:
     def test_equal_texts_of_different_calls_are_both_read_back(self, store: Store) -> None:
         store.append("s", "a", [shows("c1", text="same\n"), shows("c2", text="same\n")], 1.0)
         assert [record.event.text for record in store.records("s", "a")] == ["same\n", "same\n"]  # type: ignore[union-attr]
+
+    def test_different_texts_of_one_digest_are_both_read_back(self, store: Store) -> None:
+        texts = [colliding.ONE, colliding.OTHER, colliding.ONE, colliding.OTHER]
+        store.append("s", "a", [shows(f"c{n}", text=text) for n, text in enumerate(texts)], 1.0)
+        assert [record.event.text for record in store.records("s", "a")] == texts  # type: ignore[union-attr]
+        found = store.records_about("s", "a", [], [digest(colliding.ONE)])
+        assert [record.event.text for record in found] == texts  # type: ignore[union-attr]
 
     # ------------------------------------------------------------ contexts
 

@@ -5,6 +5,7 @@ A string is bound as TEXT, or, when it holds lone surrogates that SQLite's UTF-8
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterable
@@ -64,16 +65,25 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
     """Writes one event and what is projected from it; returns its seq."""
     session, agent = bind(session_id), bind(agent_id)
     kind, body, text = encode(event)
-    blob = None
-    if text is not None:
-        blob = f"{digest_of(event)}-{len(text):x}"
-        db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (blob, bind(text)))
+    blob = None if text is None else _store_text(db, f"{digest_of(event)}-{len(text):x}", bind(text))
     plain = bind(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
     row = (session, agent, at, kind, bind(_call_of(event)), plain, blob)
     sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, row).lastrowid or 0
     project(db, session, agent, seq, event, at)
     return seq
+
+
+def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
+    """Writes a text unless it is there already; returns the name it has. Two texts may have one digest, and whoever
+    makes up the texts can see to it: the bytes decide, and the second one has another name."""
+    for number in itertools.count(1):
+        free = name if number == 1 else f"{name}-{number}"
+        if db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (free, text)).rowcount:
+            return free
+        if db.execute("SELECT text = ? FROM blobs WHERE name = ?", (text, free)).fetchone()[0]:
+            return free
+    raise AssertionError
 
 
 def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
