@@ -104,16 +104,9 @@ def _run(command: str, env: dict[str, str], settings: Settings, call_id: str | N
         reading = read_command(command, cwd, status)
         return held.held_call(command, cwd, text, reading, status, call_id=call_id, batch=settings.batch)
 
-    def note_writes() -> None:
-        held.with_reader(settings, lambda reader: reader.note_writes(make_call("")))
-
     if output is None:
-        note_writes()
+        held.with_reader(settings, lambda reader: reader.note_writes(make_call("")))
         return status
     text = output.decode("utf-8", "replace")
-    try:
-        held.answer_held(lambda: make_call(text), output, settings)
-    except child.OutputLost:
-        note_writes()
-        raise
+    held.answer_held(lambda: make_call(text), output, settings)
     return status

@@ -12,6 +12,7 @@ from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.stored_text import share_digest
 from readcache.model.view import View
+from readcache.model.withheld import withhold
 from readcache.policy import Mode, Policy, Rules
 from readcache.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 
@@ -70,6 +71,8 @@ def _reply(
     )
     if not cuts:
         share_digest(event, call.digest)
+    if not event.credited:
+        event = withhold(event)
     saved = would_save if cuts else 0
     return Reply(text, call.exit_code, outcome, reason, segments, call.call_id, saved, call.output), event
 

@@ -25,6 +25,7 @@ from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, 
 from readcache.model.line_index import LineIndex, build_index
 from readcache.model.records import event_for
 from readcache.model.view import View
+from readcache.model.withheld import as_shown
 from readcache.reply import Reason
 
 
@@ -153,8 +154,8 @@ class Log:
                     self._take(record)
 
     def records(self) -> list[Record]:
-        """The whole session's log. Raises StoreError."""
-        return list(self.store.records(self._session_id))
+        """The whole session's log, each text where it was delivered. Raises StoreError."""
+        return as_shown(self.store.records(self._session_id))
 
     def is_of_same_reader(self, other: Log) -> bool:
         """True for two logs of one reader, as far as their names tell."""

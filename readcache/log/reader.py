@@ -26,8 +26,9 @@ from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before
 from readcache.log.log import Log
 from readcache.model.call import Call
-from readcache.model.events import Closed, Compacted, Event, Failed, Forgot, Origin, Rewound, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Wrote
 from readcache.model.view import View
+from readcache.model.withheld import hand_out, withhold
 from readcache.policy import Mode, Rules
 from readcache.reply import Reason, Reply
 
@@ -55,26 +56,32 @@ class Reader:
     def answer(self, call: Call, show: Callable[[Reply], None] | None = None) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
 
-        `show` puts the reply before the reader. It is called before the log is sealed, so that nothing counts as seen
-        that was not, whatever happens meanwhile. It is not called after a failure of ours.
+        `show` puts the reply before the reader, which may take as long as that one likes: nothing is locked meanwhile,
+        and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours.
         """
         if self.rules.policy.mode is Mode.OFF:
             return pass_through(call, Reason.MODE_OFF)
         try:
-            return self._judge(call, show)
+            reply, delivered = self._judge(call, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
         except Exception as error:  # a bug of ours must not cost the agent its output
             reason = Reason.INTERNAL_ERROR
             self.log.fail(call.call_id, reason, error)
+        else:
+            if show is not None:
+                show(reply)
+                self._was_shown(delivered)
+            return reply
         keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
         if keys:
             number = self.log.view.calls.number_of(call.call_id)
             self.log.append_later([Wrote(call.call_id, keys, call.label, number)])
         return pass_through(call, reason)
 
-    def _judge(self, call: Call, show: Callable[[Reply], None] | None) -> Reply:
+    def _judge(self, call: Call, *, is_shown: bool) -> tuple[Reply, Delivered]:
+        """The reply and its event, which is logged without its text unless `is_shown`."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -92,10 +99,20 @@ class Reader:
             reply, delivered = answer
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
-            log.append([delivered, *events_after(call, delivered.when.call)] if writes else [delivered])
-            if show is not None:
-                show(reply)
-        return reply
+            logged = delivered if is_shown else withhold(delivered)
+            log.append([logged, *events_after(call, delivered.when.call)] if writes else [logged])
+        return reply, delivered
+
+    def _was_shown(self, delivered: Delivered) -> None:
+        """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation."""
+        waiting = withhold(delivered)
+        if waiting != delivered:
+            self.tell(
+                delivered.call_id,
+                lambda view: (
+                    [hand_out(delivered)] if waiting in (d.event for d in view.of_call(waiting.call_id)) else []
+                ),
+            )
 
     def _go_on(self, view: View) -> None:
         """Before anything is logged: is this a session that somebody else did not close?"""
@@ -151,7 +168,9 @@ class Reader:
 
         def events(view: View) -> list[Event]:
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
-            return [settle(event, text) for event in shown if event.text != text]
+            # Of what can be no source nothing is kept.
+            changed = [event for event in shown if event.text != text and event.credited]
+            return [replace(settle(event, text), erases=True) for event in changed]
 
         self.tell(call_id, events)
 

@@ -59,7 +59,8 @@ class Calls:
         self.tokens = event.when.tokens
         self._newest[event.label] = event.when.call
         if event.account is not None:
-            self._count(event.account, len(event.text), event.when.call)
+            shown = event.account.shown_chars
+            self._count(event.account, len(event.text) if shown is None else shown, event.when.call)
 
     def write(self, event: Wrote) -> Invalidation:
         """Take in a write; what it makes of older deliveries of its files."""

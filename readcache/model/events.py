@@ -78,6 +78,7 @@ class Account:
     output_chars: int  # characters of the real output
     tokens_saved: int  # net; what would have been saved, when advising
     asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
+    shown_chars: int | None = None  # of a text that the event does not have (see `withheld`); None: it has it
 
 
 @stores_text
@@ -118,6 +119,7 @@ class Settled:
     pointers: tuple[Pointer, ...] = ()
     origin: Origin = Origin.RESULT
     lost: bool = True  # a line that markers may point at is gone; False: markers alone changed
+    erases: bool = False  # what stood there before was never before the reader: stores need not keep it
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ class Delivery:
     """A visible text: the event that put it there. Compared by identity, as two events may be equal."""
 
     event: Delivered
+    order: int = 0  # its place among the events that the view was folded from
 
     @property
     def call(self) -> int:
@@ -47,7 +48,7 @@ class Invalidation:
 class KeyView:
     """The references of one key: a fold over what was shown of it and what made that stale."""
 
-    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "total")
+    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "stale_before", "total")
 
     def __init__(self) -> None:
         self.numbered: SpanMap[Reference] = SpanMap()
@@ -55,6 +56,7 @@ class KeyView:
         self.current: list[Reference] = []  # numbered and loose, oldest first
         self.stale: list[Reference] = []
         self.invalid: Invalidation | None = None
+        self.stale_before = 0  # deliveries whose `order` is lower are from before `invalid`
         self.total: int | None = None  # lines in the file, where its end was seen
 
     def add(self, reference: Reference) -> None:
@@ -69,19 +71,41 @@ class KeyView:
         if piece.eof:
             self.total = last
 
-    def invalidate(self, step: Invalidation) -> None:
-        """All that was shown so far is of the file as it was."""
+    def add_late(self, reference: Reference) -> None:
+        """Take in a reference of a delivery whose text became known only now."""
+        if self.is_stale(reference.delivery):
+            self.stale.append(reference)
+        else:
+            self.add(reference)
+
+    def invalidate(self, step: Invalidation, order: int) -> None:
+        """All that was shown before the event at place `order` is of the file as it was."""
         self.stale += self.current
         self.numbered, self.loose, self.current = SpanMap(), [], []
         self.invalid, self.total = step, None
+        self.stale_before = order
 
     def changed(self, change: Callable[[list[Reference]], list[Reference]]) -> KeyView:
         """A new view of the key, after `change` of its references, current and stale."""
         new = KeyView()
-        new.stale, new.invalid = change(self.stale), self.invalid
+        new.stale, new.invalid, new.stale_before = change(self.stale), self.invalid, self.stale_before
         for reference in change(self.current):
             new.add(reference)
         return new
+
+    def replaced(self, old: Delivery, new: list[Reference]) -> KeyView:
+        """A new view of the key, with `new` in the place of the references to `old`."""
+
+        def put(known: list[Reference]) -> list[Reference]:
+            out: list[Reference] = []
+            for reference in known:
+                if reference.delivery is not old:
+                    out.append(reference)
+                elif not out or out[-1] not in new:
+                    out += new
+            return out
+
+        return self.changed(put)
 
     def references(self) -> Iterator[Reference]:
         """All of them, current and stale, newest first."""
@@ -93,4 +117,4 @@ class KeyView:
 
     def is_stale(self, delivery: Delivery) -> bool:
         """True if the key was written, or seen changed, since `delivery`."""
-        return self.invalid is not None and self.invalid.call >= delivery.call
+        return delivery.order < self.stale_before

@@ -14,9 +14,9 @@ an observed change (`stale`: their bytes are visible, but of the file as it was)
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from readcache.model.calls import Calls
 from readcache.model.claims import WHOLE_TREE
@@ -30,6 +30,8 @@ from readcache.model.writes import common_prefix, concerns
 
 # Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
 SHORTEST_WHOLE = 120
+# Writes and changes remembered for the files of texts that are being shown. Nothing visible rests on it.
+MOST_STEPS = 64
 
 
 class View:
@@ -44,6 +46,8 @@ class View:
         self._names = KeyNames()
         self._wholes: dict[str, Delivery] = {}
         self._lines = LineCache()
+        self._order = 0  # events folded so far
+        self._steps: deque[tuple[str, Invalidation, int]] = deque(maxlen=MOST_STEPS)  # the last, with their order
 
     # ------------------------------------------------------------ reading
 
@@ -93,6 +97,7 @@ class View:
 
     def apply(self, event: Event) -> None:
         """Take one more event of the log."""
+        self._order += 1
         if isinstance(event, Delivered):
             self._deliver(event)
         elif isinstance(event, Wrote):
@@ -122,7 +127,7 @@ class View:
             self.lost_at[event.call_id] = self.calls.number
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
-        delivery = Delivery(event)
+        delivery = Delivery(event, self._order)
         self._deliveries.setdefault(event.call_id, []).append(delivery)
         for key in event.changed:
             self._invalidate(key, Invalidation(event.when.call - 1, written=False))
@@ -148,9 +153,10 @@ class View:
                 self._invalidate(key, step)
 
     def _invalidate(self, written: str, step: Invalidation) -> None:
+        self._steps.append((written, step, self._order))
         for key in self.known_keys(common_prefix(written)):
             if concerns(written, key):
-                self._keys[key].invalidate(step)
+                self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
@@ -158,17 +164,29 @@ class View:
                 if event.lost:
                     self.lost_at[event.call_id] = self.calls.number
                 changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
-                self._replace(old, Delivery(changed))
+                self._replace(old, Delivery(changed, old.order))
 
     def _replace(self, old: Delivery, new: Delivery) -> None:
         texts = self._deliveries[old.event.call_id]
         texts[texts.index(old)] = new
         self._drop_whole(old)
-        for key in {k for piece in old.event.pieces for k in piece.keys}:
+        known = {k for piece in old.event.pieces for k in piece.keys}
+        for key in known:
             moved = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
-            self._keys[key] = self._keys[key].changed(partial(_put, old, moved))
+            self._keys[key] = self._keys[key].replaced(old, moved)
+        for piece in new.event.pieces:
+            for key in piece.keys:
+                if key not in known:  # of a text that was withheld until now
+                    self._add_late(key, Reference(new, piece))
         if _counts_as_whole(new.event):
             self._wholes[digest_of(new.event)] = new
+
+    def _add_late(self, key: str, reference: Reference) -> None:
+        if key not in self._keys:
+            for written, step, order in self._steps:
+                if order > reference.delivery.order and concerns(written, key):
+                    self._key(key).invalidate(step, order)
+        self._key(key).add_late(reference)
 
     def _drop_whole(self, delivery: Delivery) -> None:
         if _counts_as_whole(delivery.event) and self._wholes.get(name := digest_of(delivery.event)) is delivery:
@@ -195,14 +213,3 @@ def _counts_as_whole(event: Delivered) -> bool:
     """True if a marker for an equal output may point at the text as a whole."""
     whole = event.origin is Origin.RESULT and not event.pointers and event.credited
     return whole and len(event.text) >= SHORTEST_WHOLE
-
-
-def _put(old: Delivery, new: list[Reference], known: list[Reference]) -> list[Reference]:
-    """`known` with `new` in the place of the references to `old`."""
-    out: list[Reference] = []
-    for reference in known:
-        if reference.delivery is not old:
-            out.append(reference)
-        elif not out or out[-1] not in new:
-            out += new
-    return out

@@ -31,7 +31,7 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
     found = findings(capfd)
     assert {verdict for verdict, _ in found.values()} == {"ok"}
     assert "intact" in found["store"][1]
-    assert found["session"][1] == "s: main has 1 events"
+    assert found["session"][1] == "s: main has 2 events"  # the call, and that it was shown
 
 
 def test_a_broken_store_and_the_failures_that_it_caused_are_found(capfd: Capture, work: Path) -> None:

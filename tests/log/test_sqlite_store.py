@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -235,6 +236,31 @@ def test_a_store_that_stays_locked_is_a_store_error(
         other.append("s", "a", [shows("c")], 1.0)
     other.append("s", "a", [shows("c")], 1.0)
     other.close()
+
+
+def test_a_lock_that_stays_is_waited_for_once(path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 2.0)
+    other = SqliteStore(path)
+    waited = []
+    with store.transaction():
+        for _ in range(4):
+            before = time.monotonic()
+            with pytest.raises(StoreError):
+                other.append("s", "a", [shows("c")], 1.0)
+            waited.append(time.monotonic() - before)
+    other.append("s", "a", [shows("c")], 1.0)
+    assert waited[0] > 1.5
+    assert sum(waited[1:]) < 1.5
+    holder = threading.Thread(target=lambda: hold(path, 0.5))
+    holder.start()
+    other.append("s", "a", [shows("c")], 1.0)  # it has come through, and waits again
+    holder.join()
+    other.close()
+
+
+def hold(path: Path, seconds: float) -> None:
+    with closing(SqliteStore(path)) as store, store.transaction():
+        time.sleep(seconds)
 
 
 # ------------------------------------------------------------ processes

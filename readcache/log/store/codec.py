@@ -59,7 +59,8 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
         yield REWOUND, ""
     if not isinstance(event, Delivered | Settled):
         return
-    yield TEXT, digest_of(event)
+    if event.text:
+        yield TEXT, digest_of(event)
     keys = {key for piece in event.pieces for key in piece.keys}
     keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
     for path in keys:

@@ -18,6 +18,8 @@ from readcache.log.store import sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import to_record, unbind
 from readcache.model.events import Event, Record
 
+BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
+
 
 class SqliteStore:
     """A `Store` in the file `path`, which is made (for its owner's eyes only) where there is none.
@@ -30,6 +32,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._depth = 0
         self._closed = False
+        self._waits_briefly = False
         self._pid = os.getpid()
         self._db: sqlite3.Connection | None = None
         with self._open():
@@ -37,13 +40,16 @@ class SqliteStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError."""
+        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError. The next time it waits
+        for a moment only, until it has come through again: a command must not pay that time at each step."""
         with self._open() as db:
             pid, level = os.getpid(), f"level{self._depth}"
             with self._explained("write to"):
                 if self._depth:
                     self._require_transaction(db)
-                db.execute(f"SAVEPOINT {level}" if self._depth else "BEGIN IMMEDIATE")
+                    db.execute(f"SAVEPOINT {level}")
+                else:
+                    self._begin(db)
             self._depth += 1
             done = False
             try:
@@ -142,6 +148,19 @@ class SqliteStore:
             yield
         except (OSError, sqlite3.Error) as error:
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
+
+    def _begin(self, db: sqlite3.Connection) -> None:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            self._wait_for(db, BRIEFLY)
+            raise
+        if self._waits_briefly:
+            self._wait_for(db, sqlite_file.BUSY_SECONDS)
+
+    def _wait_for(self, db: sqlite3.Connection, seconds: float) -> None:
+        db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        self._waits_briefly = seconds == BRIEFLY
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full

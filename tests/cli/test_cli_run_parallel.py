@@ -1,0 +1,70 @@
+"""Several processes on one store: none waits for what another one's reader does."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from readcache.log.store.sqlite import SqliteStore
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)
+
+
+BIG = "".join(f"line {n} of a file that is larger than a pipe holds\n" for n in range(6_000))
+
+
+def test_who_does_not_read_its_output_stops_no_other_session(start: Start, run: Run, work: Path) -> None:
+    (work / "big").write_text(BIG)
+    with start("run", "--session", "one", "-c", "cat big; echo > printed") as slow:
+        wait_for(work / "printed")
+        assert slow.stdout is not None
+        assert slow.stdout.read(1) == b"l"  # it is being printed now, and the pipe is full
+        before = time.monotonic()
+        replies = [run("run", "--session", "two", "-c", "cat f") for _ in range(2)]
+        told = run("compacted", "--session", "two")
+        waited = time.monotonic() - before
+        assert replies[1].stdout.startswith(b"[FILE_UNCHANGED ")
+        assert told.returncode == 0
+        again = run("run", "--session", "two", "-c", "cat f")
+        assert again.stdout == (work / "f").read_bytes()  # the compaction was recorded
+        assert waited < 4  # one of them alone would have waited five seconds for the lock
+        assert slow.poll() is None
+        assert b"l" + slow.stdout.read() == BIG.encode()
+    assert run("run", "--session", "one", "-c", "cat big").stdout.startswith(b"[FILE_UNCHANGED ")
+
+
+def test_who_is_killed_while_it_prints_has_shown_nothing(start: Start, run: Run, work: Path) -> None:
+    (work / "big").write_text(BIG)
+    with start("run", "-c", "cat big") as slow:
+        assert slow.stdout is not None
+        assert slow.stdout.read(1) == b"l"
+        slow.kill()
+        slow.wait()
+    assert run("run", "-c", "cat big").stdout == BIG.encode()
+
+
+@pytest.mark.slow
+def test_a_store_that_stays_locked_is_waited_for_once(run: Run, work: Path) -> None:
+    run("run", "-c", "cat f")
+    with closing(SqliteStore(work.parent / "state" / "readcache" / "readcache.db")) as store, store.transaction():
+        before = time.monotonic()
+        assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()
+        assert run("run", "-c", "echo x > g").returncode == 0
+        told = run("compacted")
+        assert time.monotonic() - before < 19  # three times five seconds
+    assert (told.returncode, told.stdout) == (1, b"")
+    assert b"the compaction was not recorded" in told.stderr
+    assert b"nothing of session" not in told.stderr

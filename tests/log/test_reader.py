@@ -1,0 +1,166 @@
+"""One reader in one store: what it is shown outside of any transaction, and when that counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from readcache.judging import marker
+from readcache.log.log import Log
+from readcache.log.reader import Reader
+from readcache.log.store import open_store
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.call import Call, command_call
+from readcache.model.events import Compacted, Rewound
+from readcache.policy import Policy, Rules
+from readcache.reply import Outcome, Reason, Reply
+from readcache.shell.read import read_command
+from tests.helpers.files import TEXT
+
+
+class Killed(BaseException):
+    """The process ended while it was printing."""
+
+
+def be_killed(_: Reply) -> None:
+    raise Killed
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def cat(call_id: str, command: str = "cat f", output: str = TEXT) -> Call:
+    return command_call(call_id, command, "/w", output, read_command(command, "/w", 0))
+
+
+def in_a_process(path: Path, use: Callable[[Reader], Reply | None]) -> Reply | None:
+    """What one process does that judges one call."""
+    log = Log(lambda: open_store(path), "s", "main", time.time)
+    try:
+        return use(Reader(log, Rules(Policy(), marker.tag("s")), one_call=True))
+    finally:
+        log.close()
+
+
+def answer(path: Path, call: Call, show: Callable[[Reply], None] = lambda _: None) -> Reply:
+    reply = in_a_process(path, lambda reader: reader.answer(call, show))
+    assert reply is not None
+    return reply
+
+
+def test_what_was_shown_by_one_process_is_left_out_by_the_next(path: Path) -> None:
+    assert answer(path, cat("c1")).reason is Reason.NOT_SEEN
+    reply = answer(path, cat("c2"))
+    assert (reply.outcome, reply.segments[0].sources) == (Outcome.UNCHANGED, ("c1",))  # type: ignore[union-attr]
+
+
+def test_while_a_reply_is_printed_others_write_the_store(path: Path) -> None:
+    def write(_: Reply) -> None:
+        with closing(SqliteStore(path)) as store:
+            before = time.monotonic()
+            store.append("other", "main", [Rewound("x")], 1.0)
+            waited.append(time.monotonic() - before)
+
+    waited: list[float] = []
+    assert answer(path, cat("c1"), write).reason is Reason.NOT_SEEN
+    assert waited[0] < 2.5  # half of what one waits for a lock
+
+
+def test_what_is_still_being_printed_is_nobodys_source(path: Path) -> None:
+    parallel: list[Reply] = []
+
+    def read_it_too(_: Reply) -> None:
+        parallel.append(answer(path, cat("c2")))
+
+    answer(path, cat("c1"), read_it_too)
+    assert parallel[0].text == TEXT
+    assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
+
+
+def test_what_was_not_printed_to_its_end_is_never_a_source(path: Path) -> None:
+    with pytest.raises(Killed):
+        answer(path, cat("c1"), be_killed)
+    assert answer(path, cat("c2")).text == TEXT
+
+
+def test_a_marker_that_was_not_printed_is_no_reason_to_show_the_lines_nor_a_source(path: Path) -> None:
+    answer(path, cat("c1"))
+    with pytest.raises(Killed):
+        answer(path, cat("c2"), be_killed)
+    sources = [part.sources for part in answer(path, cat("c3")).segments if not hasattr(part, "text")]
+    assert sources in ([], [("c1",)])
+
+
+def test_a_write_counts_even_if_the_output_after_it_was_not_printed(path: Path) -> None:
+    answer(path, cat("c1"))
+    with pytest.raises(Killed):
+        answer(path, cat("c2", "sed -i s/a/b/ f; cat f", TEXT.replace("number 7 ", "NUMBER 7 ")), be_killed)
+    assert answer(path, cat("c3")).reason is Reason.WRITTEN
+
+
+def test_what_a_command_showed_after_its_own_write_is_of_the_file_as_it_is(path: Path) -> None:
+    answer(path, cat("c1", "sed -i s/a/b/ f; cat f"))
+    assert answer(path, cat("c2")).reason is Reason.COVERED
+
+
+def test_what_a_command_showed_before_its_own_write_is_of_the_file_as_it_was(path: Path) -> None:
+    answer(path, cat("c1", "cat f; sed -i s/a/b/ f"))
+    assert answer(path, cat("c2")).reason is Reason.WRITTEN
+
+
+def test_what_others_wrote_while_it_was_printed_makes_it_the_file_as_it_was(path: Path) -> None:
+    def write(_: Reply) -> None:
+        in_a_process(path, lambda reader: reader.note_writes(cat("c2", "sed -i s/a/b/ f", "")))
+
+    answer(path, cat("c1"), write)
+    assert answer(path, cat("c3")).reason is Reason.WRITTEN
+
+
+def test_a_compaction_that_came_while_it_was_printed_takes_it_away(path: Path) -> None:
+    def compact(_: Reply) -> None:
+        in_a_process(path, lambda reader: reader.tell("", lambda _: [Compacted(frozenset())]))
+
+    answer(path, cat("c1"), compact)
+    assert answer(path, cat("c2")).text == TEXT
+
+
+def test_an_id_that_is_used_twice_at_once_names_no_text_of_the_other_call(path: Path) -> None:
+    other = TEXT.replace("line", "file")
+
+    def use_it_too(_: Reply) -> None:
+        answer(path, cat("c1", "cat g", other))
+
+    answer(path, cat("c1"), use_it_too)
+    with closing(SqliteStore(path)) as store:
+        log = Log(lambda: store, "s", "main", time.time)
+        texts = [d.event.text for d in Reader(log, Rules(Policy(), "")).view.of_call("c1")]
+    assert texts == [other]
+
+
+def test_the_log_tells_each_call_once_with_what_it_showed(path: Path) -> None:
+    answer(path, cat("c1"))
+    answer(path, cat("c2"))
+    log = Log(lambda: open_store(path), "s", "main", time.time)
+    events = [record.event for record in log.records()]
+    log.close()
+    assert events[0].text == TEXT  # type: ignore[union-attr]
+    assert [len(event.pointers) for event in events] == [0, 1]  # type: ignore[union-attr]
+
+
+def test_counters_are_those_of_a_session(path: Path) -> None:
+    for name in ("c1", "c2", "c3"):
+        answer(path, cat(name))
+    one = Log(lambda: open_store(path), "s", "main", time.time)
+    other = Log(lambda: open_store(None), "s", "main", time.time)
+    session = Reader(other, Rules(Policy(), marker.tag("s")))
+    for name in ("c1", "c2", "c3"):
+        session.answer(cat(name))
+    counts = Reader(one, Rules(Policy(), marker.tag("s"))).view.calls.counts
+    one.close()
+    assert counts == session.view.calls.counts
