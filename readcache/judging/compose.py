@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from readcache.judging.cuts import Cut, make_cuts
 from readcache.judging.judge import Judgement
+from readcache.judging.protect import kept_label
 from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.stored_text import share_digest
@@ -61,7 +62,7 @@ def _reply(
     event = Delivered(
         call_id=call.call_id,
         text=text,
-        label=call.label,
+        label=kept_label(call, policy),
         pieces=_shown_pieces(judgement.pieces, cuts, len(judgement.lines)),
         pointers=pointers,
         changed=judgement.changed,

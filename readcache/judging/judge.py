@@ -7,7 +7,6 @@ bytes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from readcache.judging.any_output import find_anywhere
 from readcache.judging.cover import Coverage, Run, cover
 from readcache.judging.match import match
 from readcache.judging.omissions import Omission, make_omissions
+from readcache.judging.protect import concerns_protected
 from readcache.judging.sources import Sources
 from readcache.model import text
 from readcache.model.call import Call
@@ -35,7 +35,6 @@ INSIST_WITHIN = 2
 # However far apart they are: a weak model may go round in a loop of the same few requests. Chosen by replay.
 MOST_OMISSIONS_IN_A_ROW = 2
 _UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
-_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     same = view.whole(call.digest)
     lines = _split(view, call.output, same)
     pieces = match(call.reading.claims, lines, view)
-    # A command that nobody understands (`awk … key.pem`) may have read whatever its words name.
-    names = [*(key for piece in pieces for key in piece.keys), *(_WORD.findall(call.label) if policy.protected else ())]
-    if any(matches(name, policy.protected) for name in names):
+    shown = (key for piece in pieces for key in piece.keys)
+    if any(matches(key, policy.protected) for key in shown):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
     coverage = cover(view, lines, pieces, sources.allow, delta=policy.delta)
     changed = tuple(sorted(coverage.changed))
@@ -102,6 +100,8 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.NOT_TEXT
     if len(call.output) > LARGEST:
         return Reason.TOO_LARGE
+    if concerns_protected(call, rules.policy):
+        return Reason.PROTECTED
     if marker.find_anywhere_in(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER
     return None

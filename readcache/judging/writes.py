@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from readcache.judging.protect import kept_label
 from readcache.model.call import Call
 from readcache.model.claims import Authored, FileLines, Reading
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
+from readcache.model.paths import matches
 from readcache.model.text import count_lines
 from readcache.model.view import View
 from readcache.model.writes import concerns
@@ -36,25 +38,27 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     """The events to be in the view when the call's output is judged: what it wrote first, and the text it wrote."""
     number = view.calls.number_of(call.call_id)
     before, _ = split_writes(call.reading)
-    events: list[Event] = [Wrote(call.call_id, before, call.label, number)] if before else []
+    label = kept_label(call, policy)
+    events: list[Event] = [Wrote(call.call_id, before, label, number)] if before else []
     written = [write.key for write in call.reading.writes]
     authored = [part for part in call.reading.authored if written.count(part.key) == 1]
-    if authored:
-        events.append(authored_event(view, policy, call.call_id, call.label, authored))
+    kept = [part for part in authored if not matches(part.key, policy.protected)]
+    if kept:
+        events.append(authored_event(view, policy, call.call_id, label, kept))
     return events
 
 
-def events_after(call: Call, number: int) -> list[Event]:
+def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
     """The events to follow the delivery of call `number`: what it wrote after it had read it."""
     after = split_writes(call.reading)[1]
-    return [Wrote(call.call_id, after, call.label, number)] if after else []
+    return [Wrote(call.call_id, after, kept_label(call, policy), number)] if after else []
 
 
 def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
     """An edit or write tool wrote the file; `content` is the whole of it where the agent gave it in that call."""
     label = f"write {key}"
     wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
-    if not content:
+    if not content or matches(key, policy.protected):
         return [wrote]
     return [wrote, authored_event(view, policy, call_id, label, [Authored(key, content, 1)])]
 

@@ -22,6 +22,7 @@ from readcache.conversation.settle import clip_delivery, settle
 from readcache.errors import StoreError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
+from readcache.judging.protect import kept_label
 from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before
 from readcache.log.log import Log
@@ -77,7 +78,7 @@ class Reader:
         keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
         if keys:
             number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([Wrote(call.call_id, keys, call.label, number)])
+            self.log.append_later([Wrote(call.call_id, keys, kept_label(call, self.rules.policy), number)])
         return pass_through(call, reason)
 
     def _judge(self, call: Call, *, is_shown: bool) -> tuple[Reply, Delivered]:
@@ -100,7 +101,7 @@ class Reader:
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             logged = delivered if is_shown else withhold(delivered)
-            log.append([logged, *events_after(call, delivered.when.call)] if writes else [logged])
+            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, delivered
 
     def _was_shown(self, delivered: Delivered) -> None:

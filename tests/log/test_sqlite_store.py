@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache import Omitted, Session
+from readcache import Omitted, Outcome, Reason, Session
 from readcache.errors import StoreError, UsageError
 from readcache.log.store import open_store
 from readcache.log.store.memory import MemoryStore
@@ -25,6 +25,7 @@ from readcache.log.store.migrations import MIGRATIONS
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Compacted, Delivered, Piece, Rewound
 from tests.helpers import colliding, strategies
+from tests.helpers.files import TEXT
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +69,73 @@ def test_the_file_and_its_directory_are_for_their_owner_alone(tmp_path: Path) ->
     assert modes.pop("state") == 0o700
     assert set(modes.values()) == {0o600}
     assert "store.db" in modes
+
+
+def test_a_file_of_ours_that_others_may_read_is_taken_from_them(path: Path) -> None:
+    with closing(SqliteStore(path)) as first:
+        first.append("s", "a", [shows("c1")], 1.0)
+        files = list(path.parent.iterdir())
+        assert len(files) > 1
+        for file in files:
+            file.chmod(0o666)
+        with closing(SqliteStore(path)) as again:
+            assert call_ids(again) == ["c1"]
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def bytes_on_disk(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+@pytest.mark.parametrize("size", [1, 12, 400, 20_000])
+def test_what_a_harness_took_out_before_anybody_saw_it_is_not_on_the_disk(path: Path, size: int) -> None:
+    with Session("/w", session_id="s", store=path) as session:
+        for number in range(30):
+            session.observe(f"cat f{number}", f"harmless {number}\n" * number, call_id=f"f{number}")
+            session.observe(f"cat e{number}", f"KEY={number} hunter2\n" * size, call_id=f"e{number}")
+        assert b"hunter2" in bytes_on_disk(path)
+        for number in range(30):
+            session.settle(f"e{number}", "[REDACTED]")
+        assert b"hunter2" not in bytes_on_disk(path)
+    assert b"hunter2" not in bytes_on_disk(path)
+    with Session("/w", session_id="s", store=path) as session:
+        assert session.view.of_call("e3")[0].event.text == "[REDACTED]"
+        assert session.stats()["shown_chars"] > 400
+        assert session.observe("cat f29", "harmless 29\n" * 29).outcome is Outcome.UNCHANGED
+
+
+def test_what_another_call_still_shows_stays(path: Path) -> None:
+    with Session("/w", session_id="s", store=path) as session:
+        session.observe("cat f", TEXT, call_id="c1")
+        session.fork("other").observe("cat f", TEXT, call_id="c2")
+        session.settle("c1", "")
+        session.settle("c1", "")
+    with Session("/w", session_id="s", agent_id="other", store=path) as session:
+        assert session.observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+
+
+def test_the_lines_that_were_left_are_a_source_for_the_next_process(path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    with Session("/w", session_id="s", store=path) as session:
+        session.observe("cat f", TEXT, call_id="c1")
+        session.settle("c1", "".join(lines[:40]) + "[cut]\n")
+        live = session.view.covers("/w/f", 1, 40), session.view.covers("/w/f", 1, 41)
+    with Session("/w", session_id="s", store=path) as session:
+        assert live == (True, False)
+        assert (session.view.covers("/w/f", 1, 40), session.view.covers("/w/f", 1, 41)) == live
+        assert session.observe("head -40 f", "".join(lines[:40])).outcome is Outcome.UNCHANGED
+        assert session.observe("sed -n 41,60p f", "".join(lines[40:])).text == "".join(lines[40:])
+
+
+def test_what_can_never_be_a_source_takes_no_room(path: Path) -> None:
+    with Session("/w", session_id="s", store=path) as session:
+        for number in range(3):
+            large, binary = "".join(f"{number} {n}\n" for n in range(1_200_000)), f"\0{number}" * 500_000
+            assert session.observe("cat large", large).reason is Reason.TOO_LARGE
+            assert session.observe("cat binary", binary).reason is Reason.BINARY
+            shown = session.stats()["shown_chars"]
+    assert shown > 3 * 8_000_000
+    assert len(bytes_on_disk(path)) < 500_000
 
 
 def test_what_was_written_is_there_for_the_next_process(path: Path) -> None:

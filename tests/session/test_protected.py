@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from readcache import Policy, Reason, Session
@@ -32,6 +34,45 @@ def protecting() -> Session:
     return Session("/w", policy=Policy(protected=(GLOB,)))
 
 
+def on_disk(place: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in place.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat secrets/a.txt",
+        "awk 1 secrets/a.txt",
+        "cat > secrets/a.txt <<'E'\nKEY=hunter2\nE\ncat other",
+        "echo KEY=hunter2 > secrets/a.txt",
+        "cd secrets && echo KEY=hunter2 > a.txt",
+        "cd secrets; cat > a.txt <<E\nKEY=hunter2\nE",
+        "cat > other <<E\nsome text\nE\nsed -i s/x/hunter2/ secrets/a.txt",
+        "cat secrets/a.txt; sed -i s/x/hunter2/ secrets/a.txt",
+    ],
+)
+def test_of_a_protected_file_nothing_is_kept(tmp_path: Path, command: str) -> None:
+    with Session("/w", store=tmp_path / "db", policy=Policy(protected=(GLOB,))) as session:
+        output = "KEY=hunter2\n" * 30 if command.startswith(("cat", "awk")) else ""
+        assert session.observe("cat secrets/a.txt", "KEY=hunter2\n" * 30).full_text.count("hunter2") == 30
+        session.observe(command, output, call_id="c1")
+        session.settle("c1", output + "KEY=hunter2 and more\n")
+        session.wrote("secrets/a.txt", content="KEY=hunter2\n")
+        session.observe_read("secrets/a.txt", "KEY=hunter2\n" * 30)
+        assert b"hunter2" not in on_disk(tmp_path)
+        assert b"secrets/a.txt" in on_disk(tmp_path) or "cd" in command
+    assert b"hunter2" not in on_disk(tmp_path)
+
+
+def test_of_an_output_that_a_harness_reads_as_an_answer_nothing_is_kept(tmp_path: Path) -> None:
+    with Session("/w", store=tmp_path / "db", policy=Policy(never=("^submit",))) as session:
+        assert session.observe("submit", "hunter2\n" * 30, call_id="c1").reason is Reason.NEVER
+        session.settle("c1", "hunter2\n" * 10)
+        session.observe("cat f", "hunter3\n" * 30)
+        assert b"hunter3" in on_disk(tmp_path)
+        assert b"hunter2" not in on_disk(tmp_path)
+
+
 def test_a_protected_file_is_shown_whole_each_time() -> None:
     session = protecting()
     assert [session.observe("cat secrets/a.txt", text()).reason for _ in range(2)] == [Reason.PROTECTED] * 2
@@ -58,8 +99,7 @@ def test_a_protected_file_that_the_agent_wrote_is_not_restored() -> None:
     session = protecting()
     session.wrote("secrets/a.txt", content=text())
     session.observe("cat > secrets/b.txt <<'EOF'\n" + text() + "EOF\n", "")
-    refused = (("/w/secrets/a.txt", "protected"), ("/w/secrets/b.txt", "protected"))
-    assert session.restore_plan() == RestorePlan(left_out=refused)
+    assert session.restore_plan() == RestorePlan()
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])

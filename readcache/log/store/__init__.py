@@ -29,7 +29,9 @@ class Store(Protocol):
         """
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
-        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Seqs grow."""
+        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Seqs grow.
+
+        After a `Settled` that `erases`, a store that others can read no longer gives the texts that it replaces."""
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> Iterable[Record]:
         """The session's records with seq > after, in order: those of one context and every other context's `Wrote`

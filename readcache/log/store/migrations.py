@@ -64,4 +64,5 @@ MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] =
         "CREATE INDEX events_not_shown ON events (session, agent) WHERE kind NOT IN ('delivered', 'settled')",
         "CREATE INDEX events_of_writes ON events (session) WHERE kind = 'wrote'",
     ),
+    ("CREATE INDEX events_of_blob ON events (blob) WHERE blob IS NOT NULL",),
 )

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from readcache.errors import StoreError
 from readcache.log.store import sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import to_record, unbind
-from readcache.model.events import Event, Record
+from readcache.model.events import Event, Record, Settled
 
 BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
 
@@ -33,6 +33,7 @@ class SqliteStore:
         self._depth = 0
         self._closed = False
         self._waits_briefly = False
+        self._erased = False  # the journal may hold what was taken out of the file
         self._pid = os.getpid()
         self._db: sqlite3.Connection | None = None
         with self._open():
@@ -59,6 +60,8 @@ class SqliteStore:
                 if os.getpid() == pid:  # a child forked within must not end its parent's transaction
                     self._depth -= 1
                     self._end(db, level, done)
+            if self._erased and not self._depth:
+                self._empty_journal(db)
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
         """See `Store.append`."""
@@ -66,6 +69,7 @@ class SqliteStore:
         with self.transaction(), self._open() as db, self._explained("write to"):
             for event in events:
                 seq = sqlite_rows.insert(db, session_id, agent_id, event, at)
+                self._erased |= isinstance(event, Settled) and event.erases
         return seq
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
@@ -161,6 +165,12 @@ class SqliteStore:
     def _wait_for(self, db: sqlite3.Connection, seconds: float) -> None:
         db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
         self._waits_briefly = seconds == BRIEFLY
+
+    def _empty_journal(self, db: sqlite3.Connection) -> None:
+        """Tried again after the next transaction while others are reading; the last one to close removes it."""
+        with suppress(sqlite3.Error):
+            self._wait_for(db, BRIEFLY)
+            self._erased = bool(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -50,13 +51,19 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _create(path: str) -> None:
-    """Makes the file for its owner alone. One that exists is not opened: closing it would drop our own SQLite locks."""
+    """Makes the file for its owner alone; from one of ours that exists, others' rights are taken. It is not opened:
+    closing it would drop our own SQLite locks."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"cannot open the store {path}: it is not a file; name another one") from None
+        if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+            for name in (path, f"{path}-wal", f"{path}-shm"):
+                with contextlib.suppress(OSError):
+                    os.chmod(name, 0o600)
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
@@ -79,6 +86,7 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
             _refuse_foreign(db, path)
             db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA secure_delete = ON")  # what is taken out is overwritten
             _migrate(db)
             return
         except sqlite3.OperationalError as error:

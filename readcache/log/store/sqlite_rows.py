@@ -9,12 +9,14 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from readcache.errors import StoreError
-from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, decode, encode, names, wanted
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound
+from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, wanted
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of
+from readcache.model.withheld import withhold
 
 Bound = str | bytes
 Row = tuple[Any, ...]
@@ -32,6 +34,7 @@ _GENERAL = (
     f"{SELECT} WHERE session = :session AND agent = :agent AND seq >= :floor AND {_NOT_SHOWN} UNION ALL "
     f"{SELECT} WHERE session = :session AND agent <> :agent AND seq >= :floor AND kind = 'wrote'"
 )
+_TEXTS_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND NOT ({_NOT_SHOWN})"
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
 
 
@@ -64,14 +67,35 @@ def to_record(row: Row) -> Record:
 def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event, at: float) -> int:
     """Writes one event and what is projected from it; returns its seq."""
     session, agent = bind(session_id), bind(agent_id)
-    kind, body, text = encode(event)
-    blob = None if text is None else _store_text(db, f"{digest_of(event)}-{len(text):x}", bind(text))
-    plain = bind(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
-    row = (session, agent, at, kind, bind(_call_of(event)), plain, blob)
+    if isinstance(event, Settled) and event.erases:
+        _erase(db, session, agent, event)
+    row = (session, agent, at, type(event).__name__.lower(), bind(_call_of(event)), *_contents(db, event))
     sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, row).lastrowid or 0
     project(db, session, agent, seq, event, at)
     return seq
+
+
+def _contents(db: sqlite3.Connection, event: Event) -> tuple[Bound, str | None]:
+    """An event's body and the name of its text, which is stored."""
+    _, body, text = encode(event)
+    name = None if text is None else _store_text(db, f"{digest_of(event)}-{len(text):x}", bind(text))
+    return bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
+
+
+def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
+    """Takes out of the events before it the texts that `event` replaces, and what nobody else needs of them."""
+    call = bind(event.call_id)
+    for row in db.execute(_TEXTS_OF_CALL, (session, call, agent)).fetchall():
+        old = to_record(row).event
+        assert isinstance(old, Delivered | Settled)
+        if old.origin is not event.origin or not old.text:
+            continue
+        without = withhold(old) if isinstance(old, Delivered) else replace(old, text="", pieces=(), pointers=())
+        db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without), row[0]))
+        _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
+        sql = "DELETE FROM blobs WHERE name = :name AND NOT EXISTS (SELECT 1 FROM events WHERE blob = :name)"
+        db.execute(sql, {"name": row[6]})
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
