@@ -60,19 +60,19 @@ class Session:
         one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
-        self.session_id = session_id or _new_id(16)
-        self.agent_id = agent_id
+        self.session_id = str(session_id or _new_id(16))
+        self.agent_id = str(agent_id)
         self.policy = policy
         self.tag = marker.tag(self.session_id)
         self._store = store
-        log = Log(self._open_store, self.session_id, agent_id, clock)
+        log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
         self.reader = Reader(log, Rules(policy, self.tag), one_call=one_shot, resumes=True)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
         self._lines = LineReader()
-        self._readers = {agent_id}  # names of this session's readers, as far as they are known
+        self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
         self._others = Others(log.lock, lambda: log.view, log.fail)
 
     # ------------------------------------------------------------ commands
@@ -233,7 +233,7 @@ class Session:
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
         counts as seen."""
-        self.reader.settle(call_id, text)
+        self.reader.settle(str(call_id), text)
 
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
@@ -273,7 +273,7 @@ class Session:
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation; after an unknown call, everything."""
-        self.reader.rewind(call_id)
+        self.reader.rewind(str(call_id))
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """The session of a new sub-agent, on the same store; under a name that was used before it is `agent_id-2`, and

@@ -89,9 +89,12 @@ def _store(settings: Settings) -> str:
         return f"none yet; it will be made at {_writable_place(path)}"
     from readcache.log.store import open_store
     from readcache.model.events import Failed
+    from readcache.model.records import unreadable_events
 
     with closing(open_store(spec)) as store, contextlib.suppress(_Undone), store.transaction():
-        contexts = len(list(store.sessions()))
+        contexts = list(store.sessions())
+        sessions = dict.fromkeys(session for session, *_ in contexts)
+        unreadable = [text for session in sessions for text in unreadable_events(store.records(session))]
         store.append("", "doctor", [Failed("", "", "")], 0.0)
         raise _Undone
     with _explained(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -102,7 +105,17 @@ def _store(settings: Settings) -> str:
         db.execute("COMMIT")
     if found != "ok":
         raise Broken(f"{path} is damaged ({found}): move it away, and a new one will be made")
-    return f"{path}: schema version {version}, contexts: {contexts}, writable, intact"
+    if unreadable:
+        what = f"{path}: {unreadable[0]}" + (f", and {len(unreadable) - 1} more" if unreadable[1:] else "")
+        raise Broken(f"{what}; what those sessions had shown before is shown again")
+    return f"{path}: schema version {version}, contexts: {len(contexts)}, writable, intact{_others_rights(path)}"
+
+
+def _others_rights(path: str) -> str:
+    found = os.stat(path)
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        return ", but it belongs to another user, who can read what agents were shown: name another with --store"
+    return ""
 
 
 @contextlib.contextmanager

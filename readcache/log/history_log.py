@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from readcache.errors import StoreError
 from readcache.log.store import Store
+from readcache.model.events import Failed
 from readcache.model.history_events import HistoryEvent
 from readcache.reply import Reason
 
@@ -37,6 +38,10 @@ class HistoryLog:
             events = [record.event for record in self._store().records(*self._context)]
         except StoreError as error:
             self.fail(error)
+            return None
+        lost = [event for event in events if isinstance(event, Failed)]
+        if lost:  # a history with a hole is none
+            self.fail(StoreError(lost[0].detail))
             return None
         return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote
 

@@ -21,7 +21,8 @@ from typing import Any
 from readcache.errors import StoreError
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
+from readcache.log.store.codec import is_storable
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.model.line_index import LineIndex, build_index
 from readcache.model.records import event_for
 from readcache.model.view import View
@@ -130,14 +131,14 @@ class Log:
     def append_later(self, events: Iterable[Event]) -> None:
         """Events that the store would not take now."""
         with self.lock:
-            self._later += events
+            self._later += map(_storable, events)
             self._distrusted = True
 
     def fail(self, call_id: str, reason: Reason, error: BaseException) -> None:
         """Counts a failure of ours, and logs it as soon as the store takes it."""
         with self.lock:
             self.failures[reason.value] += 1
-            self.append_later([Failed(call_id, reason.value, f"{type(error).__name__}: {error}")])
+            self.append_later([Failed(str(call_id), reason.value, f"{type(error).__name__}: {error}")])
 
     def unlogged(self) -> list[Failed]:
         """Failures of ours that the store has not taken."""
@@ -221,3 +222,12 @@ class Log:
             self._index = None
         elif isinstance(event, Delivered) and self._index is not None:
             self._index.add(self.view.of_call(event.call_id)[-1])
+
+
+def _storable(event: Event) -> Event:
+    """The event, or what may stand for one that no store takes: it would stop all that comes after it."""
+    if is_storable(event):
+        return event
+    if isinstance(event, (Delivered, Wrote, Failed)):
+        return Failed("", Reason.INTERNAL_ERROR.value, f"a {type(event).__name__} that cannot be stored")
+    return Compacted(frozenset())  # what it takes out of view is not known

@@ -51,7 +51,7 @@ def command_call(
 ) -> Call:
     """A bash command that ran in the directory `cwd`."""
     request = make_request(command, cwd)
-    return Call(call_id, command, request, output, reading, exit_code, batch, trouble, started=started)
+    return Call(call_id, command, request, output, reading, exit_code, str(batch), trouble, started=started)
 
 
 def read_call(
@@ -68,9 +68,10 @@ def read_call(
     fresh: bool = False,
 ) -> Call:
     """A read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
+    start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep)
     lines = "" if (start, end) == (1, None) else f" {start}-{end or ''}"
-    return Call(call_id, f"read {key}{lines}", request, output, reading, exit_code, batch, trouble, fresh)
+    return Call(call_id, f"read {key}{lines}", request, output, reading, exit_code, str(batch), trouble, fresh)
 
 
 def other_read_call(
@@ -81,7 +82,7 @@ def other_read_call(
     sep = find_separator(split_lines(output)) if numbered else None
     call = read_call(call_id, key, output, start, end, sep=sep, batch=batch)
     if numbered and sep is None:  # nothing that looks like numbered lines: an error text, a picture
-        return Call(call_id, call.label, call.request, output, Reading(claims=()), batch=batch)
+        return Call(call_id, call.label, call.request, output, Reading(claims=()), batch=call.batch)
     return call
 
 

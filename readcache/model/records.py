@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from readcache.model.events import Event, Record, Wrote
+from readcache.model.events import Event, Failed, Record, Wrote
 
 
 def event_for(record: Record, agent_id: str) -> Event | None:
@@ -14,6 +14,17 @@ def event_for(record: Record, agent_id: str) -> Event | None:
     if record.agent_id == agent_id:
         return record.event
     return replace(record.event, call_id="") if isinstance(record.event, Wrote) else None
+
+
+UNREADABLE = "in the store cannot be read"
+
+
+def unreadable_events(records: Iterable[Record]) -> Iterator[str]:
+    """What a store says of those that it could not read."""
+    for record in records:
+        event = record.event
+        if isinstance(event, Failed) and event.detail.startswith(f"event {record.seq} {UNREADABLE}"):
+            yield event.detail
 
 
 def events_for(records: Iterable[Record], agent_id: str) -> Iterator[Event]:

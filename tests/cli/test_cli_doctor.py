@@ -43,6 +43,19 @@ def test_a_broken_store_and_the_failures_that_it_caused_are_found(capfd: Capture
     assert failures.path() in found["failures"][1]
 
 
+def test_an_event_that_cannot_be_read_is_found(capfd: Capture, work: Path) -> None:
+    main(["run", "-c", "cat f"])
+    with closing(sqlite3.connect(work.parent / "state" / "readcache" / "readcache.db")) as db, db:
+        db.execute("UPDATE events SET body = replace(body, 'call_id', 'kall_id')")
+    verdict, says = findings(capfd)["store"]
+    assert verdict == "broken"
+    assert "event 1 in the store cannot be read" in says
+    for expected in (b"line 1 of", b"[FILE_UNCHANGED"):
+        capfd.readouterr()
+        assert main(["run", "-c", "cat f"]) == 0
+        assert capfd.readouterr().out.encode().startswith(expected)
+
+
 def test_a_damaged_page_in_the_store_is_found(capfd: Capture, work: Path) -> None:
     for n in range(200):
         (work / f"f{n % 5}").write_text(f"{n}\n" * 400)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,13 +20,15 @@ from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
 from readcache.errors import StoreError, UsageError
+from readcache.log.history_log import HistoryLog
 from readcache.log.store import open_store
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.migrations import MIGRATIONS
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.events import Compacted, Delivered, Piece, Rewound
+from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
+from readcache.model.history_events import Item
 from tests.helpers import colliding, strategies
-from tests.helpers.files import TEXT
+from tests.helpers.files import TEXT, text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -162,12 +165,11 @@ def test_of_texts_with_one_digest_each_is_stored_once(path: Path, store: SqliteS
 
 
 def test_a_file_that_goes_back_and_forth_between_texts_of_one_digest_is_no_source_for_the_other(path: Path) -> None:
-    for number, text in enumerate((colliding.ONE, colliding.OTHER, colliding.ONE)):
+    for number, version in enumerate((colliding.ONE, colliding.OTHER, colliding.ONE)):
         with Session("/w", session_id="s", store=path) as session:
-            reply = session.observe("cat settings.conf", text, call_id=f"c{number}")
+            reply = session.observe("cat settings.conf", version, call_id=f"c{number}")
             sources = {source for part in reply.segments if isinstance(part, Omitted) for source in part.sources}
     assert sources <= {"c0"}  # c1 showed the other text
-    assert number == 2
 
 
 @given(text=strategies.texts(), name=strategies.texts())
@@ -244,28 +246,54 @@ def test_a_damaged_file_is_called_damaged_and_never_raises_anything_else(path: P
     again.close()
 
 
-def test_an_event_of_a_newer_version_is_a_store_error(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a", [shows("c")], 1.0)
+HARM = {  # done to the second of three calls
+    "of a newer version": ("UPDATE events SET kind = 'teleported' WHERE call_id = 'c2'", "teleported"),
+    "with a newer field": ("UPDATE events SET body = replace(body, 'label', 'l') WHERE call_id = 'c2'", "'l'"),
+    "that is no JSON": ("UPDATE events SET body = '{' WHERE call_id = 'c2'", "damaged"),
+    "without its text": ("DELETE FROM blobs WHERE text LIKE 'second%'", "is missing"),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_no_more(path: Path, harm: str) -> None:
+    sql, says = HARM[harm]
+    with Session("/w", session_id="s", store=path) as session:
+        for number, name in enumerate(("first", "second", "third"), 1):
+            session.observe(f"cat {name}", text(of=name), call_id=f"c{number}")
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE events SET kind = 'teleported'")
-    with pytest.raises(StoreError, match="teleported"):
-        store.records("s", "a")
+        assert db.execute(sql).rowcount == 1
+    with Session("/w", session_id="s", store=path) as session:
+        (failed,) = [record.event for record in session.events() if isinstance(record.event, Failed)]
+        assert says in failed.detail
+        assert session.stats()["store_failed"] == 1
+        for name in ("first", "second"):
+            assert session.observe(f"cat {name}", text(of=name)).text == text(of=name)
+        for name in ("third", "first"):
+            assert session.observe(f"cat {name}", text(of=name)).outcome is Outcome.UNCHANGED
 
 
-def test_a_body_that_is_no_json_is_a_store_error(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a", [shows("c")], 1.0)
+def test_a_history_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a", [Item("m1", {"role": "user"}), Item("m2", {"role": "user"})], 1.0)
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE events SET body = '{'")
-    with pytest.raises(StoreError, match="damaged"):
-        store.records("s", "a")
+        db.execute("UPDATE events SET body = '{' WHERE seq = 1")
+    failures: list[Reason] = []
+    log = HistoryLog(lambda: store, ("s", "a"), lambda: 1.0, lambda _call, reason, _error: failures.append(reason))
+    assert log.events() is None
+    assert failures == [Reason.STORE_FAILED]
 
 
-def test_a_text_that_is_gone_is_a_store_error(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a", [shows("c")], 1.0)
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DELETE FROM blobs")
-    with pytest.raises(StoreError, match="text is missing"):
-        store.records("s", "a")
+def test_an_event_with_a_value_of_a_wrong_type_is_refused_or_survived(path: Path) -> None:
+    odd: list[Any] = [Compacted(frozenset({1, "a"})), Rewound(7), Failed("c", "x", b"y"), shows(None)]  # type: ignore[arg-type]
+    for event in odd:
+        with Session("/w", session_id="s", store=path) as session:
+            session.observe("cat f", TEXT)
+            session.reader.tell("", lambda _, event=event: [event])  # type: ignore[misc]
+            later = [session.observe("cat g", text(of="other")).outcome for _ in range(4)]
+            assert Outcome.UNCHANGED in later
+            if not isinstance(event, Failed | Delivered):
+                assert session.observe("cat f", TEXT).text == TEXT
+        with Session("/w", session_id="s", store=path) as session:
+            assert session.stats()["calls"] > 0
 
 
 def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,39 @@ def test_any_output_goes_through(output: str) -> None:
     session.observe("cat f", output)
     assert session.observe("cat f", output).text == output, "the reader insisted"
     assert "internal_error" not in session.stats()
+
+
+ODD = (7, 3.5, True, b"x", "\ud800", "a\0b", ("t",), ["l"], object())
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("stored", [False, True])
+def test_no_id_that_a_harness_makes_up_stops_the_session(tmp_path: Path, odd: Any, stored: bool) -> None:
+    store = tmp_path / "db" if stored else None
+    with Session("/w", session_id="s", store=store) as session:
+        assert session.observe("cat f", TEXT, call_id=odd, batch=odd).text == TEXT
+        session.settle(odd, "cut")
+        assert session.observe("cat f", TEXT).text == TEXT, "nothing of it was left"
+        session.wrote("g", content=TEXT, call_id=odd)
+        session.observe_read("h", TEXT, start=True, end=60, call_id=odd)
+        session.compacted(keep=[odd])
+        session.rewind(odd)
+        session.sync([])
+        session.restore_plan()
+        assert session.observe("cat e", TEXT).text == TEXT
+        assert session.observe("cat e", TEXT).outcome is Outcome.UNCHANGED
+    with Session("/w", session_id="s", store=store) as session:
+        assert session.observe("cat f", TEXT).text == TEXT if store is None else session.events()
+        assert not {"store_failed", "internal_error"} & session.stats().keys()
+
+
+def test_a_rewind_by_a_number_goes_where_the_number_was_given(tmp_path: Path) -> None:
+    for store in (None, tmp_path / "db"):
+        with Session("/w", session_id="s", store=store) as session:
+            session.observe("cat f", TEXT, call_id=1)  # type: ignore[arg-type]
+            session.observe("cat g", TEXT.replace("line", "other"), call_id=2)  # type: ignore[arg-type]
+            session.rewind(1)  # type: ignore[arg-type]
+            assert [d.event.call_id for d in session.view.deliveries] == ["1"]
 
 
 def test_strange_directories_paths_and_ids_are_only_names() -> None:

@@ -50,6 +50,14 @@ def decode(kind: str, body: object, text: str | None) -> Event:
     return event
 
 
+def is_storable(event: Event) -> bool:
+    """False for an event with a value of another type than its field has: it could not be read again."""
+    try:
+        return decode(*encode(event)) == event
+    except (StoreError, TypeError, ValueError, AttributeError, RecursionError):
+        return False
+
+
 def names(event: Event) -> Iterator[tuple[str, str]]:
     """(what, name) pairs, each once, that the event's call is looked up by; see `wanted`.
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 from readcache.errors import StoreError
 from readcache.log.store import sqlite_file, sqlite_rows
-from readcache.log.store.sqlite_rows import to_record, unbind
+from readcache.log.store.sqlite_rows import to_records, unbind
 from readcache.model.events import Event, Record, Settled
 
 BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
@@ -68,7 +68,10 @@ class SqliteStore:
         seq = 0
         with self.transaction(), self._open() as db, self._explained("write to"):
             for event in events:
-                seq = sqlite_rows.insert(db, session_id, agent_id, event, at)
+                try:
+                    seq = sqlite_rows.insert(db, session_id, agent_id, event, at)
+                except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+                    raise StoreError(f"a {type(event).__name__} cannot be stored: {error}") from error
                 self._erased |= isinstance(event, Settled) and event.erases
         return seq
 
@@ -76,7 +79,7 @@ class SqliteStore:
         """See `Store.records`."""
         with self._reading() as db:
             rows = sqlite_rows.select_records(db, session_id, agent_id, after)
-        return list(map(to_record, rows))
+        return to_records(rows)
 
     def records_about(
         self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
@@ -84,7 +87,7 @@ class SqliteStore:
         """See `Store.records_about`."""
         with self._reading() as db:
             rows = sqlite_rows.select_about(db, session_id, agent_id, keys, digests)
-        return list(map(to_record, rows))
+        return to_records(rows)
 
     def sessions(self) -> list[tuple[str, str, int, float]]:
         """See `Store.sessions`."""

@@ -60,7 +60,7 @@ def _create(path: str) -> None:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"cannot open the store {path}: it is not a file; name another one") from None
-        if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        if found.st_mode & 0o077 and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
             for name in (path, f"{path}-wal", f"{path}-shm"):
                 with contextlib.suppress(OSError):
                     os.chmod(name, 0o600)

@@ -14,9 +14,11 @@ from typing import Any
 
 from readcache.errors import StoreError
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, wanted
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
+from readcache.model.records import UNREADABLE
 from readcache.model.stored_text import digest_of
 from readcache.model.withheld import withhold
+from readcache.reply import Reason
 
 Bound = str | bytes
 Row = tuple[Any, ...]
@@ -61,7 +63,21 @@ def to_record(row: Row) -> Record:
             raise StoreError("its text is missing; the store is damaged")
         return Record(seq, unbind(agent), at, decode(kind, plain, None if text is None else unbind(text)))
     except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"event {seq} in the store cannot be read ({error}); the store is damaged") from None
+        raise StoreError(f"{error}; the store is damaged") from None
+
+
+def to_records(rows: Iterable[Row]) -> list[Record]:
+    """The records of these rows. In the place of one that makes no sense stand a failure that says so, and that all is
+    gone which was visible before: it may have been what took something out of view."""
+    records: list[Record] = []
+    for row in rows:
+        try:
+            records.append(to_record(row))
+        except StoreError as error:
+            detail = f"event {row[0]} {UNREADABLE}: {error}"
+            lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
+            records += [Record(row[0], unbind(row[1]), row[2], event) for event in lost]
+    return records
 
 
 def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event, at: float) -> int:
