@@ -20,7 +20,7 @@ from typing import Any
 
 from readcache.errors import StoreError
 from readcache.log.history_log import HistoryLog
-from readcache.log.store import Store
+from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.model.line_index import LineIndex, build_index
@@ -50,8 +50,10 @@ class Transaction:
             except BaseException:
                 self._store.__exit__(*sys.exc_info())
                 raise
-        except BaseException:
+        except BaseException as error:
             log._distrusted = True
+            if isinstance(error, StoreGone):
+                log._store = None
             log.lock.release()
             raise
         return log.view

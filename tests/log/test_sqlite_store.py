@@ -282,6 +282,23 @@ def test_a_history_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Pa
     assert failures == [Reason.STORE_FAILED]
 
 
+def test_a_store_that_was_taken_away_meanwhile_is_made_anew_and_nothing_of_it_counts(path: Path) -> None:
+    with Session("/w", session_id="s", store=path) as session:
+        child = session.fork("child")
+        for reader in (session, child):
+            reader.observe("cat f", TEXT)
+        for file in list(path.parent.iterdir()):
+            file.unlink()
+        with Session("/w", session_id="s", store=path) as other:
+            other.compacted()
+        assert [child.observe("cat f", TEXT).text for _ in range(3)] == [TEXT] * 3  # it was handed the old one
+        assert [session.observe("cat f", TEXT).text for _ in range(2)] == [TEXT] * 2  # the old one, an empty one
+        assert session.observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+        with Session("/w", session_id="s", store=path) as other:
+            other.compacted()
+        assert session.observe("cat f", TEXT).text == TEXT
+
+
 def test_an_event_with_a_value_of_a_wrong_type_is_refused_or_survived(path: Path) -> None:
     odd: list[Any] = [Compacted(frozenset({1, "a"})), Rewound(7), Failed("c", "x", b"y"), shows(None)]  # type: ignore[arg-type]
     for event in odd:

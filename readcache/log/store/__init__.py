@@ -12,11 +12,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from readcache.errors import UsageError
+from readcache.errors import StoreError, UsageError
 from readcache.model.events import Event, Record
 
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class StoreGone(StoreError):
+    """The store is not where it was, and what was read of it says nothing any more: it has to be opened anew."""
 
 
 class Store(Protocol):

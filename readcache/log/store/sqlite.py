@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from readcache.errors import StoreError
-from readcache.log.store import sqlite_file, sqlite_rows
+from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import to_records, unbind
 from readcache.model.events import Event, Record, Settled
 
@@ -32,7 +32,9 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._depth = 0
         self._closed = False
+        self._file: tuple[int, int] | None = None  # by which the file is known that was opened
         self._waits_briefly = False
+        self._is_readonly = False  # the connection
         self._erased = False  # the journal may hold what was taken out of the file
         self._pid = os.getpid()
         self._db: sqlite3.Connection | None = None
@@ -56,10 +58,16 @@ class SqliteStore:
             try:
                 yield
                 done = True
+            except StoreError as error:
+                self._is_readonly |= "readonly" in str(error)
+                raise
             finally:
                 if os.getpid() == pid:  # a child forked within must not end its parent's transaction
                     self._depth -= 1
                     self._end(db, level, done)
+                    if self._is_readonly and not self._depth:  # for ever, even if the file can be written again
+                        self._is_readonly = False
+                        self._disconnect()
             if self._erased and not self._depth:
                 self._empty_journal(db)
 
@@ -133,6 +141,7 @@ class SqliteStore:
             if self._db is None:
                 with self._explained("open"):
                     self._db = sqlite_file.connect(self.path)
+                    self._file = self._file or sqlite_file.identity(self.path)
             yield self._db
 
     @contextmanager
@@ -157,6 +166,8 @@ class SqliteStore:
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
     def _begin(self, db: sqlite3.Connection) -> None:
+        if sqlite_file.identity(self.path) != self._file:  # others would write one file, and we another
+            raise StoreGone(f"the store {self.path} was taken away while it was open; a new one will be made")
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:

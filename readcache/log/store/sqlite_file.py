@@ -50,6 +50,15 @@ def connect(path: str) -> sqlite3.Connection:
         return db
 
 
+def identity(path: str) -> tuple[int, int] | None:
+    """By which a file is known, whatever its name; None when there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _create(path: str) -> None:
     """Makes the file for its owner alone; from one of ours that exists, others' rights are taken. It is not opened:
     closing it would drop our own SQLite locks."""
