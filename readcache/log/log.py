@@ -215,8 +215,15 @@ class Log:
         if event is not None:
             self._fold(event)
             self._seq = record.seq
-            if self._began is not None and record.at <= self._began:
-                self.calls_at_start = self.view.calls.number
+            if self._began is not None:
+                self._follow_start(record.at <= self._began, event)
+
+    def _follow_start(self, is_before: bool, event: Event) -> None:
+        if is_before:
+            self.calls_at_start = self.view.calls.number
+        elif isinstance(event, Settled):  # what was still being shown by then may come to stand behind our call
+            shown = [delivery.call - 1 for delivery in self.view.of_call(event.call_id)]
+            self.calls_at_start = min([self.calls_at_start, *shown])
 
     def _fold(self, event: Event) -> None:
         self.view.apply(event)

@@ -83,6 +83,22 @@ def test_what_is_still_being_printed_is_nobodys_source(path: Path) -> None:
     assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
 
 
+def test_what_was_still_being_printed_when_a_call_began_is_not_its_source(path: Path) -> None:
+    began = 0.0
+
+    def begin(_: Reply) -> None:
+        nonlocal began
+        began = time.time()
+        time.sleep(0.01)
+
+    answer(path, cat("c1"), begin)
+    log = Log(lambda: open_store(path), "s", "main", time.time, began=began)
+    reply = Reader(log, Rules(Policy(), marker.tag("s")), one_call=True).answer(cat("c2"))
+    log.close()
+    assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
+    assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
+
+
 def test_what_was_not_printed_to_its_end_is_never_a_source(path: Path) -> None:
     with pytest.raises(Killed):
         answer(path, cat("c1"), be_killed)
