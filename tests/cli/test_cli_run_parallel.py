@@ -63,8 +63,4 @@ def test_a_store_that_stays_locked_is_waited_for_once(run: Run, work: Path) -> N
         before = time.monotonic()
         assert run("run", "-c", "cat f").stdout == (work / "f").read_bytes()
         assert run("run", "-c", "echo x > g").returncode == 0
-        told = run("compacted")
-        assert time.monotonic() - before < 19  # three times five seconds
-    assert (told.returncode, told.stdout) == (1, b"")
-    assert b"the compaction was not recorded" in told.stderr
-    assert b"nothing of session" not in told.stderr
+        assert time.monotonic() - before < 14  # twice five seconds
