@@ -161,8 +161,9 @@ class Log:
         return as_shown(self.store.records(self._session_id))
 
     def is_of_same_reader(self, other: Log) -> bool:
-        """True for two logs of one reader, as far as their names tell."""
-        return (self._session_id, self._agent_id) == (other._session_id, other._agent_id)
+        """True for two logs of one reader in one store."""
+        ours, theirs = (getattr(log._store, "path", log._store) for log in (self, other))
+        return (self._session_id, self._agent_id, ours) == (other._session_id, other._agent_id, theirs)
 
     def calls_so_far(self) -> int:
         """The number of this reader's last call, as far as the store knows. Raises StoreError."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from measuring import Table, in_turns, main, quartiles, sessions, source, tell
 
-from readcache import Outcome, Policy, Session
+from readcache import Insist, Outcome, Policy, Session
 
 
 def measure(chosen: argparse.Namespace, table: Table) -> None:
@@ -57,7 +57,11 @@ def beside_bash(directory: Path, rounds: int, table: Table) -> None:
     for store in ("memory", "SQLite"):
 
         def fresh(store: str = store) -> Session:
-            return Session(directory, store=None if store == "memory" else directory / f"{next(files)}.db")
+            return Session(
+                directory,
+                store=None if store == "memory" else directory / f"{next(files)}.db",
+                policy=Policy(insist=Insist.STUB),  # a marker each time
+            )
 
         spare = [fresh() for _ in range(rounds + 2)]
         wall, cpu = in_turns(lambda spare=spare: spare.pop().run(command), plain, rounds)  # type: ignore[misc]
