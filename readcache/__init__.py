@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, notice
     from readcache.errors import ReadcacheError, StoreError, UsageError
+    from readcache.model.frame import Frame
     from readcache.model.view import View
     from readcache.policy import Budget, Head, HeadTail, Insist, Mode, Policy
     from readcache.reply import Omitted, Outcome, Reason, Reply, Shown
@@ -26,6 +27,7 @@ __all__ = [
     "Budget",
     "Change",
     "Compaction",
+    "Frame",
     "Head",
     "HeadTail",
     "Insist",
@@ -66,6 +68,7 @@ __getattr__ = lazy_names(
     {
         "readcache.disk.changes": "Change notice",
         "readcache.errors": "ReadcacheError StoreError UsageError",
+        "readcache.model.frame": "Frame",
         "readcache.model.view": "View",
         "readcache.policy": "Budget Head HeadTail Insist Mode Policy",
         "readcache.reply": "Omitted Outcome Reason Reply Shown",

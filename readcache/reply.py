@@ -53,7 +53,7 @@ class Reason(enum.Enum):
     SAME_BATCH = "same_batch", "it is visible only in a result of the same batch, which may not be delivered yet"
     UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
     HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
-    NO_PARTIAL = "no_partial", "a part of it is new, and Policy.partial is off"
+    NO_PARTIAL = "no_partial", "a part of it is new, and the rest may not be left out alone"
     # nothing was left out, by order
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
     PROTECTED = "protected", "the file is protected (Policy.protected)"

@@ -25,6 +25,7 @@ from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call
 from readcache.model.events import MADE_UP_ID, Record
+from readcache.model.frame import Framing, framed
 from readcache.model.paths import canonical_path
 from readcache.model.records import events_for
 from readcache.model.view import View
@@ -97,16 +98,9 @@ class Session:
         started = self.reader.calls_so_far()
         with self._others.own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout)
+        known: dict[str, Any] = {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
         return self._answer_command(
-            command,
-            ran.output,
-            exit_code=ran.exit_code,
-            cwd=where,
-            call_id=call_id,
-            batch=batch,
-            trouble=ran.trouble,
-            started=started,
-            local=True,
+            command, ran.output, exit_code=ran.exit_code, cwd=where, call_id=call_id, batch=batch, **known
         )
 
     def observe(
@@ -114,26 +108,34 @@ class Session:
         command: str,
         output: str,
         *,
-        exit_code: int = 0,
+        exit_code: int | None = 0,
         cwd: str | bytes | os.PathLike[str] | None = None,
         call_id: str | None = None,
         batch: str | None = None,
+        complete: bool = True,
+        frame: Framing | None = None,
     ) -> Reply:
-        """Answers a command that ran elsewhere, as `run` would. Touches no file system."""
-        return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, call_id=call_id, batch=batch)
+        """Answers a command that ran elsewhere, as `run` would. Touches no file system. `exit_code`: None when it is
+        not known. Not `complete`: the tool cut the output or ran out of time. `frame`: what the host puts around it.
+        """
+        known: dict[str, Any] = {"frame": frame, "complete": complete}
+        return self._answer_command(
+            command, output, exit_code=exit_code, cwd=cwd, call_id=call_id, batch=batch, **known
+        )
 
     def _answer_command(
         self,
         command: str,
         output: str,
         *,
-        exit_code: int,
+        exit_code: int | None,
         cwd: str | bytes | os.PathLike[str] | None,
         call_id: str | None,
         batch: str | None = None,
         trouble: Reason | None = None,
-        started: int = -1,
+        frame: Framing | None = None,
         local: bool = False,
+        **known: Any,
     ) -> Reply:
         try:
             where = self.root if cwd is None else canonical_path(os.fsdecode(cwd), self.root)
@@ -149,9 +151,9 @@ class Session:
             exit_code=exit_code,
             batch=batch or self._batch,
             trouble=trouble,
-            started=started,
+            **known,
         )
-        return self._answer(call, local=local)
+        return self._answer(framed(call, frame), local=local)
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -200,13 +202,18 @@ class Session:
         numbered: bool = False,
         call_id: str | None = None,
         batch: str | None = None,
+        complete: bool = True,
+        failed: bool = False,
+        frame: Framing | None = None,
+        edges_only: bool = False,
     ) -> Reply:
         """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
-        around them is passed on and never counts as file content."""
+        around them is passed on and never counts as file content. `complete`, `frame`: as for `observe`. `failed`: the
+        tool gave an error text. `edges_only`: only the whole, the beginning or the end may be left out."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
-        return self._answer(
-            other_read_call(name, key, output, start, end, numbered=numbered, batch=batch or self._batch)
-        )
+        known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only}
+        call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
+        return self._answer(framed(call, frame))
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the

@@ -113,11 +113,11 @@ class _Answer:
         """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is,
         and counted."""
         if isinstance(result, str):
-            return self._judge(result, 0)
+            return self._judge(result, None)
         if isinstance(result, subprocess.CompletedProcess):
             return self._completed(result)
         if isinstance(result, dict) and isinstance(result.get("output"), str):
-            status = next((result[name] for name in _STATUS_NAMES if name in result), 0)
+            status = next((result[name] for name in _STATUS_NAMES if name in result), None)
             return {**result, "output": self._judge(result["output"], status)}
         self._judge("", 0, Reason.NOT_TEXT)
         return result
@@ -126,7 +126,7 @@ class _Answer:
         command = self.action.get("command") if isinstance(self.action, dict) else self.action
         if not isinstance(command, str):
             return output
-        exit_code = status if isinstance(status, int) else 0
+        exit_code = status if isinstance(status, int) else None
         reply = self.around.answer(
             command,
             output,

@@ -50,7 +50,7 @@ def _worth(call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy) ->
 def pass_through(call: Call, reason: Reason) -> Reply:
     """All of the output, untouched."""
     shown = (Shown(call.output),)
-    return Reply(call.output, call.exit_code, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
+    return Reply(call.output, call.exit_code or 0, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
 
 
 def _reply(
@@ -75,7 +75,7 @@ def _reply(
     if not event.credited:
         event = withhold(event)
     saved = would_save if cuts else 0
-    return Reply(text, call.exit_code, outcome, reason, segments, call.call_id, saved, call.output), event
+    return Reply(text, call.exit_code or 0, outcome, reason, segments, call.call_id, saved, call.output), event
 
 
 def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:

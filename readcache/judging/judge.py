@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from readcache.judging import marker
 from readcache.judging.any_output import find_anywhere
 from readcache.judging.cover import Coverage, Run, cover
-from readcache.judging.match import match
+from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected
 from readcache.judging.sources import Sources
@@ -60,7 +60,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     sources = Sources(view, call, policy)
     same = view.whole(call.digest)
     lines = _split(view, call.output, same)
-    pieces = match(call.reading.claims, lines, view)
+    trust = Trust(call.complete, failed=call.exit_code not in (0, None), uncut=call.uncut, exact=call.exact)
+    pieces = match(call.reading.claims, lines, view, trust)
     shown = (key for piece in pieces for key in piece.keys)
     if any(matches(key, policy.protected) for key in shown):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
@@ -77,11 +78,12 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     whole = _whole(view, call, same, pieces, sources, policy)
     if policy.any_output and index is not None and whole is None:
         coverage.runs += find_anywhere(view, lines, pieces, tuple(coverage.runs), index, sources)
-    omissions = make_omissions(coverage.runs, lines)
+    found = make_omissions(coverage.runs, lines)
+    omissions = tuple(o for o in found if not call.edges_only or not o.low or o.high == len(lines))
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return replace(full, outcome=Outcome.IDENTICAL_OUTPUT, reason=Reason.IDENTICAL, whole=whole)
     if not omissions:
-        return replace(full, reason=_why_nothing(coverage, sources))
+        return replace(full, reason=Reason.NO_PARTIAL if found else _why_nothing(coverage, sources))
     everything = sum(o.high - o.low for o in omissions) == len(lines)
     if not everything and not policy.partial:
         return replace(full, reason=Reason.NO_PARTIAL)

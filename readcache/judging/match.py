@@ -1,121 +1,375 @@
 """Lays claims over a real output: which of its lines are which lines of which files.
 
-The result is a guess still, but one that fits the output: a wrong piece can only lose a saving, because `cover`
-compares the bytes of every line before anything is left out. Lines that no claim explains belong to no piece.
+A line gets a number only where that is certain: markers, `View.covers` and restore plans name lines by it. What else
+may be lines of the claimed files becomes pieces without numbers, in which coverage finds lines by their text; a wrong
+piece of that kind can only lose a saving, because `cover` compares the bytes of every line.
 
-Borders inside an output come from literal text (`echo ---`), from line numbers that the output itself shows, and from
-lengths that are known and fit (`sed -n 1,40p a; cat b` printed 50 lines). Any other stretch becomes one piece of
-several keys with unknown numbers, and coverage finds the lines by their text. To guess more bought nothing; without
-the lengths a restore plan knew less (62.9 instead of 63.6 % of what was read again), and markers named no file's lines.
+Certain are numbers that the output itself shows. Raw lines are where nothing else can stand:
+- between landmarks, literal text that stands at one place only (see `landmarks`);
+- between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines bear out, byte
+  for byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
+- in the output of a command that did not fail (or printed what was shown before, all the same), up to where a tool or
+  a host cut it, and where no program complained.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from readcache.model.claims import Anything, Claim, FileLines, Literal, Range, glob_stem
+from readcache.judging.landmarks import find_landmarks
+from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal, glob_stem
 from readcache.model.events import Piece
-from readcache.model.text import GREP, count_lines, split_lines, split_number
+from readcache.model.notices import complains, find_complaints, find_cuts
+from readcache.model.text import GREP, count_lines, find_separators, is_blank, split_lines, split_number
 from readcache.model.view import View
 
 # A glob or an open border names at most this many files; beyond, coverage by text would cost more than it finds.
 MOST_KEYS = 12
+# So many lines that say something must be the same to tell that a tool numbers its lines as it did before.
+SAME_LINES = 2
+_NEWEST = 8  # showings of a file in which its tool's separator is looked for
 
 
-def match(claims: Sequence[Claim], lines: Sequence[str], view: View) -> tuple[Piece, ...]:
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of an output before it is looked at."""
+
+    complete: bool = True  # False: it was cut, or its command ran out of time
+    failed: bool = False  # its command ended with another status than 0
+    uncut: bool = False  # nobody can have cut it: we ran the command
+    exact: bool = False  # it is lines of the file and nothing else: we read them ourselves
+
+
+def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trust = Trust()) -> tuple[Piece, ...]:
     """The pieces of an output, in order."""
-    return tuple(_lay(tuple(claims), lines, 0, len(lines), view))
+    known = [_with_separator(claim, lines, view) for claim in claims]
+    if not lines or not any(isinstance(claim, FileLines) for claim in known):
+        return ()
+    return tuple(_Layout(lines, view, trust).pieces(known))
 
 
-def _lay(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """Pieces of lines[low:high] by `claims`, which are believed to have printed just these."""
-    if low >= high or not claims:
-        return []
-    for k, claim in enumerate(claims):
-        if isinstance(claim, Literal) and claim.text.strip():
-            text = split_lines(claim.text)
-            at = _find(text, lines, low, high)
-            if at is None:
-                return _lay(claims[:k] + claims[k + 1 :], lines, low, high, view)
-            before = _lay(claims[:k], lines, low, at, view)
-            return before + _lay(claims[k + 1 :], lines, at + len(text), high, view)
-    first, last = claims[0], claims[-1]
-    if len(claims) == 1:
-        return _place(first, lines, low, high, view) if isinstance(first, FileLines) else []
-    if isinstance(first, Anything) and len(claims) == 2 and isinstance(last, FileLines) and last.sep is not None:
-        return _place(last, lines, low, high, view)  # numbers tell their place wherever they stand
-    if isinstance(first, FileLines) and first.sep is not None:
-        pieces = _first_run(_place(first, lines, low, high, view))
-        end = pieces[-1].at + pieces[-1].count if pieces else low
-        return pieces + _lay(claims[1:], lines, end, high, view)
-    return _lay_raw(claims, lines, low, high, view)
+def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
+    """The claim with the separator that the output shows. Where it shows none, it is no claim; where it leaves open
+    which one it is, that of an earlier showing, or else the lines are claimed as they stand, numbers included."""
+    if not isinstance(claim, FileLines) or claim.sep != ANY_SEPARATOR:
+        return claim
+    candidates = find_separators(lines)
+    if not candidates:
+        return Anything()
+    sep = candidates[0] if len(candidates) == 1 else _earlier_separator(candidates, claim.keys, lines, view)
+    return replace(claim, sep=sep) if sep is not None else replace(claim, sep=None, ranges=None)
 
 
-def _find(text: list[str], lines: Sequence[str], low: int, high: int) -> int | None:
-    for at in range(low, high - len(text) + 1):
-        if lines[at] == text[0] and list(lines[at : at + len(text)]) == text:
-            return at
+def _earlier_separator(
+    candidates: Sequence[str], keys: tuple[str, ...], lines: Sequence[str], view: View
+) -> str | None:
+    """The separator of an earlier showing of the file that has some of these very lines, numbers included."""
+    ours = {line for line in lines if not is_blank(line)}
+    for key in keys:
+        numbered = (r for r in view.key(key).references() if r.piece.sep in candidates)
+        for reference in itertools.islice(numbered, _NEWEST):
+            piece = reference.piece
+            theirs = split_lines(reference.event.text)[piece.at : piece.at + piece.count]
+            if len(ours.intersection(theirs)) >= SAME_LINES:
+                return piece.sep
     return None
+
+
+class _Layout:
+    """Claims over the lines of one output. Ranges are of output lines, low to high - 1."""
+
+    def __init__(self, lines: Sequence[str], view: View, trust: Trust) -> None:
+        self.lines = lines
+        self.view = view
+        self.trust = trust
+        self.cuts: list[int] = []  # lines that say that something was left out
+
+    def pieces(self, claims: list[Claim]) -> list[Piece]:
+        """Pieces of the whole output."""
+        count = len(self.lines)
+        if not self.trust.complete:
+            self.cuts = find_cuts(self.lines)
+            return self._anywhere(claims, 0, count)
+        only = claims[0]
+        if len(claims) == 1 and isinstance(only, FileLines):
+            return self._single(only, count)
+        self.cuts = self._find_cuts()
+        marks = find_landmarks(claims, self.lines)
+        # A failed command that printed no landmark may never have run: `docker exec` says why not, and says it raw.
+        certain = not self.trust.failed or bool(marks)
+        if self.cuts:
+            return self._anywhere(claims, 0, count)
+        known = {mark.claim for mark in marks}
+        claims = [Anything() if _is_landmark(c) and n not in known else c for n, c in enumerate(claims)]
+        out: list[Piece] = []
+        low = first = 0
+        for mark in marks:
+            out += self._section(claims[first : mark.claim], low, mark.low, certain, joined=mark.joined)
+            low, first = mark.high, mark.claim + 1
+        return out + self._section(claims[first:], low, count, certain)
+
+    def _single(self, claim: FileLines, count: int) -> list[Piece]:
+        """All of the output is one claim's, up to where it was cut."""
+        if claim.sep is not None:
+            pieces = self._numbered(claim, 0, count, alone=True)
+            if self.trust.failed and pieces:
+                pieces = _without_last(pieces)  # without a newline behind it, words of what failed would be in it
+            in_one_piece = len(pieces) == 1 and pieces[0].count == count  # only its last line can say something else
+            self.cuts = self._find_cuts(count - 1 if in_one_piece else 0)
+            return _whole_lines(pieces, self._beside_cuts())
+        if self.trust.exact:
+            return self._raw(claim, 0, count)
+        if _most_lines(claim) != count:  # else nothing of it is missing
+            self.cuts = self._find_cuts()
+        failed = self.trust.failed and not self._is_known(claim)
+        if failed or complains(self.lines[0]) or complains(self.lines[-1].strip()):
+            return self._anywhere([claim], 0, count)
+        end = min(self._beside_cuts(), default=count)
+        return self._raw(claim, 0, end, ends=end == count) + self._anywhere([claim], end, count)
+
+    def _find_cuts(self, low: int = 0) -> list[int]:
+        if self.trust.uncut or self.trust.exact:
+            return []
+        return [low + at for at in find_cuts(self.lines[low:] if low else self.lines)]
+
+    def _beside_cuts(self) -> set[int]:
+        """The lines that say that something was left out, and those before and after them, which may be cut in two."""
+        out: set[int] = set(self.cuts)
+        for cut in self.cuts:
+            for step in (-1, 1):
+                at = cut + step
+                while 0 <= at < len(self.lines) and not self.lines[at].strip():
+                    out.add(at)
+                    at += step
+                if 0 <= at < len(self.lines):
+                    out.add(at)
+        return out
+
+    def _section(self, claims: list[Claim], low: int, high: int, certain: bool, *, joined: bool = False) -> list[Piece]:
+        """Pieces of what stands between two landmarks. Not `certain`: raw lines get no numbers. `joined`: the last line
+        stands in the landmark's, and is missing here."""
+        if low >= high or not claims:
+            return []
+        last = claims[-1]
+        if isinstance(last, FileLines) and last.sep is not None and claims[:-1] in ([], [Anything()]):
+            return self._numbered(last, low, high, alone=True)  # numbers tell their place wherever they stand
+        out: list[Piece] = []
+        if any(isinstance(claim, FileLines) and claim.sep is not None for claim in claims):
+            out, claims = self._numbered_in_front(claims, low, high)
+            certain = False  # where a file had no newline at its end, the first line of the next stands behind its last
+            low = out[-1].at + out[-1].count if out else low
+        if not certain or find_complaints(self.lines[low:high]):
+            return out + self._anywhere(claims, low, high)
+        if len(claims) == 1:
+            return out + (self._raw(last, low, high, ends=not joined) if isinstance(last, FileLines) else [])
+        if joined:
+            return out + self._anywhere(claims, low, high)
+        return out + self._between_borders(claims, low, high)
+
+    # ------------------------------------------------------------ one claim
+
+    def _numbered_in_front(self, claims: list[Claim], low: int, high: int) -> tuple[list[Piece], list[Claim]]:
+        """The pieces of the numbered claims with which the section begins, and the claims that are left. None are sure
+        unless each numbered claim of the section has a run there, that begins with the number asked for: where a file
+        printed nothing, the numbers of the next would be taken for its."""
+        out: list[Piece] = []
+        at, rest = low, list(claims)
+        while rest and isinstance(claim := rest[0], FileLines) and claim.sep is not None and not claim.gaps:
+            pieces = self._numbered(claim, at, high, alone=False)
+            first = (claim.ranges or ((1, None),))[0][0]
+            if not pieces or pieces[0].at != at or pieces[0].first != first:
+                return [], claims
+            run = _first_run(pieces)
+            rest.pop(0)
+            at = run[-1].at + run[-1].count
+            out += run if at == high and not rest else _without_last(run)
+        if any(isinstance(claim, FileLines) and claim.sep is not None for claim in rest):
+            return [], claims
+        return out, rest
+
+    def _numbered(self, claim: FileLines, low: int, high: int, *, alone: bool) -> list[Piece]:
+        """Pieces of the lines whose numbers rise one by one and are claimed. A claim that stands `alone` may begin with
+        what was claimed and go on beyond: tools count a limit in different ways."""
+        keys = _expand(claim.keys, self.view)
+        sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
+        assert sep is not None
+        out: list[Piece] = []
+        start, first, number = low, 0, 0
+        for at in range(low, high + 1):
+            pair = split_number(self.lines[at], sep) if at < high else None
+            if pair is not None and first and pair[0] == number + 1 and (alone or _is_claimed(pair[0], claim)):
+                number += 1
+                continue
+            if first:
+                out.append(Piece(keys, start, at - start, first - claim.shift, sep, claim.shift))
+                first = 0
+            if pair is not None and _is_claimed(pair[0], claim):
+                start, first, number = at, pair[0], pair[0]
+        if claim.gaps:
+            out = [piece for piece in out if piece.count > 1]  # lone hits can never make up for a marker
+        return out
+
+    def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[Piece]:
+        """Pieces of lines all of which the claim printed. Not `ends`: what it printed goes on behind them."""
+        keys = _expand(claim.keys, self.view)
+        if claim.ranges is None or len(keys) != 1:
+            return self._anywhere([claim], low, high)
+        out: list[Piece] = []
+        at = low
+        for start, end in claim.ranges:
+            count = high - at if end is None else min(end - start + 1, high - at)
+            if count <= 0:
+                break
+            is_end = ends and at + count == high and (end is None or count < end - start + 1)
+            out.append(Piece(keys, at, count, start, eof=is_end))
+            at += count
+        if at < high:  # more lines than the command can print: something else spoke too, and who said what is open
+            return self._anywhere([claim], low, high)
+        return out
+
+    # ------------------------------------------------------------ several raw claims
+
+    def _between_borders(self, claims: list[Claim], low: int, high: int) -> list[Piece]:
+        """Two or more claims without a landmark between: they are told apart where their lengths add up, or where
+        visible lines bear them out; all else may be of any of the files."""
+        most = [_most_lines(claim) for claim in claims]
+        adds_up = None not in most and sum(n or 0 for n in most) == high - low
+        lengths = most if adds_up else [self._likely_lines(claim) for claim in claims]
+        rest = high - low - sum(n or 0 for n in lengths)
+        unknown = lengths.count(None)
+        if rest < 0 or unknown > 1 or (rest and not unknown) or not all(map(_can_be_counted, claims)):
+            return self._anywhere(claims, low, high)
+        stops = [low, *itertools.accumulate((rest if n is None else n for n in lengths), initial=low)][1:]
+        spans = list(itertools.pairwise(stops))
+        borne_out = [self._is_borne_out(claim, a, b) for claim, (a, b) in zip(claims, spans, strict=True)]
+        sure = [True, *(adds_up for _ in claims[1:]), True]  # border n stands before claim n
+        for n, claim in enumerate(claims):
+            is_file = isinstance(claim, FileLines)
+            sure[n] |= borne_out[n] and is_file
+            sure[n + 1] |= borne_out[n] and sure[n] and (not is_file or most[n] == lengths[n])
+        for n in reversed(range(len(claims))):
+            sure[n] |= borne_out[n] and sure[n + 1] and isinstance(claims[n], Literal)
+        out: list[Piece] = []
+        open_claims: list[Claim] = []
+        open_low = low
+        for n, (claim, (a, b)) in enumerate(zip(claims, spans, strict=True)):
+            if isinstance(claim, FileLines) and (borne_out[n] or (sure[n] and sure[n + 1])):
+                out += self._anywhere(open_claims, open_low, a) + self._raw(claim, a, b, ends=sure[n + 1])
+                open_claims, open_low = [], b
+            else:
+                open_claims.append(claim)
+        return out + self._anywhere(open_claims, open_low, high)
+
+    def _likely_lines(self, claim: Claim) -> int | None:
+        """How many lines a claim printed if its file is as it was shown; None when that takes what was not shown."""
+        if not isinstance(claim, FileLines) or claim.ranges is None or len(claim.keys) != 1:
+            return _most_lines(claim)
+        total = self.view.key(claim.keys[0]).total
+        if total is None:
+            return _most_lines(claim)
+        return sum(max(0, min(end or total, total) - start + 1) for start, end in claim.ranges)
+
+    def _is_borne_out(self, claim: Claim, low: int, high: int) -> bool:
+        """True if the lines are those that the claim was seen to stand for before, byte for byte, all of them."""
+        if isinstance(claim, Literal):
+            return list(self.lines[low:high]) == split_lines(claim.text)
+        if not isinstance(claim, FileLines) or claim.ranges is None or low == high:
+            return False
+        known = self.view.key(claim.keys[0]).numbered
+        at = low
+        for start, end in claim.ranges:
+            last = min(start + high - at - 1, end or start + high - at - 1)
+            for first, stop, reference in known.overlaps(start, last):
+                theirs = self.view.bodies(reference)[first - reference.piece.first : stop - reference.piece.first + 1]
+                if first != start or theirs != list(self.lines[at : at + len(theirs)]):
+                    return False
+                start, at = stop + 1, at + len(theirs)
+        return at == high and not all(map(is_blank, self.lines[low:high]))
+
+    def _is_known(self, claim: FileLines) -> bool:
+        """True if some lines that were shown before stand where the claim says, and none of them differs."""
+        if claim.ranges is None or len(claim.keys) != 1:
+            return False
+        known, at, same = self.view.key(claim.keys[0]).numbered, 0, list[str]()
+        for start, end in claim.ranges:
+            last = min(start + len(self.lines) - at - 1, end or start + len(self.lines))
+            for first, stop, reference in known.overlaps(start, last):
+                theirs = self.view.bodies(reference)[first - reference.piece.first : stop - reference.piece.first + 1]
+                ours = list(self.lines[at + first - start : at + stop - start + 1])
+                if ours != theirs[: len(ours)]:
+                    return False
+                same += ours
+            at += last - start + 1
+        return sum(not is_blank(line) for line in same) >= SAME_LINES
+
+    def _anywhere(self, claims: Sequence[Claim], low: int, high: int) -> list[Piece]:
+        """Borders unknown: pieces of all the files, numbers unknown, of all lines that may be content."""
+        keys = tuple(dict.fromkeys(k for c in claims if isinstance(c, FileLines) for k in _expand(c.keys, self.view)))
+        if not keys or low >= high:
+            return []
+        said = [low + at for at in find_complaints(self.lines[low:high])] if not self.trust.exact else []
+        out: list[Piece] = []
+        for stop in sorted({*said, *self.cuts, high}):
+            if low < stop <= high:
+                out.append(Piece(keys[:MOST_KEYS], low, stop - low))
+            low = max(low, stop + 1)
+        return out
+
+
+def _is_landmark(claim: Claim) -> bool:
+    return isinstance(claim, Literal) and bool(claim.text.strip())
+
+
+def _can_be_counted(claim: Claim) -> bool:
+    """Can it be told how many lines it may print?"""
+    if isinstance(claim, FileLines):
+        return claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+    return isinstance(claim, Literal)
+
+
+def _most_lines(claim: Claim) -> int | None:
+    """How many lines a claim prints at most; None: no limit is known."""
+    if isinstance(claim, Literal):
+        return count_lines(claim.text)
+    if not isinstance(claim, FileLines) or claim.ranges is None:
+        return None
+    lengths = [end - start + 1 for start, end in claim.ranges if end is not None]
+    return sum(lengths) if len(lengths) == len(claim.ranges) else None
+
+
+def _whole_lines(pieces: Sequence[Piece], cut: Collection[int]) -> list[Piece]:
+    """The pieces without the lines in `cut`."""
+    if not cut:
+        return list(pieces)
+    out: list[Piece] = []
+    for piece in pieces:
+        low = piece.at
+        for stop in sorted({*cut, piece.at + piece.count}):
+            if low < stop <= piece.at + piece.count:
+                out.append(replace(piece, at=low, count=stop - low, first=piece.first + low - piece.at))
+            low = max(low, stop + 1)
+    return out
 
 
 def _first_run(pieces: list[Piece]) -> list[Piece]:
     """The first numbered pieces, which follow one another without a stranger between and with rising numbers."""
     for n, (a, b) in enumerate(itertools.pairwise(pieces), 1):
-        if a.at + a.count != b.at or b.first <= a.first:
+        if a.at + a.count != b.at or b.first < a.first + a.count:
             return pieces[:n]
     return pieces
 
 
-# ---------------------------------------------------------------- one claim
+def _without_last(pieces: list[Piece]) -> list[Piece]:
+    """The pieces without their last line, behind which another's words may stand."""
+    *others, last = pieces
+    return [*others, replace(last, count=last.count - 1)] if last.count > 1 else others
 
 
-def _place(claim: FileLines, lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """Pieces of lines[low:high], all of which `claim` is believed to have printed."""
-    keys = _expand(claim.keys, view)
-    if claim.sep is not None:
-        return _place_numbered(claim, keys, lines, low, high)
-    if claim.ranges is None or len(keys) != 1:
-        return [Piece(keys, low, high - low)]
-    return _place_raw(claim.ranges, keys, low, high)
-
-
-def _place_raw(ranges: tuple[Range, ...], keys: tuple[str, ...], low: int, high: int) -> list[Piece]:
-    out, at = [], low
-    for start, end in ranges:
-        count = high - at if end is None else min(end - start + 1, high - at)
-        if count <= 0:
-            break
-        out.append(Piece(keys, at, count, start, eof=at + count == high and (end is None or count < end - start + 1)))
-        at += count
-    if at < high:  # more lines than the command can print: something else spoke too, and who said what is open
-        return [Piece(keys, low, high - low)]
-    return out
-
-
-def _place_numbered(claim: FileLines, keys: tuple[str, ...], lines: Sequence[str], low: int, high: int) -> list[Piece]:
-    """Pieces of the lines whose numbers rise one by one and are claimed."""
-    sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
-    assert sep is not None
-    out: list[Piece] = []
-    start, first, number = low, 0, 0
-    for at in range(low, high + 1):
-        pair = split_number(lines[at], sep) if at < high else None
-        if pair is not None and first and pair[0] == number + 1:
-            number += 1
-            continue
-        if first:
-            out.append(Piece(keys, start, at - start, first - claim.shift, sep, claim.shift))
-            first = 0
-        if pair is not None and _is_claimed(pair[0] - claim.shift, claim):
-            start, first, number = at, pair[0], pair[0]
-    if claim.gaps:
-        out = [piece for piece in out if piece.count > 1]  # lone hits can never make up for a marker
-    return out
-
-
-def _is_claimed(number: int, claim: FileLines) -> bool:
+def _is_claimed(shown: int, claim: FileLines) -> bool:
+    number = shown - claim.shift
     return any(start <= number and (end is None or number <= end) for start, end in claim.ranges or ((1, None),))
 
 
@@ -127,43 +381,3 @@ def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
         if stem is not None:
             out += [k for k in view.known_keys(stem) if k not in out and fnmatchcase(k, key)]
     return tuple(out[:MOST_KEYS])
-
-
-# ---------------------------------------------------------------- several raw claims in a row
-
-
-def _lay_raw(claims: tuple[Claim, ...], lines: Sequence[str], low: int, high: int, view: View) -> list[Piece]:
-    """Two or more claims without a landmark between: they are told apart where the lengths of all, or of all but one,
-    are known and fit the output."""
-    lengths: list[int | None] = []
-    for claim in claims:
-        if isinstance(claim, Literal):
-            lengths.append(count_lines(claim.text))
-        elif isinstance(claim, FileLines) and claim.sep is None and claim.ranges is not None and len(claim.keys) == 1:
-            lengths.append(_length(claim.ranges, view.key(claim.keys[0]).total))
-        else:
-            return _mixed(claims, low, high, view)
-    rest = high - low - sum(length or 0 for length in lengths)
-    unknown = lengths.count(None)
-    if rest < 0 or unknown > 1 or (rest and not unknown):
-        return _mixed(claims, low, high, view)
-    out: list[Piece] = []
-    for claim, length in zip(claims, lengths, strict=True):
-        end = low + (rest if length is None else length)
-        out += _lay((claim,), lines, low, end, view)
-        low = end
-    return out
-
-
-def _length(ranges: tuple[Range, ...], total: int | None) -> int | None:
-    """How many lines the ranges hold of a file of `total` lines; None when that takes a length that is not known."""
-    ends = [end if total is None else min(end or total, total) for _, end in ranges]
-    if None in ends:
-        return None
-    return sum(max(0, (end or 0) - start + 1) for (start, _), end in zip(ranges, ends, strict=True))
-
-
-def _mixed(claims: tuple[Claim, ...], low: int, high: int, view: View) -> list[Piece]:
-    """Borders unknown: one piece for all the files, numbers unknown."""
-    keys = tuple(dict.fromkeys(k for c in claims if isinstance(c, FileLines) for k in _expand(c.keys, view)))
-    return [Piece(keys[:MOST_KEYS], low, high - low)] if keys else []

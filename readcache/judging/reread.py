@@ -13,7 +13,7 @@ from readcache.judging.cuts import asks_for_all, end_of, source_of
 from readcache.judging.judge import insists
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
-from readcache.model.claims import FileLines, is_blob
+from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer
 from readcache.model.key_view import Reference
 from readcache.model.stored_text import count_lines_of
@@ -50,7 +50,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     )
     omitted = (Omitted(path, start, end, sources),)
     outcome, reason = Outcome.UNCHANGED, Reason.COVERED
-    return Reply(text, call.exit_code, outcome, reason, omitted, call.call_id, saved, call.output), event
+    return Reply(text, call.exit_code or 0, outcome, reason, omitted, call.call_id, saved, call.output), event
 
 
 def _shown_last(view: View, call: Call) -> Reference | None:
@@ -65,13 +65,16 @@ def _shown_last(view: View, call: Call) -> Reference | None:
         return None
     event, piece = shown.event, shown.piece
     is_all = len(event.pieces) == 1 and piece.keys == claim.keys and piece.count == count_lines_of(event)
-    is_same = piece.first == claim.ranges[0][0] and piece.sep == claim.sep and piece.shift == claim.shift
+    is_same = piece.first == claim.ranges[0][0] and piece.shift == claim.shift
+    is_same &= piece.sep == claim.sep or (piece.sep is not None and claim.sep == ANY_SEPARATOR)
     return shown if is_all and is_same else None
 
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:
     """True if nothing that the rules look at forbids an omission."""
     if policy.mode is not Mode.ON or policy.protected or policy.forbids(call.label):
+        return False
+    if not call.complete or call.exit_code not in (0, None):  # what its lines are is open
         return False
     if call.trouble is not None or call.fresh or "\ufffd" in call.output or len(call.output) < policy.min_chars:
         return False

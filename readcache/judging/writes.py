@@ -12,8 +12,9 @@ from readcache.judging.protect import kept_label
 from readcache.model.call import Call
 from readcache.model.claims import Authored, FileLines, Reading
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
+from readcache.model.notices import find_complaints
 from readcache.model.paths import matches
-from readcache.model.text import count_lines
+from readcache.model.text import count_lines, split_lines
 from readcache.model.view import View
 from readcache.model.writes import concerns
 from readcache.policy import Policy
@@ -40,12 +41,30 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     before, _ = split_writes(call.reading)
     label = kept_label(call, policy)
     events: list[Event] = [Wrote(call.call_id, before, label, number)] if before else []
-    written = [write.key for write in call.reading.writes]
-    authored = [part for part in call.reading.authored if written.count(part.key) == 1]
-    kept = [part for part in authored if not matches(part.key, policy.protected)]
+    kept = [part for part in certain_texts(call) if not matches(part.key, policy.protected)]
     if kept:
         events.append(authored_event(view, policy, call.call_id, label, kept))
     return events
+
+
+def certain_texts(call: Call) -> list[Authored]:
+    """The texts in the call's own command that surely are files' contents now. Of all others that it holds it is known
+    only that they may be.
+
+    A text counts when the status of the whole command proves the write, or when nothing could keep the write from being
+    tried, it would have complained, and nobody did. After a failure none does. A file that the command writes twice has
+    neither text.
+    """
+    authored = call.reading.authored
+    if not authored or not call.complete or call.trouble is not None or call.exit_code not in (0, None):
+        return []
+    if find_complaints(split_lines(call.output)):
+        return []
+    written = [write.key for write in call.reading.writes]
+    is_proven = call.exit_code == 0
+    return [
+        part for part in authored if written.count(part.key) == 1 and (part.ran or (is_proven and part.told_by_status))
+    ]
 
 
 def events_after(call: Call, number: int, policy: Policy) -> list[Event]:

@@ -28,6 +28,7 @@ from readcache.judging.writes import events_after, events_before
 from readcache.log.log import Log
 from readcache.model.call import Call
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Wrote
+from readcache.model.frame import with_frame
 from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
 from readcache.policy import Mode, Rules
@@ -61,7 +62,7 @@ class Reader:
         and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours.
         """
         if self.rules.policy.mode is Mode.OFF:
-            return pass_through(call, Reason.MODE_OFF)
+            return with_frame(pass_through(call, Reason.MODE_OFF), call)
         try:
             reply, delivered = self._judge(call, is_shown=show is None)
         except StoreError as error:
@@ -79,7 +80,7 @@ class Reader:
         if keys:
             number = self.log.view.calls.number_of(call.call_id)
             self.log.append_later([Wrote(call.call_id, keys, kept_label(call, self.rules.policy), number)])
-        return pass_through(call, reason)
+        return with_frame(pass_through(call, reason), call)
 
     def _judge(self, call: Call, *, is_shown: bool) -> tuple[Reply, Delivered]:
         """The reply and its event, which is logged without its text unless `is_shown`."""
@@ -97,7 +98,8 @@ class Reader:
             if answer is None:
                 judgement = decide(view, call, self.rules, log.line_index() if policy.any_output else None)
                 answer = compose(view, call, judgement, self.rules)
-            reply, delivered = answer
+            answered, delivered = answer
+            reply = with_frame(answered, call)
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             logged = delivered if is_shown else withhold(delivered)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
-from readcache.model.claims import FileLines, Reading
-from readcache.model.text import digest, find_separator, split_lines
+from readcache.model.claims import ANY_SEPARATOR, FileLines, Reading
+from readcache.model.text import digest
 from readcache.reply import Reason
 
 
@@ -20,11 +21,17 @@ class Call:
     request: str  # equal for equal requests
     output: str
     reading: Reading
-    exit_code: int = 0
+    exit_code: int | None = 0  # None: not known
     batch: str = ""  # calls made at once share it
     trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE: never judged, never credited
     fresh: bool = False  # the reader asked for every byte
     started: int = -1  # number of the last call that was logged when this one started; -1: it is not known
+    complete: bool = True  # False: the tool cut the output or ran out of time
+    uncut: bool = False  # we ran the command: nobody can have cut its output
+    exact: bool = False  # the output is lines of the file and nothing else: we read them
+    edges_only: bool = False  # only the whole, the beginning or the end may be left out
+    head: str = ""  # what the host put before the output, and what behind it: passed on, never judged
+    tail: str = ""
 
     @cached_property
     def digest(self) -> str:
@@ -44,14 +51,27 @@ def command_call(
     output: str,
     reading: Reading,
     *,
-    exit_code: int = 0,
+    exit_code: int | None = 0,
     batch: str = "",
     trouble: Reason | None = None,
     started: int = -1,
+    complete: bool = True,
+    uncut: bool = False,
 ) -> Call:
     """A bash command that ran in the directory `cwd`."""
-    request = make_request(command, cwd)
-    return Call(call_id, command, request, output, reading, exit_code, str(batch), trouble, started=started)
+    return Call(
+        call_id,
+        command,
+        make_request(command, cwd),
+        output,
+        reading,
+        exit_code,
+        str(batch),
+        trouble,
+        started=started,
+        complete=complete,
+        uncut=uncut,
+    )
 
 
 def read_call(
@@ -67,23 +87,36 @@ def read_call(
     trouble: Reason | None = None,
     fresh: bool = False,
 ) -> Call:
-    """A read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
+    """Our own read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep)
-    lines = "" if (start, end) == (1, None) else f" {start}-{end or ''}"
-    return Call(call_id, f"read {key}{lines}", request, output, reading, exit_code, str(batch), trouble, fresh)
+    label = _read_label(key, start, end)
+    return Call(call_id, label, request, output, reading, exit_code, str(batch), trouble, fresh, exact=True)
 
 
 def other_read_call(
-    call_id: str, key: str, output: str, start: int, end: int | None, *, numbered: bool, batch: str = ""
+    call_id: str,
+    key: str,
+    output: str,
+    start: int,
+    end: int | None,
+    *,
+    numbered: bool,
+    failed: bool = False,
+    **known: Any,
 ) -> Call:
     """Lines `start` to `end` of the file `key` as another tool printed them. `numbered`: with numbers in front, whose
-    form is found out from the output."""
-    sep = find_separator(split_lines(output)) if numbered else None
-    call = read_call(call_id, key, output, start, end, sep=sep, batch=batch)
-    if numbered and sep is None:  # nothing that looks like numbered lines: an error text, a picture
-        return Call(call_id, call.label, call.request, output, Reading(claims=()), batch=call.batch)
-    return call
+    form is found out from the output. `failed`: what it printed says why it could not read. `known`: more of `Call`."""
+    start, end = int(start), None if end is None else int(end)
+    request, reading = _read_claim(key, start, end, ANY_SEPARATOR if numbered else None)
+    label = _read_label(key, start, end)
+    if failed:
+        return Call(call_id, label, request, output, reading, 1, trouble=Reason.UNREADABLE, **known)
+    return Call(call_id, label, request, output, reading, **known)
+
+
+def _read_label(key: str, start: int, end: int | None) -> str:
+    return f"read {key}" if (start, end) == (1, None) else f"read {key} {start}-{end or ''}"
 
 
 @lru_cache(maxsize=256)

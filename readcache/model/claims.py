@@ -9,9 +9,11 @@ canonical absolute path, or `git:REV:path` for a blob.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Range = tuple[int, int | None]
+
+ANY_SEPARATOR = "?"  # numbers stand in front, in a form that the output shows
 
 WHOLE_TREE = "*"  # a write whose files cannot be named: `git stash`, `git pull`
 
@@ -22,7 +24,7 @@ class FileLines:
 
     keys: tuple[str, ...]
     ranges: tuple[Range, ...] | None = ((1, None),)  # in output order, ascending; None: which lines is not known
-    sep: str | None = None  # numbers stand in front, with this separator after them; None: raw lines
+    sep: str | None = None  # numbers stand in front, with this (or ANY_SEPARATOR) after them; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
     gaps: bool = False  # numbered lines may be missing between (grep -n): the shown numbers alone tell
 
@@ -57,6 +59,8 @@ class Authored:
     key: str
     text: str
     first: int  # the line number of its first line in the file; 0 when unknown (appended)
+    ran: bool = field(default=True, compare=False)  # it was tried for sure, and complains in the output when it fails
+    told_by_status: bool = field(default=True, compare=False)  # the whole command's status is 0 only if it succeeded
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import xxhash
 SEPARATORS = ("\t", "→", ": ", "| ", ". ", ":", "|")
 
 _NUMBER = re.compile(r"[ \t]*(\d{1,9})")
+_NUMBERED = re.compile(r"[ \t]*(\d{1,9})([\t→:|.])")
 
 
 def split_lines(text: str) -> list[str]:
@@ -57,13 +58,57 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
 
 
 def find_separator(lines: Sequence[str]) -> str | None:
-    """The separator with which most of `lines` are numbered, or None when fewer than half are."""
-    best, most = None, len(lines) // 2
-    for sep in SEPARATORS:
-        hits = sum(split_number(line, sep) is not None for line in lines)
-        if hits > most:
-            best, most = sep, hits
-    return best
+    """The separator with which most of `lines` are numbered, or None when fewer than half are, or it is not certain."""
+    candidates = find_separators(lines)
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def find_separators(lines: Sequence[str]) -> tuple[str, ...]:
+    """The separators with which most of `lines` may be numbered: none, one, or several where nothing tells them apart.
+
+    Numbers rise one by one. `10:    x` is a line that begins with four blanks (SWE-agent) or with three (opencode):
+    what tells is a line without a blank after the number, or an empty line. `1. x` is a number or the file's own list:
+    what tells is an empty line, or that the numbers are right-aligned. "" stands for no numbers at all.
+    """
+    rests: dict[str, list[str]] = {}
+    ends: dict[int, set[int]] = {}  # where numbers of so many digits end
+    number, has_zeros = -1, False
+    for line in lines:
+        found = _NUMBERED.match(line)
+        if found is None:
+            continue
+        if int(found[1]) == number + 1 or number < 0:
+            rests.setdefault(found[2], []).append(line[found.end() :])
+            ends.setdefault(len(found[1]), set()).add(found.end(1))
+            has_zeros |= len(found[1]) > 1 and found[1][0] == "0"
+        number = int(found[1])
+    mark = max(rests, key=lambda sep: len(rests[sep]), default="")
+    if not mark or 2 * len(rests[mark]) <= len(lines):
+        return ()
+    if has_zeros and mark == "|" and all(not rest or rest[0] == " " for rest in rests[mark]):
+        return ("| ",)  # no tool is known to write `00012|x`
+    if mark == "." and len(ends) > 1 and len(set().union(*ends.values())) == 1:
+        return (". ",)  # right-aligned, as no list is
+    return _separators_of(mark, rests[mark])
+
+
+def _separators_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
+    """The separators that begin with `mark`, when `rests` follow it in the lines. The last line tells nothing: blanks
+    at the end of an output are often taken off."""
+    if mark in "\t→":
+        return (mark,)
+    wide = mark + " "
+    said = [rest for rest in rests if rest]
+    if mark == ".":
+        if not all(rest.startswith(" ") for rest in said):
+            return ()
+        return (wide,) if "" in rests[:-1] or " " in rests[:-1] else (wide, "")
+    if not all(rest.startswith(" ") for rest in said):
+        return (mark,)
+    if "" not in rests[:-1]:
+        return (wide,) if " " in rests[:-1] else (wide, mark)
+    shallow = any(not rest.startswith("  ") for rest in said)
+    return (wide, mark) if shallow or not said else (mark,)
 
 
 def digest(text: str) -> str:

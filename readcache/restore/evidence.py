@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.model.events import Compacted, Event, Forgot, Origin, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Wrote
 from readcache.model.key_view import Delivery, KeyView, Reference
 from readcache.model.spans import Span
 from readcache.model.view import View
@@ -44,10 +44,12 @@ class FileEvidence:
 
 def gather(log: Iterable[Event]) -> list[FileEvidence]:
     """The evidence for every key of which lines were shown, sorted by key."""
-    past, writes = View(), Counter[str]()
+    past, writes, replaced = View(), Counter[str](), dict[str, int]()
     for event in log:
         if isinstance(event, Wrote):
             writes.update(event.keys)
+        elif isinstance(event, Delivered):
+            replaced |= {key: event.when.call for key in _shown_whole(event)}
         if not isinstance(event, Compacted | Forgot):
             past.apply(event)
     deliveries = [delivery for delivery in past.deliveries if delivery.event.origin is not Origin.RESTORED]
@@ -63,7 +65,7 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
                 key,
                 past.calls.number,
                 current=tuple(r for r in known.current if r.piece.first),
-                outdated=tuple(r for r in known.stale if r.piece.first),
+                outdated=tuple(r for r in known.stale if r.piece.first and r.delivery.call >= replaced.get(key, 0)),
                 shown=tuple((past.calls.number + 1 - call, span) for call, span in showings.get(key, ())),
                 writes=writes[key],
                 named=named,
@@ -72,6 +74,16 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
             )
         )
     return out
+
+
+def _shown_whole(event: Delivered) -> Iterator[str]:
+    """The files of which the event has every line: no older line that differs is of the file any more."""
+    known: dict[tuple[str, ...], int] = {}  # keys -> the next line, as far as they are shown without a gap
+    for piece in event.pieces:
+        if piece.first and piece.first == known.get(piece.keys, 1):
+            known[piece.keys] = piece.first + piece.count
+            if piece.eof and len(piece.keys) == 1:
+                yield piece.keys[0]
 
 
 def _is_removed(key: str, known: KeyView) -> bool:

@@ -6,10 +6,14 @@ stream has position 1, whatever line of the file it is. Everything here is a fun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from readcache.model.claims import Anything, Claim, FileLines, Literal, Range
+from readcache.shell.syntax import Heredoc
+
+_EXPANDS = re.compile(r"[$`\\]")
 
 Claims = tuple[Claim, ...]
 
@@ -28,6 +32,14 @@ class Stream:
 def literal_stream(text: str, body: str | None = None) -> Stream:
     """A stream of text that is known beforehand."""
     return Stream((Literal(text),) if text else (), body)
+
+
+def heredoc_stream(heredoc: Heredoc) -> Stream:
+    """Its body is the command's own text, unless tabs are taken off it."""
+    body, tabs = heredoc.body, heredoc.strip_tabs and re.search(r"(?m)^\t", heredoc.body) is not None
+    if not heredoc.quoted and _EXPANDS.search(body):
+        return Stream(ANYTHING, None if tabs else body)
+    return literal_stream(re.sub(r"(?m)^\t+", "", body)) if tabs else literal_stream(body, body)
 
 
 def select_lines(claims: Claims, positions: Sequence[Range]) -> Claims:

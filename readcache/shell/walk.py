@@ -7,20 +7,20 @@ that are not there cost nothing. Its text is no landmark, and directory and vari
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from readcache.model.claims import Anything, Authored, Claim, Literal, Reading, Write
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.shell.certainty import hides_complaints, is_loud
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import READERS, hands_on
-from readcache.shell.streams import ANYTHING, Claims, Stream, literal_stream, unknown
+from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, literal_stream, unknown
 from readcache.shell.syntax import (
     For,
     Group,
-    Heredoc,
     If,
     Node,
     Opaque,
@@ -39,7 +39,6 @@ from readcache.shell.writers import WRITERS, Effect, authored_by
 
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _SHELLS = ("bash", "sh", "zsh", "dash")
-_EXPANDS = re.compile(r"[$`\\]")
 _DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
 _SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 
@@ -58,6 +57,10 @@ class _Walk:
     cwd: str | None
     failed: bool  # the whole command failed: what is silent as a rule may have complained
     sure: bool = True  # what is walked now is believed to run
+    ran: bool = True  # nothing can keep it from running
+    told: bool = True  # the whole command's status is 0 only if it succeeds
+    over: bool = False  # what is walked now may come after the end of it all
+    heard: bool = True  # what it complains about is in the output
     variables: dict[str, str] = field(default_factory=dict)
     out: list[Claim] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
@@ -108,10 +111,19 @@ class _Walk:
         """What is walked inside may not run: afterwards only what it left alone is known."""
         cwd, variables, sure = self.cwd, dict(self.variables), self.sure
         self.sure = False
-        yield
+        with self.doubting(ran=False, told=False):
+            yield
         self.sure = sure
         self.cwd = cwd if self.cwd == cwd else None
         self.variables = {name: value for name, value in variables.items() if self.variables.get(name) == value}
+
+    @contextmanager
+    def doubting(self, *, ran: bool = True, told: bool = True) -> Iterator[None]:
+        """What is walked inside may not have `ran`, or the status of the whole command does not tell of it."""
+        before = self.ran, self.told
+        self.ran, self.told = self.ran and ran, self.told and told
+        yield
+        self.ran, self.told = before
 
     # structure
 
@@ -130,6 +142,7 @@ class _Walk:
 
     def compound(self, node: Group | If | For, stdin: Stream) -> None:
         """A group, `if` or loop with the redirections behind it."""
+        heard = self.heard
         redirected = self.redirect(node.redirects, stdin)
         stdin = redirected.stdin
         if not redirected.prints:
@@ -147,6 +160,7 @@ class _Walk:
                 self.run(node.body, stdin)
         else:
             self.run(node.body, stdin)
+        self.heard = heard
 
     def sequence(self, node: Sequence, stdin: Stream) -> None:
         """`a && b || c; d & e`. The output of what runs in the background comes whenever it likes."""
@@ -155,22 +169,27 @@ class _Walk:
             chain.append((op, item))
             following = node.items[k + 1][0] if k + 1 < len(node.items) else ";"
             if following == "&":
-                with self.subshell():
+                with self.subshell(), self.doubting(ran=False, told=False):
                     self.capture(Sequence(tuple(chain)), stdin)
                 self.emit(ANYTHING)
             elif following == ";":
-                self.chain(chain, stdin)
+                with self.doubting(told=k + 1 == len(node.items)):
+                    self.chain(chain, stdin)
             if following in (";", "&"):
                 chain = []
 
     def chain(self, chain: list[tuple[str, Node]], stdin: Stream) -> None:
         """`a && b || c`, with all of it taken to run."""
+        told = all(op != "||" for op, _ in chain)
+        loud = True  # what ran before would have complained if it had kept the next from running
         for op, item in chain:
             if op == "||":
                 with self.perhaps():
                     self.run(item, stdin)
             else:
-                self.run(item, stdin)
+                with self.doubting(ran=loud, told=told):
+                    self.run(item, stdin)
+            loud = loud and is_loud(item)
 
     def loop(self, node: For, stdin: Stream) -> None:
         """`for`, unrolled when its words are known; else some of what its turns print."""
@@ -179,7 +198,8 @@ class _Walk:
         if known and len(words) <= _MOST_TURNS:
             for word in words:
                 self.variables[node.name] = word.known
-                self.run(node.body, stdin)
+                with self.doubting(ran=False, told=False):  # `break`
+                    self.run(node.body, stdin)
             return
         claims: Claims = ANYTHING if len(words) > _MOST_TURNS else ()
         with self.perhaps():
@@ -194,7 +214,8 @@ class _Walk:
             return
         negated = parse_command(node.source[1:]) if node.source.startswith("!") else None
         if negated is not None:
-            self.run(negated, stdin)
+            with self.doubting(told=False):
+                self.run(negated, stdin)
             return
         self.emit(ANYTHING)
         self.variables.clear()
@@ -205,7 +226,7 @@ class _Walk:
         """Each command in a subshell of its own."""
         stream = stdin
         for command in node.commands:
-            with self.subshell():
+            with self.subshell(), self.doubting(told=command is node.commands[-1]):
                 stream = self.capture(command, stream)
         return stream
 
@@ -220,6 +241,8 @@ class _Walk:
                     out = replace(out, stdin=self.source(item))
                 continue
             prints, key = self.target(item)
+            piped = self.position is not None or not out.prints
+            self.heard = self.heard and not hides_complaints(item, reaches_reader=prints, stdout_is_away=piped)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
                 out = replace(out, prints=prints, file=key, appends=item.op.endswith(">>"))
             if key is not None:
@@ -229,7 +252,7 @@ class _Walk:
     def source(self, item: Redirect) -> Stream:
         """The stream that `<`, `<<` or `<<<` makes stdin."""
         if item.heredoc is not None:
-            return _heredoc(item.heredoc)
+            return heredoc_stream(item.heredoc)
         if item.target is None or item.op == "<&":
             return Stream()
         if item.op == "<<<":
@@ -256,6 +279,14 @@ class _Walk:
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
+        heard = self.heard
+        try:
+            return self.simple(node, stdin)
+        finally:
+            self.heard = heard
+
+    def simple(self, node: SimpleCommand, stdin: Stream) -> Stream:
+        """`command`, with what it does not hear staying unheard."""
         redirected = self.redirect(node.redirects, stdin)
         if not node.words:
             for name, word in node.assignments:
@@ -269,13 +300,18 @@ class _Walk:
         effect = self.effect(program)
         for key in effect.writes:
             self.wrote(key)
-        self.authored.extend(effect.authored)
+        self.author(effect.authored)
         printed = program.stdin if hands_on(program) else Stream(effect.claims)
         if redirected.file is not None:
-            self.authored.extend(authored_by(printed, [redirected.file], append=redirected.appends))
+            self.author(authored_by(printed, [redirected.file], append=redirected.appends))
         if not redirected.prints:
             return Stream(())
         return Stream() if self.failed and effect.writes and not effect.claims else printed
+
+    def author(self, texts: Iterable[Authored]) -> None:
+        """Notes texts that become files' contents, if this command does what it should."""
+        ran, told = self.ran and self.heard and not self.over, self.told and not self.over
+        self.authored.extend(replace(text, ran=ran, told_by_status=told) for text in texts)
 
     def assign(self, name: str, value: str | None) -> None:
         """Gives a variable a value; None: it is not known any more."""
@@ -318,6 +354,8 @@ class _Walk:
             self.change_directory(program)
         elif program.name in ("pushd", "popd"):
             self.cwd = None
+        elif program.name in ("exit", "exec", "return", "trap", "kill"):
+            self.over = True
         elif program.name in ("export", "declare", "local", "readonly", "typeset"):
             for arg in program.args:
                 name, equals, value = (arg.text or "").partition("=")
@@ -346,14 +384,6 @@ def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
     if text is not None and text.startswith("~") and tilde:
         text = None
     return Arg(text, path, has_glob(word))
-
-
-def _heredoc(heredoc: Heredoc) -> Stream:
-    """Its body is the command's own text, unless tabs are taken off it."""
-    body, tabs = heredoc.body, heredoc.strip_tabs and re.search(r"(?m)^\t", heredoc.body) is not None
-    if not heredoc.quoted and _EXPANDS.search(body):
-        return Stream(ANYTHING, None if tabs else body)
-    return literal_stream(re.sub(r"(?m)^\t+", "", body)) if tabs else literal_stream(body, body)
 
 
 @dataclass(frozen=True, slots=True)

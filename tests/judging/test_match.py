@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.judging.match import match
+from readcache.judging.match import Trust, match
 from readcache.model.claims import Anything, Claim, FileLines, Literal
 from readcache.model.events import Delivered, Moment, Piece
 from readcache.model.text import split_number
@@ -76,9 +76,9 @@ def test_a_banner_is_a_border() -> None:
     assert places(match(claims, [*LINES, "---", *OTHER], View())) == [(F, 0, 30, 1), (G, 31, 10, 1)]
 
 
-def test_a_missing_banner_does_not_hide_what_stands_there() -> None:
+def test_a_missing_banner_does_not_hide_what_stands_there_but_its_numbers_are_open() -> None:
     claims: list[Claim] = [Literal("=== f ===\n"), FileLines((F,))]
-    assert places(match(claims, LINES, View())) == [(F, 0, 30, 1)]
+    assert places(match(claims, LINES, View())) == [(F, 0, 30, 0)]
 
 
 def test_full_ranges_that_add_up_to_the_output_are_borders() -> None:
@@ -166,3 +166,182 @@ def test_a_long_output_of_many_parts_takes_no_time(size: int) -> None:
         claims += [Literal(f"=== {n} ===\n"), FileLines((f"/w/{n}",))]
     output = [f"=== {k // (size // 20)} ===" if k % (size // 20) == 0 else f"line {k}" for k in range(size)]
     assert len(match(claims, output, View())) == 20
+
+
+# ---------------------------------------------------------------- what is certain
+
+
+def numbers(pieces: Sequence[Piece], key: str) -> dict[int, int]:
+    """Output line -> the number that it is believed to have in the file."""
+    return {p.at + k: p.first + k for p in pieces if p.keys == (key,) and p.first for k in range(p.count)}
+
+
+def test_a_range_that_ends_past_the_files_end_moves_no_line_into_the_wrong_file() -> None:
+    pieces = match([FileLines((G,), ((1, 33),)), FileLines((F,))], [*OTHER, *LINES], View())
+    assert numbers(pieces, F) == numbers(pieces, G) == {}
+    assert {key for piece in pieces for key in piece.keys} == {F, G}
+
+
+def test_a_blank_line_between_two_files_is_no_border() -> None:
+    claims: list[Claim] = [FileLines((G,), ((1, 33),)), Literal("\n"), FileLines((F,))]
+    pieces = match(claims, [*OTHER, "", *LINES[:22], "", *LINES[22:]], View())
+    assert numbers(pieces, F) == numbers(pieces, G) == {}
+
+
+def test_lines_that_were_shown_before_bear_a_border_out() -> None:
+    claims = [FileLines((G,), ((1, 10),)), FileLines((F,))]
+    assert numbers(match(claims, [*OTHER, *LINES], knowing((G, OTHER))), F) == {10 + k: k + 1 for k in range(30)}
+    assert numbers(match(claims, [*OTHER, *LINES], knowing((F, LINES))), G) == {k: k + 1 for k in range(10)}
+
+
+def test_a_file_that_may_have_grown_says_nothing_about_where_the_next_begins() -> None:
+    grown = [*OTHER, "row 11"]
+    pieces = match([FileLines((G,)), FileLines((F,))], [*grown, *LINES], knowing((G, OTHER)))
+    assert numbers(pieces, F) == {}
+    assert not any(piece.eof for piece in pieces)
+
+
+def test_a_length_that_is_known_but_not_borne_out_is_no_border() -> None:
+    changed = ["new first row", *OTHER[1:9]]
+    pieces = match([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
+    assert numbers(pieces, F) == numbers(pieces, G) == {}
+
+
+def test_a_file_that_has_the_banner_as_a_line_makes_the_border_uncertain() -> None:
+    claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
+    output = ["---", "title: x", "---", *LINES, "---", *OTHER]
+    pieces = match(claims, output, View())
+    assert numbers(pieces, F) == numbers(pieces, G) == {}
+
+
+def test_one_banner_for_each_file_is_certain() -> None:
+    claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,)), Literal("---\n"), FileLines((F,))]
+    pieces = match(claims, [*LINES[:4], "---", *OTHER, "---", *LINES[:4]], View())
+    assert places(pieces) == [(F, 0, 4, 1), (G, 5, 10, 1), (F, 16, 4, 1)]
+
+
+def test_a_file_without_a_final_newline_has_its_last_line_in_the_banners() -> None:
+    claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
+    pieces = match(claims, [*LINES[:29], LINES[29] + "---", *OTHER], View())
+    assert places(pieces) == [(F, 0, 29, 1), (G, 30, 10, 1)]
+    assert [piece.eof for piece in pieces] == [False, True]
+
+
+def test_what_follows_a_numbered_file_may_begin_in_its_last_line() -> None:
+    pieces = match([FileLines((F,), sep="\t"), FileLines((G,))], [*numbered(1, 9), *OTHER], View())
+    assert (numbers(pieces, F)[0], numbers(pieces, G)) == (1, {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat: f: No such file or directory",
+        "cat: f: Permission denied",
+        "head: cannot open 'f' for reading: No such file or directory",
+        "sed: can't read f: No such file or directory",
+        "sed: couldn't edit f: not a regular file",
+        "tail: error reading 'f': Is a directory",
+        "rg: f: No such file or directory (os error 2)",
+        "fatal: path 'f' does not exist in 'HEAD'",
+        "bash: line 1: f: Permission denied",
+        "/bin/sh: 1: cat: not found",
+        "Error response from daemon: container 3f2a is not running",
+        "ssh: connect to host box port 22: Connection refused",
+        "OCI runtime exec failed: exec failed: no such container",
+    ],
+)
+@pytest.mark.parametrize("around", [([], []), (LINES[:9], []), ([], LINES[:9]), (LINES[:4], LINES[4:9])])
+def test_a_complaint_is_never_content(line: str, around: tuple[list[str], list[str]]) -> None:
+    before, after = around
+    output = [*before, line, *after]
+    for claims in ([FileLines((F,))], [FileLines((F,)), FileLines((G,))]):
+        if len(claims) == 2 or not (before and after):  # alone, a file may well hold such a line in its midst
+            pieces = match(claims, output, View())
+            assert all(not piece.first for piece in pieces)
+            assert not any(piece.at <= len(before) < piece.at + piece.count for piece in pieces)
+
+
+def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
+    failed = Trust(failed=True)
+    assert numbers(match([FileLines((F,))], ["the daemon is not running"], View(), failed), F) == {}
+    assert numbers(match([FileLines((F,), sep="\t")], numbered(1, 9), View(), failed), F)[7] == 8
+    after_a_landmark = match([Literal("== f\n"), FileLines((F,)), Anything()][:2], ["== f", *LINES], View(), failed)
+    assert numbers(after_a_landmark, F)[1] == 1
+    assert numbers(match([FileLines((F,))], LINES, knowing((F, LINES[:9])), failed), F)[29] == 30
+    assert numbers(match([FileLines((F,))], ["other", *LINES], knowing((F, LINES[:9])), failed), F) == {}
+
+
+NOTICES = [
+    "... [160456 characters truncated] ...",
+    "[... 120 lines omitted ...]",
+    "... output truncated ...",
+    "...output truncated...",
+    "[truncated]",
+    "<truncated 300 lines>",
+    "<response clipped>",
+    "... (truncated)",
+    "    … +20 lines (ctrl + t to view transcript)",
+    "1347 characters elided",
+    "[... Observation truncated due to length ...]",
+]
+
+
+@pytest.mark.parametrize("notice", NOTICES)
+def test_behind_a_notice_that_something_was_cut_no_raw_line_has_a_number(notice: str) -> None:
+    output = [*LINES[:10], "half a li", notice, "ne", *OTHER]
+    for claims in ([FileLines((F,))], [FileLines((F,), ((1, 400),))]):
+        pieces = match(claims, output, View())
+        assert numbers(pieces, F) == {k: k + 1 for k in range(10)}
+        assert not any(piece.eof for piece in pieces)
+    two = match([FileLines((F,)), Literal("---\n"), FileLines((G,))], [*output, "---", *OTHER], View())
+    assert numbers(two, F) == numbers(two, G) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12 li…558 tokens truncated…ne 9",
+        "line 9 ab... [99 characters truncated] ...cd",
+        "li<response clipped><NOTE>x",
+        "li... output truncated ...ne",
+    ],
+)
+def test_a_notice_within_a_line_counts_as_one(line: str) -> None:
+    assert numbers(match([FileLines((F,))], [*LINES[:10], line, *OTHER], View()), F) == {k: k + 1 for k in range(9)}
+
+
+def test_lines_cut_in_two_beside_a_notice_have_no_numbers_even_where_some_are_shown() -> None:
+    output = [
+        *numbered(1, 9),
+        "    10\thalf a",
+        "... [160456 characters truncated] ...",
+        "30\tline 2930",
+        *numbered(40, 44),
+    ]
+    shown = numbers(match([FileLines((F,), sep="\t")], output, View()), F)
+    assert sorted(shown.values()) == [*range(1, 10), *range(40, 45)]
+
+
+def test_a_file_that_speaks_of_truncation_is_shown_with_fewer_numbers_and_no_line_lost() -> None:
+    output = [*LINES[:10], "[truncated]", *LINES[11:]]
+    pieces = match([FileLines((F,))], output, View())
+    assert sum(piece.count for piece in pieces) == len(output) - 1
+    whole_range = match([FileLines((F,), ((1, 30),))], output, View())
+    assert places(whole_range) == [(F, 0, 30, 1)]  # as many lines as were asked for: nothing is missing
+
+
+def test_no_line_of_an_incomplete_output_has_a_number() -> None:
+    incomplete = Trust(complete=False)
+    raw = [(FileLines((F,)), LINES), (FileLines((F,), ((1, 30),)), LINES)]
+    for claim, output in [*raw, (FileLines((F,), sep="\t"), numbered(1, 9))]:
+        pieces = match([claim], output, View(), incomplete)
+        assert [(piece.first, piece.sep) for piece in pieces] == [(0, None)]
+
+
+@pytest.mark.parametrize("banner", ["---\n", ""])
+def test_a_thousand_reads_in_one_command_are_laid_out_in_a_moment(banner: str) -> None:
+    claims: list[Claim] = []
+    for n in range(3000):
+        claims += [FileLines((f"/w/{n}",)), Literal(banner or f"--{n}\n")]
+    output = [line for n in range(3000) for line in (f"line {n}", banner.strip() or f"--{n}")]
+    assert len(match(claims, output, View())) == 3000
