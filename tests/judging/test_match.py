@@ -265,7 +265,7 @@ def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
     failed = Trust(failed=True)
     assert numbers(match([FileLines((F,))], ["the daemon is not running"], View(), failed), F) == {}
     assert numbers(match([FileLines((F,), sep="\t")], numbered(1, 9), View(), failed), F)[7] == 8
-    after_a_landmark = match([Literal("== f\n"), FileLines((F,)), Anything()][:2], ["== f", *LINES], View(), failed)
+    after_a_landmark = match([Literal("== f\n"), FileLines((F,))], ["== f", *LINES], View(), failed)
     assert numbers(after_a_landmark, F)[1] == 1
     assert numbers(match([FileLines((F,))], LINES, knowing((F, LINES[:9])), failed), F)[29] == 30
     assert numbers(match([FileLines((F,))], ["other", *LINES], knowing((F, LINES[:9])), failed), F) == {}
