@@ -11,6 +11,7 @@ from readcache.judging import marker
 from readcache.judging.compose import GAIN
 from readcache.judging.cuts import asks_for_all, end_of, source_of
 from readcache.judging.judge import insists
+from readcache.judging.never import is_answer
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, is_blob
@@ -71,7 +72,7 @@ def _shown_last(view: View, call: Call) -> Reference | None:
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:
     """True if nothing that the rules look at forbids an omission."""
-    if policy.mode is not Mode.ON or policy.protected or policy.forbids(call.label):
+    if policy.mode is not Mode.ON or policy.protected or is_answer(policy, call.label):
         return False
     if call.trouble is not None or call.fresh or "\ufffd" in call.output or len(call.output) < policy.min_chars:
         return False

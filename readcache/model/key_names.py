@@ -44,6 +44,10 @@ class KeyNames:
         """The keys that end in the same file name, newest first, at most `MOST_NAMESAKES`."""
         return self._by_name.get(_name(key), [])[: -MOST_NAMESAKES - 1 : -1]
 
+    def named(self, name: str) -> list[str]:
+        """All keys that end in this file name."""
+        return self._by_name.get(name, [])
+
     def _sort(self) -> None:
         if len(self._new) < FEW_KEYS:
             for key in self._new:
