@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from readcache.shell.arguments import Arg, Program
 from readcache.shell.lexer import skip_commands
@@ -18,14 +19,22 @@ _GLOB = re.compile(r"[*?[]")
 _SUBSTITUTION = re.compile(r"[$<>]\((?!\()|`")
 
 
+@lru_cache(maxsize=1024)
+def _plain(part: WordText) -> Arg | None:
+    """The argument that is one literal text; None where a home directory may be meant. Most arguments are such."""
+    if part.text.startswith("~"):
+        return None
+    return Arg(part.text, part.text, not part.quoted and _GLOB.search(part.text) is not None)
+
+
 def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
     """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
-    if len(word.parts) == 1 and isinstance(plain := word.parts[0], WordText) and not plain.text.startswith("~"):
-        return Arg(plain.text, plain.text, not plain.quoted and _GLOB.search(plain.text) is not None)
+    first = word.parts[0] if word.parts else WordText("")
+    if len(word.parts) == 1 and isinstance(first, WordText) and (plain := _plain(first)) is not None:
+        return plain
     text = literal(word, variables)
     places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
     path = text if text is not None else literal(word, {**places, **variables})
-    first = word.parts[0] if word.parts else WordText("")
     tilde = isinstance(first, Variable) or (isinstance(first, WordText) and not first.quoted)
     if path is not None and path.startswith("~") and not tilde:
         path = "./" + path

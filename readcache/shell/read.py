@@ -17,15 +17,15 @@ def read_command(command: str, cwd: str, exit_code: int | None = 0) -> Reading:
     `exit_code` is the command's, None when it is not known. Never raises: what cannot be told is `claims.OPAQUE`, what
     cannot be parsed `claims.UNPARSED`; the files that either may have written are named all the same.
     """
-    if len(command) > MOST_CHARS:
-        return replace(OPAQUE, writes=(Write(WHOLE_TREE, 0, sure=False),))
-    if not may_matter(command):
-        return OPAQUE
     return _read(command, cwd, exit_code not in (0, None))
 
 
 @functools.lru_cache(maxsize=512)
 def _read(command: str, cwd: str, failed: bool) -> Reading:
+    if len(command) > MOST_CHARS:
+        return replace(OPAQUE, writes=(Write(WHOLE_TREE, 0, sure=False),))
+    if not may_matter(command):
+        return OPAQUE
     from readcache.shell.parse import parse_command
 
     node = parse_command(command)
