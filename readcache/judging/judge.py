@@ -93,7 +93,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
 def _untouchable(call: Call, rules: Rules) -> Reason | None:
     if call.trouble is not None:
         return call.trouble
-    if is_answer(rules.policy, call.label):
+    if is_answer(call.label, rules.policy):
         return Reason.NEVER
     if "\0" in call.output:
         return Reason.BINARY

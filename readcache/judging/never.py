@@ -9,7 +9,7 @@ from readcache.policy import Policy
 _JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin behind one
 
 
-def is_answer(policy: Policy, command: str) -> bool:
+def is_answer(command: str, policy: Policy = Policy()) -> bool:  # noqa: B008  frozen
     """True if a command in it is one of `policy.never`: as it was given, or where it begins in the middle of a line.
 
     Of a command of several lines the patterns see the commands alone: no bodies of heredocs, and no quoted text as

@@ -72,7 +72,7 @@ def _shown_last(view: View, call: Call) -> Reference | None:
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:
     """True if nothing that the rules look at forbids an omission."""
-    if policy.mode is not Mode.ON or policy.protected or is_answer(policy, call.label):
+    if policy.mode is not Mode.ON or policy.protected or is_answer(call.label, policy):
         return False
     if call.trouble is not None or call.fresh or "\ufffd" in call.output or len(call.output) < policy.min_chars:
         return False

@@ -25,7 +25,7 @@ from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
 from readcache.model.stored_text import digest_of
-from readcache.model.writes import common_prefix, concerns, file_name_of
+from readcache.model.writes import concerns
 
 # Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
 SHORTEST_WHOLE = 120
@@ -131,7 +131,7 @@ class View:
         delivery = Delivery(event, self._order)
         self._deliveries.setdefault(event.call_id, []).append(delivery)
         for key in event.changed:
-            self._invalidate((key,), self._concerned(key), Invalidation(event.when.call - 1, written=False))
+            self._invalidate((key,), self._names.concerned_by(key), Invalidation(event.when.call - 1, written=False))
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
@@ -147,7 +147,7 @@ class View:
 
     def _write(self, event: Wrote) -> None:
         written = (*event.keys, *event.perhaps)
-        concerned = {key for one in written for key in self._concerned(one)}
+        concerned = {key for one in written for key in self._names.concerned_by(one)}
         step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
             self._call_of[event.call_id] = event.call
@@ -158,12 +158,6 @@ class View:
         self._steps.append((written, step, self._order))
         for key in concerned:
             self._keys[key].invalidate(step, self._order)
-
-    def _concerned(self, written: str) -> list[str]:
-        """The keys that are known and that a write to `written` concerns."""
-        name = file_name_of(written)
-        known = self.known_keys(common_prefix(written)) if name is None else self._names.named(name)
-        return [key for key in known if concerns(written, key)]
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
