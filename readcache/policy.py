@@ -61,7 +61,7 @@ SUBMIT_COMMANDS = (
     r"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
     r"MINI_SWE_AGENT_FINAL_OUTPUT",
     r"SWE_AGENT_SUBMISSION",
-    r"^\s*submit\b",
+    r"^\s*submit\b(?!\s*=)",
 )
 
 PRESETS = ("default", "delta", "max")
@@ -86,7 +86,9 @@ class Policy:
     """Also leave out visible runs of lines in the output of any other command: test logs, diffs, searches."""
     never: tuple[str, ...] = SUBMIT_COMMANDS
     """Regexes of commands whose output a harness takes as the agent's answer: never touched. `SUBMIT_COMMANDS` are
-    those of mini-swe-agent and SWE-agent."""
+    those of mini-swe-agent and SWE-agent. A pattern sees the command as it was given, and a `^` in front also matches
+    where a command begins in the middle of a line (`cd x && submit`). Bodies of heredocs are not seen, unless a shell
+    runs them, and lines inside quotes begin no command: `submit = 1` in a program is no submission."""
     insist: Insist = Insist.SERVE
     """What the same request gets right after an omission: `SERVE` all bytes, `STUB` a marker again."""
     max_markers: int = 3
@@ -104,6 +106,7 @@ class Policy:
     mode: Mode = Mode.ON
     """`ON`; `ADVISE` leaves nothing out and counts what it would have left out; `OFF` records nothing either."""
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
+    _anywhere: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("never", "protected"):
@@ -112,8 +115,9 @@ class Policy:
                     f"Policy({name}={given!r}) is one text where several are meant: give a tuple, ({given!r},)"
                 )
         if self.never:
-            joined = "|".join(f"(?:{pattern})" for pattern in self.never)
-            object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
+            for name, patterns in (("_never", self.never), ("_anywhere", [p.removeprefix("^") for p in self.never])):
+                joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+                object.__setattr__(self, name, re.compile(joined, re.MULTILINE))
 
     @classmethod
     def named(cls, name: str) -> Policy:
@@ -130,9 +134,13 @@ class Policy:
         except Exception:
             return count_by_chars(text)
 
-    def forbids(self, command: str) -> bool:
-        """True for a command whose output a harness parses, by `never`."""
-        return self._never is not None and self._never.search(command) is not None
+    def forbids(self, text: str) -> bool:
+        """True for a text that a pattern of `never` matches. What of a command they see, `judging.never` knows."""
+        return self._never is not None and self._never.search(text) is not None
+
+    def may_forbid(self, text: str) -> bool:
+        """False where no pattern of `never` matches any part of the text, be it the beginning of a line or not."""
+        return self._anywhere is not None and self._anywhere.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _shows(event: Delivered, path: str) -> bool:
 
 
 def _writes(event: Event, path: str) -> bool:
-    return isinstance(event, Wrote) and any(concerns(key, path) for key in event.keys)
+    return isinstance(event, Wrote) and any(concerns(key, path) for key in (*event.keys, *event.perhaps))
 
 
 def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:

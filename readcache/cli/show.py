@@ -122,7 +122,8 @@ def _told(event: Event) -> tuple[str, str, str]:
     if isinstance(event, Delivered):
         return (*_delivered(event), short(event.label))
     if isinstance(event, Wrote):
-        return "wrote", ", ".join(event.keys), short(event.label)
+        keys, more = (event.keys, "wrote") if event.keys else (event.perhaps, "may have written")
+        return more, short(", ".join(keys)), short(event.label)
     if isinstance(event, Settled):
         return "settled", f"{len(event.text):,} chars left", ""
     if isinstance(event, Compacted):

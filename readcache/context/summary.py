@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from readcache.context.notes import clip_text
 from readcache.messages.messages import Kind, Message
-from readcache.model.claims import WHOLE_TREE
+from readcache.model.claims import glob_stem
 from readcache.model.events import Delivered, Origin, Record, Wrote
 from readcache.model.spans import Span, merge_spans
 
@@ -69,7 +69,7 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
                     newest[path] = record.seq
         elif isinstance(event, Wrote):
             for path in event.keys:
-                if path != WHOLE_TREE:
+                if glob_stem(path) is None:
                     written.add(path)
                     newest[path] = record.seq
     paths = sorted(newest, key=lambda path: -newest[path])

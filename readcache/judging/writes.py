@@ -6,11 +6,12 @@ A command's own writes stand in the log before the delivery of its output, or, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from readcache.judging.protect import kept_label
 from readcache.model.call import Call
-from readcache.model.claims import Authored, FileLines, Reading
+from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
 from readcache.model.notices import find_complaints
 from readcache.model.paths import matches
@@ -18,21 +19,44 @@ from readcache.model.text import count_lines, split_lines
 from readcache.model.view import View
 from readcache.model.writes import concerns
 from readcache.policy import Policy
+from readcache.shell.names import names_in
 
 
-def split_writes(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The keys written before the command's own reads of them, and those written after."""
-    before: list[str] = []
-    after: list[str] = []
+def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:
+    """The writes before the command's own reads of their files, and those after."""
+    before: list[Write] = []
+    after: list[Write] = []
     for write in reading.writes:
-        reads_earlier = any(_reads(claim, write.key) for claim in reading.claims[: write.before])
-        reads_later = any(_reads(claim, write.key) for claim in reading.claims[write.before :])
-        (after if reads_earlier and not reads_later else before).append(write.key)
-    return tuple(dict.fromkeys(before)), tuple(dict.fromkeys(after))
+        earlier = _read_keys(reading.claims[: write.before], write.key)
+        later = _read_keys(reading.claims[write.before :], write.key)
+        if not earlier or later:
+            before.append(write)
+        elif not later:
+            after.append(write)
+        after += [replace(write, key=key) for key in earlier if later and key not in later]
+    return before, after
 
 
-def _reads(claim: object, written: str) -> bool:
-    return isinstance(claim, FileLines) and any(concerns(written, key) for key in claim.keys)
+def _read_keys(claims: Iterable[Claim], written: str) -> list[str]:
+    """The keys of these reads that a write concerns, or that are globs which may match what is written."""
+    keys = (key for claim in claims if isinstance(claim, FileLines) for key in claim.keys)
+    return [key for key in keys if concerns(written, key) or concerns(key, written)]
+
+
+def wrote_event(view: View, call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
+    """The event of these writes of call `number`."""
+    sure = dict.fromkeys(write.key for write in writes if write.sure)
+    perhaps = dict.fromkeys(key for write in writes if not write.sure for key in _keys_of(view, write))
+    return Wrote(call.call_id, tuple(sure), kept_label(call, policy), number, tuple(perhaps))
+
+
+def _keys_of(view: View, write: Write) -> tuple[str, ...]:
+    """The key, or what a script names, where the view holds the whole of it as it is."""
+    known = view.key(write.script) if write.script is not None else None
+    shown = known.numbered.at(1) if known is not None else None
+    if shown is None or not shown.piece.eof or shown.piece.first != 1:
+        return (write.key,)
+    return names_in("\n".join(view.bodies(shown)))
 
 
 def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
@@ -40,7 +64,7 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     number = view.calls.number_of(call.call_id)
     before, _ = split_writes(call.reading)
     label = kept_label(call, policy)
-    events: list[Event] = [Wrote(call.call_id, before, label, number)] if before else []
+    events: list[Event] = [wrote_event(view, call, number, before, policy)] if before else []
     kept = [part for part in certain_texts(call) if not matches(part.key, policy.protected)]
     if kept:
         events.append(authored_event(view, policy, call.call_id, label, kept))
@@ -52,25 +76,25 @@ def certain_texts(call: Call) -> list[Authored]:
     only that they may be.
 
     A text counts when the status of the whole command proves the write, or when nothing could keep the write from being
-    tried, it would have complained, and nobody did. After a failure none does. A file that the command writes twice has
-    neither text.
+    tried, it would have complained, and nobody did. After a failure none does. A file that the command writes twice, or
+    may have, has neither text.
     """
     authored = call.reading.authored
     if not authored or not call.complete or call.trouble is not None or call.exit_code not in (0, None):
         return []
     if find_complaints(split_lines(call.output)):
         return []
-    written = [write.key for write in call.reading.writes]
+    written = [write.key for write in call.reading.writes if write.sure]
     is_proven = call.exit_code == 0
     return [
         part for part in authored if written.count(part.key) == 1 and (part.ran or (is_proven and part.told_by_status))
     ]
 
 
-def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
+def events_after(view: View, call: Call, number: int, policy: Policy) -> list[Event]:
     """The events to follow the delivery of call `number`: what it wrote after it had read it."""
     after = split_writes(call.reading)[1]
-    return [Wrote(call.call_id, after, kept_label(call, policy), number)] if after else []
+    return [wrote_event(view, call, number, after, policy)] if after else []
 
 
 def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:

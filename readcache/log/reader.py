@@ -22,12 +22,11 @@ from readcache.conversation.settle import clip_delivery, settle
 from readcache.errors import StoreError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
-from readcache.judging.protect import kept_label
 from readcache.judging.reread import answer_reread
-from readcache.judging.writes import events_after, events_before
+from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log
 from readcache.model.call import Call
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
 from readcache.model.frame import with_frame
 from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
@@ -76,10 +75,10 @@ class Reader:
                 show(reply)
                 self._was_shown(delivered)
             return reply
-        keys = tuple(dict.fromkeys(write.key for write in call.reading.writes))
-        if keys:
+        writes = call.reading.writes
+        if writes:
             number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([Wrote(call.call_id, keys, kept_label(call, self.rules.policy), number)])
+            self.log.append_later([wrote_event(self.log.view, call, number, writes, self.rules.policy)])
         return with_frame(pass_through(call, reason), call)
 
     def _judge(self, call: Call, *, is_shown: bool) -> tuple[Reply, Delivered]:
@@ -103,7 +102,7 @@ class Reader:
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             logged = delivered if is_shown else withhold(delivered)
-            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
+            log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
         return reply, delivered
 
     def _was_shown(self, delivered: Delivered) -> None:

@@ -22,7 +22,6 @@ class Calls:
         self.tokens = 0  # tokens delivered so far
         self.closed = 0  # calls that were answered when a process last closed its session
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
-        self.last_write: Invalidation | None = None
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
         # request -> number of the call that answered it last, and left something out; how often in a row that happened
@@ -62,14 +61,14 @@ class Calls:
             shown = event.account.shown_chars
             self._count(event.account, len(event.text) if shown is None else shown, event.when.call)
 
-    def write(self, event: Wrote) -> Invalidation:
-        """Take in a write; what it makes of older deliveries of its files."""
+    def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
+        """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
+        of a file that was shown."""
         if event.call_id:  # else another reader of the session wrote
             self.number, self._under_way = event.call, event.call_id
-        if self.number != self._writes[1]:
+        if is_news and self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
-        self.last_write = Invalidation(self.number, written=True, label=event.label)
-        return self.last_write
+        return Invalidation(self.number, written=True, label=event.label)
 
     def keep(self, stays: Callable[[str], bool]) -> None:
         """Calls for which `stays(call_id)` is false have left the conversation."""

@@ -48,8 +48,10 @@ Claim = FileLines | Literal | Anything
 class Write:
     """A file that the command wrote, or may have written, when it had come to claim number `before`."""
 
-    key: str  # a path, or WHOLE_TREE
+    key: str  # a path, a directory, a pattern, or WHOLE_TREE: see `writes.concerns`
     before: int  # claims[before:] print what stands there after the write
+    sure: bool = True  # False: the command is not understood, and names the file, or may write any
+    script: str | None = None  # the key of the script that may have written any file; its text tells which, where known
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,12 +100,14 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """The agent wrote the files `keys` (WHOLE_TREE: any file): earlier deliveries of them are invalid."""
+    """The agent wrote the files `keys` (see `writes.concerns`): earlier deliveries of them are invalid. So are those of
+    the files `perhaps`, which a command that nobody understands names, or may have written."""
 
     call_id: str
     keys: tuple[str, ...]
     label: str = ""
     call: int = 0  # number of the call, from 1
+    perhaps: tuple[str, ...] = ()
 
 
 @stores_text

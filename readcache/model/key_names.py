@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
+from readcache.model.writes import common_prefix, concerns, file_name_of
+
 # Keys that are inserted one by one; more of them are sorted together, which costs a look at all keys.
 FEW_KEYS = 100
 # Files of one name that are looked through; keeps a call's cost apart from the session's length.
@@ -43,6 +45,12 @@ class KeyNames:
     def namesakes(self, key: str) -> list[str]:
         """The keys that end in the same file name, newest first, at most `MOST_NAMESAKES`."""
         return self._by_name.get(_name(key), [])[: -MOST_NAMESAKES - 1 : -1]
+
+    def concerned_by(self, written: str) -> list[str]:
+        """The keys that a write to `written` concerns."""
+        name = file_name_of(written)
+        known = self.beginning_with(common_prefix(written)) if name is None else self._by_name.get(name, [])
+        return [key for key in known if concerns(written, key)]
 
     def _sort(self) -> None:
         if len(self._new) < FEW_KEYS:

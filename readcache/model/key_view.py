@@ -80,10 +80,10 @@ class KeyView:
 
     def invalidate(self, step: Invalidation, order: int) -> None:
         """All that was shown before the event at place `order` is of the file as it was."""
-        self.stale += self.current
-        self.numbered, self.loose, self.current = SpanMap(), [], []
-        self.invalid, self.total = step, None
-        self.stale_before = order
+        self.invalid, self.stale_before = step, order
+        if self.current:
+            self.stale += self.current
+            self.numbered, self.loose, self.current, self.total = SpanMap(), [], [], None
 
     def changed(self, change: Callable[[list[Reference]], list[Reference]]) -> KeyView:
         """A new view of the key, after `change` of its references, current and stale."""

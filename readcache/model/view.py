@@ -19,14 +19,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from readcache.model.calls import Calls
-from readcache.model.claims import WHOLE_TREE
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
 from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
 from readcache.model.stored_text import digest_of
-from readcache.model.writes import common_prefix, concerns
+from readcache.model.writes import concerns
 
 # Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
 SHORTEST_WHOLE = 120
@@ -47,7 +46,9 @@ class View:
         self._wholes: dict[str, Delivery] = {}
         self._lines = LineCache()
         self._order = 0  # events folded so far
-        self._steps: deque[tuple[str, Invalidation, int]] = deque(maxlen=MOST_STEPS)  # the last, with their order
+        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(
+            maxlen=MOST_STEPS
+        )  # the last, with their order
 
     # ------------------------------------------------------------ reading
 
@@ -130,7 +131,7 @@ class View:
         delivery = Delivery(event, self._order)
         self._deliveries.setdefault(event.call_id, []).append(delivery)
         for key in event.changed:
-            self._invalidate(key, Invalidation(event.when.call - 1, written=False))
+            self._invalidate((key,), self._names.concerned_by(key), Invalidation(event.when.call - 1, written=False))
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
@@ -145,18 +146,18 @@ class View:
         return found
 
     def _write(self, event: Wrote) -> None:
-        step = self.calls.write(event)
+        written = (*event.keys, *event.perhaps)
+        concerned = {key for one in written for key in self._names.concerned_by(one)}
+        step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
             self._call_of[event.call_id] = event.call
-        for key in event.keys:
-            if key != WHOLE_TREE:  # any file, perhaps: the bytes decide when one is read again
-                self._invalidate(key, step)
+        self._invalidate(written, concerned, step)
 
-    def _invalidate(self, written: str, step: Invalidation) -> None:
+    def _invalidate(self, written: tuple[str, ...], concerned: Iterable[str], step: Invalidation) -> None:
+        """What is `concerned` by a write to `written` is outdated from now on."""
         self._steps.append((written, step, self._order))
-        for key in self.known_keys(common_prefix(written)):
-            if concerns(written, key):
-                self._keys[key].invalidate(step, self._order)
+        for key in concerned:
+            self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
         for old in self._deliveries.get(event.call_id, []):
@@ -184,7 +185,7 @@ class View:
     def _add_late(self, key: str, reference: Reference) -> None:
         if key not in self._keys:
             for written, step, order in self._steps:
-                if order > reference.delivery.order and concerns(written, key):
+                if order > reference.delivery.order and any(concerns(one, key) for one in written):
                     self._key(key).invalidate(step, order)
         self._key(key).add_late(reference)
 

@@ -1,6 +1,7 @@
 """Which files a write concerns: the one rule for invalidation, for the order of a call's events, and for `explain`.
 
-A write names a file, a directory (everything below it), a glob, or WHOLE_TREE (any file, perhaps).
+A write names a file, a directory (everything below it), a glob (`*` is any text, also with slashes in it: `*/src/a.py`
+is the file of that path below any directory), or WHOLE_TREE (any file).
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ def concerns(written: str, key: str) -> bool:
     if written in (key, WHOLE_TREE) or key.startswith(written.rstrip("/") + "/"):
         return True
     return glob_stem(written) is not None and fnmatchcase(key, written)
+
+
+def file_name_of(written: str) -> str | None:
+    """The one name that all files have which a write to the pattern `*/…` concerns; None for other writes."""
+    name = written.rpartition("/")[2]
+    return name if written.startswith("*/") and name and glob_stem(name) is None else None
 
 
 def common_prefix(written: str) -> str:

@@ -61,6 +61,13 @@ def tokenize(source: str) -> list[Token]:
     return lexer.tokens
 
 
+def tokenize_inside(source: str) -> list[Token]:
+    """The same, with the tokens of what stands inside `case … esac`, and none for the whole of it."""
+    lexer = _Lexer(source, 0, looks_inside=True)
+    lexer.run(())
+    return lexer.tokens
+
+
 def skip_commands(source: str, pos: int) -> int:
     """Behind the `)` that ends the commands of a substitution; they begin at `pos`. Raises Refused."""
     lexer = _Lexer(source, pos)
@@ -69,11 +76,12 @@ def skip_commands(source: str, pos: int) -> int:
 
 
 class _Lexer:
-    """`starts`: reserved words count here; `assigns`: assignments do."""
+    """`starts`: reserved words count here; `assigns`: assignments do. `looks_inside`: the tokens of a `case` stay."""
 
-    __slots__ = ("assigns", "pending", "pos", "source", "starts", "tokens")
+    __slots__ = ("assigns", "looks_inside", "pending", "pos", "source", "starts", "tokens")
 
-    def __init__(self, source: str, pos: int) -> None:
+    def __init__(self, source: str, pos: int, *, looks_inside: bool = False) -> None:
+        self.looks_inside = looks_inside
         self.source = source
         self.pos = pos
         self.tokens: list[Token] = []
@@ -273,6 +281,8 @@ class _Lexer:
         """Makes one token of what `read` walks over."""
         index = len(self.tokens)
         read()
+        if self.looks_inside:
+            return
         del self.tokens[index:]
         for one in self.pending:
             one.index = one.index if one.index < index else -1
@@ -287,6 +297,7 @@ class _Lexer:
         if not _reserved_at(self.source, self.pos, "in"):
             raise Refused("case without in")
         self.pos += 2
+        self.tokens[-1] = Token(TokenKind.OPERATOR, self.pos, self.pos, ";")
         while True:
             self.lines()
             if _reserved_at(self.source, self.pos, "esac"):
@@ -294,7 +305,9 @@ class _Lexer:
                 return
             self.pattern()
             self.starts = self.assigns = True
-            if self.run(_CASE_ENDS) == "esac":
+            ended = self.run(_CASE_ENDS)
+            self.add(Token(TokenKind.OPERATOR, self.pos, self.pos, ";"), starts=True)
+            if ended == "esac":
                 return
 
     def pattern(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from readcache.model.claims import FileLines, Literal
+from readcache.model.claims import Claim, FileLines, Literal
 from readcache.shell import streams
 from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
 from readcache.shell.streams import ANYTHING, Claims
@@ -65,13 +65,13 @@ def _each(program: Program, cut: Callable[[Claims, str], Claims]) -> Claims:
         return end_of(program.stdin.claims)
     if any(operand.glob for operand in operands):
         return end_of(program.input(operands)) if quiet else ANYTHING
-    out: Claims = ()
+    out: list[Claim] = []
     for operand in operands:
         if given.has("v") or (len(operands) > 1 and not quiet):
             banner = f"==> {'standard input' if operand.known == '-' else operand.known} <==\n"
-            out += (Literal("\n" + banner if out else banner),)
+            out.append(Literal("\n" + banner if out else banner))
         out += end_of(program.lines(operand))
-    return out
+    return tuple(out)
 
 
 _SED_LONG = {"quiet": "n", "silent": "n", "expression": "e", "regexp-extended": "E", "separate": "s", "in-place": "i"}
@@ -177,7 +177,7 @@ def git_command(program: Program) -> Program:
 
 _SILENT = (
     ": true false test [ export declare local readonly typeset unset set shopt umask ulimit alias trap sleep mkdir "
-    "rmdir chmod chown touch cd exit return break continue shift wait read"
+    "rmdir chmod chown cd exit return break continue shift wait read"
 )
 
 READERS: dict[str, Reader] = {"cat": _cat, "nl": _nl, "head": _head, "tail": _tail, "git": _git}

@@ -15,6 +15,10 @@ class Refused(Exception):
     """Bash would refuse this source, or it is beyond us. Never leaves `parse_command`."""
 
 
+class TooLong(Exception):
+    """The command is beyond what is worth reading. Never leaves the package `shell`."""
+
+
 @dataclass(frozen=True, slots=True)
 class WordText:
     """Literal characters of a word, quotes and escapes already taken off."""

@@ -7,16 +7,21 @@ that are not there cost nothing. Its text is no landmark, and directory and vari
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from readcache.model.claims import Anything, Authored, Claim, Literal, Reading, Write
+from readcache.model.claims import WHOLE_TREE, Reading, Write
 from readcache.model.paths import canonical_path
-from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.shell.arguments import Arg, Program, text_arg
 from readcache.shell.certainty import hides_complaints, is_loud
+from readcache.shell.effects import Effect, may_have_written
+from readcache.shell.expansion import Redirected, arg_of, substitutions, written_by
+from readcache.shell.grammar import loose_commands
+from readcache.shell.guesses import names_given, script_effect
+from readcache.shell.names import names_in
 from readcache.shell.parse import parse_command
-from readcache.shell.readers import READERS, hands_on
+from readcache.shell.prefilter import may_matter
+from readcache.shell.readers import hands_on
+from readcache.shell.state import ShellState
 from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, literal_stream, unknown
 from readcache.shell.syntax import (
     For,
@@ -28,63 +33,37 @@ from readcache.shell.syntax import (
     Redirect,
     Sequence,
     SimpleCommand,
-    Variable,
+    Unknown,
     Word,
-    WordText,
-    has_glob,
     literal,
 )
-from readcache.shell.wrappers import program_name, unwrap
-from readcache.shell.writers import WRITERS, Effect, authored_by
+from readcache.shell.wrappers import program_name, script_of, unwrap
+from readcache.shell.writers import authored_by, effect_of, program_of_each
 
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
+_CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
+_MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
+_SETS_UP = re.compile(r"activate|env|rc$|profile|nvm|conda")  # scripts that only set variables
 _SHELLS = ("bash", "sh", "zsh", "dash")
-_DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
-_SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
-def read(node: Node, cwd: str, exit_code: int | None) -> Reading:
-    """The reading of a command that ran in `cwd` and ended with `exit_code` (None: not known)."""
-    walk = _Walk(canonical_path(cwd, "/"), failed=exit_code not in (0, None))
+def read(node: Node, cwd: str, *, failed: bool) -> Reading:
+    """The reading of a command that ran in `cwd`. `failed`: it ended with an error. Raises TooLong."""
+    walk = _Walk(canonical_path(cwd, "/"), failed)
     walk.run(node, Stream())
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
 
 
+def read_loose(source: str, cwd: str) -> tuple[Write, ...]:
+    """What a script may write that no parser takes: its commands, each by itself. Raises TooLong, Refused."""
+    walk = _Walk(canonical_path(cwd, "/"), failed=False)
+    walk.loose(source)
+    return tuple(walk.writes)
+
+
 @dataclass(slots=True)
-class _Walk:
-    """The state of the shell as far as it is known, and what was gathered."""
-
-    cwd: str | None
-    failed: bool  # the whole command failed: what is silent as a rule may have complained
-    sure: bool = True  # what is walked now is believed to run
-    ran: bool = True  # nothing can keep it from running
-    told: bool = True  # the whole command's status is 0 only if it succeeds
-    over: bool = False  # what is walked now may come after the end of it all
-    heard: bool = True  # what it complains about is in the output
-    variables: dict[str, str] = field(default_factory=dict)
-    out: list[Claim] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
-    authored: list[Authored] = field(default_factory=list)
-    position: int | None = None  # the place in the real output, while `out` is only a pipe
-
-    # what is gathered
-
-    def emit(self, claims: Claims) -> None:
-        """Puts claims at the end of the output. Neighbouring texts become one: the longer, the surer it is found."""
-        for claim in claims:
-            if isinstance(claim, Literal) and not self.sure:
-                claim = Anything()
-            last = self.out[-1] if self.out else None
-            if isinstance(claim, Literal) and isinstance(last, Literal):
-                self.out[-1] = Literal(last.text + claim.text)
-            elif not (isinstance(claim, Anything) and isinstance(last, Anything)):
-                self.out.append(claim)
-
-    def wrote(self, key: str) -> None:
-        """Notes a write at this point of the output."""
-        write = Write(key, len(self.out) if self.position is None else self.position)
-        if write not in self.writes:
-            self.writes.append(write)
+class _Walk(ShellState):
+    """The state of the shell, and the way through the tree."""
 
     def capture(self, node: Node, stdin: Stream) -> Stream:
         """What `node` sends down its stdout."""
@@ -98,32 +77,6 @@ class _Walk:
             return Stream(tuple(self.out))
         finally:
             self.out, self.position = outer, position
-
-    @contextmanager
-    def subshell(self) -> Iterator[None]:
-        """What is done to directory and variables stays inside."""
-        cwd, variables = self.cwd, dict(self.variables)
-        yield
-        self.cwd, self.variables = cwd, variables
-
-    @contextmanager
-    def perhaps(self) -> Iterator[None]:
-        """What is walked inside may not run: afterwards only what it left alone is known."""
-        cwd, variables, sure = self.cwd, dict(self.variables), self.sure
-        self.sure = False
-        with self.doubting(ran=False, told=False):
-            yield
-        self.sure = sure
-        self.cwd = cwd if self.cwd == cwd else None
-        self.variables = {name: value for name, value in variables.items() if self.variables.get(name) == value}
-
-    @contextmanager
-    def doubting(self, *, ran: bool = True, told: bool = True) -> Iterator[None]:
-        """What is walked inside may not have `ran`, or the status of the whole command does not tell of it."""
-        before = self.ran, self.told
-        self.ran, self.told = self.ran and ran, self.told and told
-        yield
-        self.ran, self.told = before
 
     # structure
 
@@ -197,7 +150,8 @@ class _Walk:
         known = node.words is not None and all(word.text is not None and not word.glob for word in words)
         if known and len(words) <= _MOST_TURNS:
             for word in words:
-                self.variables[node.name] = word.known
+                self.count(1)
+                self.assign(node.name, word.known)
                 with self.doubting(ran=False, told=False):  # `break`
                     self.run(node.body, stdin)
             return
@@ -211,16 +165,46 @@ class _Walk:
     def opaque(self, node: Opaque, stdin: Stream) -> None:
         """Anything may have happened; a bare test prints nothing, and `! a` prints what `a` does."""
         if node.source.startswith(("[[", "((")):
+            self.substituted(node.source)
             return
+        self.count(len(node.source) // _CHARS_OF_A_STEP)
         negated = parse_command(node.source[1:]) if node.source.startswith("!") else None
         if negated is not None:
             with self.doubting(told=False):
                 self.run(negated, stdin)
             return
+        with self.subshell():
+            self.loose(node.source)
         self.emit(ANYTHING)
         self.variables.clear()
-        if re.search(r"\b(?:cd|pushd|popd)\b", node.source):
+        if _MOVES.search(node.source):
             self.cwd = None
+
+    def loose(self, source: str) -> None:
+        """What the commands of a compound write, each looked at by itself, in whatever order they run and how often:
+        no variable is known, nor, where it changes, the directory."""
+        outer, position, self.position = (
+            self.out,
+            self.position,
+            len(self.out) if self.position is None else self.position,
+        )
+        self.out = []
+        with self.perhaps():
+            self.variables = {}
+            if _MOVES.search(source):
+                self.cwd = None
+            for command in loose_commands(source):
+                self.capture(command, Stream())
+        self.out, self.position = outer, position
+
+    def substituted(self, source: str) -> None:
+        """What the command substitutions in a piece of source write."""
+        for inner in substitutions(source):
+            self.count(len(inner) // _CHARS_OF_A_STEP)
+            node = parse_command(inner) if may_matter(inner) else None
+            if node is not None:
+                with self.subshell():
+                    self.capture(node, Stream())
 
     def pipeline(self, node: Pipeline, stdin: Stream) -> Stream:
         """Each command in a subshell of its own."""
@@ -232,15 +216,15 @@ class _Walk:
 
     # simple commands
 
-    def redirect(self, redirects: tuple[Redirect, ...], stdin: Stream) -> _Redirected:
+    def redirect(self, redirects: tuple[Redirect, ...], stdin: Stream) -> Redirected:
         """The streams behind the redirections; the files that these write are noted."""
-        out = _Redirected(stdin)
+        out = Redirected(stdin)
         for item in redirects:
             if item.op.startswith("<") and item.op != "<>":
                 if item.fd in (None, 0):
                     out = replace(out, stdin=self.source(item))
                 continue
-            prints, key = self.target(item)
+            prints, key = written_by(item, self.arg(item.target), self.cwd) if item.target else (True, None)
             piped = self.position is not None or not out.prints
             self.heard = self.heard and not hides_complaints(item, reaches_reader=prints, stdout_is_away=piped)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
@@ -261,24 +245,16 @@ class _Walk:
         arg = self.arg(item.target)
         return Stream() if arg.glob or arg.path == "-" else Stream(Program("", (), Stream(), self.cwd).lines(arg))
 
-    def target(self, item: Redirect) -> tuple[bool, str | None]:
-        """(does the output still reach the reader, the key of the file that is written) for one redirection."""
-        if item.target is None:
-            return True, None
-        arg = self.arg(item.target)
-        if item.op == ">&" and re.fullmatch(r"\d+-?|-", arg.text or ""):
-            return arg.text != "-", None
-        key = Program("", (), Stream(), self.cwd).key(arg)
-        if key in _SAME_OUTPUT:
-            return True, None
-        return False, None if key is None or _DEVICE.match(key) else key
-
     def arg(self, word: Word) -> Arg:
         """The argument that `word` becomes here."""
+        for part in word.parts:
+            if part.__class__ is Unknown:
+                self.substituted(part.source)
         return arg_of(word, self.variables, self.cwd)
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
+        self.count(1 + len(node.words))
         heard = self.heard
         try:
             return self.simple(node, stdin)
@@ -290,16 +266,23 @@ class _Walk:
         redirected = self.redirect(node.redirects, stdin)
         if not node.words:
             for name, word in node.assignments:
-                self.assign(name, literal(word, self.variables))
+                self.assign(name, self.arg(word).text)
             return Stream(())
+        for _, word in node.assignments:
+            self.arg(word)
         args = tuple(self.arg(word) for word in node.words)
-        program = unwrap(Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd))
+        given = Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd)
+        program = unwrap(given)
         if program is None:
+            for key in names_given(given):
+                self.wrote(key, sure=False)
             return Stream(ANYTHING if redirected.prints and args[1:] else ())
         self.builtin(program)
         effect = self.effect(program)
-        for key in effect.writes:
-            self.wrote(key)
+        for key in (*effect.writes, *effect.perhaps):
+            self.wrote(key, sure=key in effect.writes)
+        if effect.script is not None:
+            self.ran_script(effect.script)
         self.author(effect.authored)
         printed = program.stdin if hands_on(program) else Stream(effect.claims)
         if redirected.file is not None:
@@ -308,45 +291,41 @@ class _Walk:
             return Stream(())
         return Stream() if self.failed and effect.writes and not effect.claims else printed
 
-    def author(self, texts: Iterable[Authored]) -> None:
-        """Notes texts that become files' contents, if this command does what it should."""
-        ran, told = self.ran and self.heard and not self.over, self.told and not self.over
-        self.authored.extend(replace(text, ran=ran, told_by_status=told) for text in texts)
-
-    def assign(self, name: str, value: str | None) -> None:
-        """Gives a variable a value; None: it is not known any more."""
-        self.variables.pop(name, None)
-        if value is not None:
-            self.variables[name] = value
-
     def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""
-        try:
-            if program.name in _SHELLS:
-                return Effect(self.shell(program))
-            write, read = WRITERS.get(program.name), READERS.get(program.name)
-            written = write(program) if write is not None else None
-            return written or Effect(ANYTHING if read is None else read(program))
-        except CannotTell:
-            return Effect(ANYTHING)
+        if program.name in _SHELLS:
+            return self.shell(program)
+        if program.name == "eval":
+            return self.script(
+                " ".join(arg.text if arg.text is not None else arg.shape for arg in program.args), Stream()
+            )
+        if program.name in ("source", ".") and program.args:
+            sets_up = _SETS_UP.search(program.args[0].path or "") is not None
+            return Effect(ANYTHING) if sets_up else script_effect(program, program.args[0])
+        inner = program_of_each(program)
+        return effect_of(program) if inner is None else replace(self.effect(inner), claims=ANYTHING, authored=())
 
-    def shell(self, program: Program) -> Claims:
-        """`bash -c SCRIPT` and `bash <<EOF`."""
-        args = list(program.args)
-        while args and re.fullmatch(r"-[a-zA-Z]+", args[0].text or "") and not args[0].known.endswith("c"):
-            args.pop(0)
-        if args and re.fullmatch(r"-[a-zA-Z]*c", args[0].text or "") and len(args) > 1:
-            source, stdin = args[1].known, program.stdin
-        elif not args and program.stdin.body is not None and program.stdin.claims != ANYTHING:
-            source, stdin = program.stdin.body, Stream()
-        else:
-            raise CannotTell
+    def shell(self, program: Program) -> Effect:
+        """`bash -c SCRIPT`, `bash <<EOF`, `bash FILE`."""
+        script, file = script_of(program)
+        if script is not None:
+            return may_have_written(WHOLE_TREE) if script.text is None else self.script(script.text, program.stdin)
+        if file is not None:
+            return script_effect(program, file)
+        if program.stdin.body is None:
+            return may_have_written(WHOLE_TREE)
+        return self.script(program.stdin.body, Stream(), is_known=program.stdin.claims != ANYTHING)
+
+    def script(self, source: str, stdin: Stream, *, is_known: bool = True) -> Effect:
+        """A script in a shell of its own. Not `is_known`: some of it is put in at run time."""
+        self.count(len(source) // _CHARS_OF_A_STEP)
         node = parse_command(source)
         if node is None:
-            raise CannotTell
+            return may_have_written(*names_in(source))
         with self.subshell():
             self.variables = {}
-            return self.capture(node, stdin).claims
+            claims = self.capture(node, stdin).claims
+        return Effect(claims if is_known else ANYTHING)
 
     def builtin(self, program: Program) -> None:
         """What the shell's own commands do to directory and variables."""
@@ -360,37 +339,16 @@ class _Walk:
             for arg in program.args:
                 name, equals, value = (arg.text or "").partition("=")
                 if equals:
-                    self.variables[name] = value
+                    self.assign(name, value)
             if any(arg.text is None for arg in program.args):
                 self.variables.clear()
-        elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "eval", "source", "."):
+        elif program.name == "eval":
+            self.variables.clear()
+            self.cwd = None if any(_MOVES.search(arg.text or arg.shape) for arg in program.args) else self.cwd
+        elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "source", "."):
             self.variables.clear()
 
     def change_directory(self, program: Program) -> None:
         """`cd`; a directory that is not known (`cd -` too) makes every relative path after it unknown."""
         operands = [arg for arg in program.args if not re.match("-.", arg.text or "")] or [text_arg("~")]
         self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
-
-
-def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
-    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
-    text = literal(word, variables)
-    places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
-    path = text if text is not None else literal(word, {**places, **variables})
-    first = word.parts[0] if word.parts else WordText("")
-    tilde = isinstance(first, Variable) or (isinstance(first, WordText) and not first.quoted)
-    if path is not None and path.startswith("~") and not tilde:
-        path = "./" + path
-    if text is not None and text.startswith("~") and tilde:
-        text = None
-    return Arg(text, path, has_glob(word))
-
-
-@dataclass(frozen=True, slots=True)
-class _Redirected:
-    """What a command reads, whether its stdout is still printed, and else the file that it goes into."""
-
-    stdin: Stream
-    prints: bool = True
-    file: str | None = None
-    appends: bool = False

@@ -6,13 +6,17 @@ import posixpath
 import re
 from dataclasses import replace
 
-from readcache.shell.arguments import Program
+from readcache.shell.arguments import Arg, Program, text_arg
 
 # name -> the letters of its options that take a value; behind `timeout` comes one operand of its own, the time
 _WRAPPERS = {"exec": "a", "env": "uCS", "sudo": "ugpCTh", "time": "fo", "nice": "n", "ionice": "cn", "stdbuf": "ioe"}
 _WRAPPERS |= {"timeout": "ks", "gtimeout": "ks"}
-_WRAPPERS |= dict.fromkeys(("command", "builtin", "nohup", "unbuffer", "npx"), "")
+_WRAPPERS |= dict.fromkeys(
+    ("command", "builtin", "nohup", "unbuffer", "npx", "bunx", "pnpx", "uvx", "setsid", "doas", "coproc"), ""
+)
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+_RUN = {"pnpm": ("exec", "dlx"), "yarn": ("exec", "dlx"), "npm": ("exec", "x"), "bundle": ("exec",), "bun": ("x",)}
+_RUN |= dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "pipx"), ("run",))
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # Options that make the wrapper print by itself, or change where the program works.
 _ELSEWHERE = {"command": ("-v", "-V"), "env": ("-C", "-S", "--chdir"), "sudo": ("-i", "-s", "-D")}
@@ -38,6 +42,18 @@ def unwrap(program: Program) -> Program | None:
     return _module(program)
 
 
+def script_of(program: Program) -> tuple[Arg | None, Arg | None]:
+    """A shell's script: (the text behind `-c`, the file); neither when it comes on stdin."""
+    args = list(program.args)
+    while args and re.fullmatch(r"[-+][a-zA-Z]+|--\w+", args[0].text or ""):
+        option = args.pop(0).known
+        if option == "-n":  # it only looks for errors
+            return text_arg(""), None
+        if option.endswith("c") and args:
+            return args[0], None
+    return None, args[0] if args and args[0].text != "-" else None
+
+
 def program_name(text: str) -> str:
     """`cat` for `/bin/cat`; other paths are programs of the user's, and stay."""
     directory, _, name = text.rpartition("/")
@@ -45,9 +61,9 @@ def program_name(text: str) -> str:
 
 
 def _module(program: Program) -> Program:
-    """`python -m black f` and `uv run black f` are `black f`."""
-    word = "-m" if _PYTHON.fullmatch(program.name) else "run" if program.name in ("uv", "poetry", "pipenv") else None
+    """`python -m black f`, `uv run black f` and `pnpm exec black f` are `black f`."""
+    words = ("-m",) if _PYTHON.fullmatch(program.name) else _RUN.get(program.name, ())
     args = program.args
-    if word is None or len(args) < 2 or args[0].text != word:
+    if len(args) < 2 or args[0].text not in words:
         return program
     return replace(program, name=posixpath.basename(args[1].text or ""), args=args[2:])

@@ -1,7 +1,6 @@
 """What programs write: a table from a program's name to the files it writes and what it prints.
 
-Only what the command names is told; a program that is not in the table may write whatever it likes, and the bytes of
-later reads decide.
+Of a program that is not in the table, `guesses` says what it may write.
 """
 
 from __future__ import annotations
@@ -9,54 +8,21 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence as Seq
+from dataclasses import replace
+from functools import partial
 
-from readcache.model.claims import WHOLE_TREE, Authored
+from readcache.model.claims import WHOLE_TREE, Authored, FileLines, glob_stem
 from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
-from readcache.shell.readers import git_command, sed_script
-from readcache.shell.streams import ANYTHING, Claims, Stream
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What a program prints, the keys that it writes, and the texts of the command's own that went into files."""
-
-    claims: Claims = ()
-    writes: tuple[str, ...] = ()
-    authored: tuple[Authored, ...] = ()
-
+from readcache.shell.effects import Effect
+from readcache.shell.guesses import may_write
+from readcache.shell.harmless import only_reads
+from readcache.shell.readers import READERS, git_command, sed_script
+from readcache.shell.streams import ANYTHING, Stream
+from readcache.shell.targets import keys_of, operands_of, value_of, without
+from readcache.shell.trees import REWRITERS, Rewriter
 
 Writer = Callable[[Program], "Effect | None"]  # None: this program writes nothing, ask the readers
-
-
-def _operands(args: Iterable[Arg]) -> list[Arg]:
-    """Everything that does not look like an option."""
-    out: list[Arg] = []
-    only_operands = False
-    for arg in args:
-        if arg.text == "--" and not only_operands:
-            only_operands = True
-        elif only_operands or not (arg.text or "").startswith("-"):
-            out.append(arg)
-    return out
-
-
-def _keys(program: Program, args: Iterable[Arg]) -> tuple[str, ...]:
-    return tuple(key for key in map(program.key, args) if key is not None)
-
-
-def _take(args: Iterable[Arg], *names: str) -> tuple[list[Arg], Arg | None]:
-    """The arguments without the options `names` and their values, and the last of these values."""
-    rest: list[Arg] = []
-    values: list[Arg] = []
-    option = False
-    for arg in args:
-        if option:
-            values.append(arg)
-        elif arg.text not in names:
-            rest.append(arg)
-        option = not option and arg.text in names
-    return rest, values[-1] if values else None
 
 
 def _has_flag(program: Program, letters: str, *long: str) -> bool:
@@ -72,20 +38,21 @@ def _sed(program: Program) -> Effect | None:
     if not any(re.match(r"-[nErsuz]*i|--in-place", arg.text or "") for arg in program.args):
         return None
     _, files, _ = sed_script(program)
-    return Effect((), _keys(program, files))
+    return Effect((), keys_of(program, files))
 
 
-def _perl(program: Program) -> Effect | None:
+def _perl(program: Program) -> Effect:
+    """perl and ruby."""
     if not any(re.match(r"-[0-9A-Za-z]*i", arg.text or "") for arg in program.args):
-        return None
-    given = options(program.args, "pnlwai::0::e:E:M:F:s")
-    return Effect((), _keys(program, given.operands if given.has("eE") else given.operands[1:]))
+        return may_write(program)
+    given = options(program.args, "pnlwaci::0::e:E:M:F:sr:")
+    return Effect((), keys_of(program, given.operands if given.has("eE") else given.operands[1:]))
 
 
 def _tee(program: Program) -> Effect:
-    files = _operands(program.args)
+    files = operands_of(program.args)
     append = _has_flag(program, "a", "--append")
-    keys = _keys(program, files)
+    keys = keys_of(program, files)
     return Effect(program.stdin.claims, keys, authored_by(program.stdin, keys, append=append))
 
 
@@ -97,11 +64,13 @@ def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[Au
 
 
 def _copy(program: Program) -> Effect:
-    """cp, mv, install, ln, rsync: the target, below a directory where it is seen to be one; for mv the sources too."""
-    args, into = _take(program.args, "-t", "--target-directory")
+    """cp, mv, install, ln, rsync: the target, below a directory where it is seen to be one; for mv the sources too.
+
+    Of a directory whose contents are copied (`src/.`, for rsync `src/`), anything below the target."""
+    args, into = without(program.args, "-t", "--target-directory")
     if program.name == "install":
-        args, _ = _take(args, "-m", "-o", "-g")
-    files = _operands(args)
+        args, _ = without(args, "-m", "-o", "-g")
+    files = operands_of(args)
     directory = into is not None or len(files) > 2
     if into is None and program.name == "ln" and len(files) == 1:
         into = text_arg(".")
@@ -109,33 +78,42 @@ def _copy(program: Program) -> Effect:
         if len(files) < 2:
             raise CannotTell
         into = files.pop()
-    sources, target = _keys(program, files), program.key(into)
+    sources, target = keys_of(program, files), program.target(into)
     written: tuple[str, ...] = ()
     if target is not None:
         directory = directory or re.search(r"(?:^|/)\.{0,2}$", into.path or "") is not None
-        written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources) if directory else (target,)
+        contents = r"(?:^|/)\.?$" if program.name == "rsync" else r"(?:^|/)\.$"
+        if not directory or any(re.search(contents, arg.path or "") for arg in files):
+            written = (target,)
+        else:
+            written = tuple(posixpath.join(target, posixpath.basename(key)) for key in sources)
     said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
     return Effect(said, (*written, *(sources if program.name == "mv" else ())))
 
 
 def _remove(program: Program) -> Effect:
     said = ANYTHING if _has_flag(program, "v", "--verbose") else ()
-    return Effect(said, _keys(program, _operands(program.args)))
+    return Effect(said, keys_of(program, operands_of(program.args)))
 
 
 def _truncate(program: Program) -> Effect:
-    files, _ = _take(program.args, "-s", "--size", "-r", "--reference")
-    return Effect((), _keys(program, _operands(files)))
+    files, _ = without(program.args, "-s", "--size", "-r", "--reference")
+    return Effect((), keys_of(program, operands_of(files)))
 
 
 def _dd(program: Program) -> Effect:
     targets = [text_arg(arg.text[3:]) for arg in program.args if arg.text and arg.text.startswith("of=")]
-    return Effect(ANYTHING, _keys(program, targets))
+    return Effect(ANYTHING, keys_of(program, targets))
+
+
+def _touch(program: Program) -> Effect:
+    files, _ = without(program.args, "-d", "-t", "-r", "--date", "--reference")
+    return Effect((), keys_of(program, operands_of(files)))
 
 
 def _sort(program: Program) -> Effect | None:
-    _, target = _take(program.args, "-o")
-    return None if target is None else Effect((), _keys(program, [target]))
+    target = value_of(program.args, "-o", "--output")
+    return None if target is None else Effect((), keys_of(program, [target]))
 
 
 _PATCHED = re.compile(r"^(?:\+\+\+|---) ([^\t\n]+)|^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
@@ -152,11 +130,12 @@ def patched_files(patch: str, strip: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in out if name))
 
 
-def _patched(program: Program, patch: str | None, strip: int) -> Effect:
+def _patched(program: Program, patch: str | None, strip: int, file: str | None = None) -> Effect:
+    """`file`: the key of the patch, where it is not on stdin."""
     names = patched_files(patch, strip) if patch is not None else ()
     if not names:
-        return Effect(ANYTHING, (WHOLE_TREE,))
-    return Effect(ANYTHING, _keys(program, map(text_arg, names)))
+        return Effect(ANYTHING, script=file or WHOLE_TREE)
+    return Effect(ANYTHING, keys_of(program, map(text_arg, names)))
 
 
 _PATCH_SPEC = "bcEeflnNRsTuvZp:i:d:o:r:B:D:F:V:Y:z:g:?t"
@@ -169,14 +148,24 @@ def _patch(program: Program) -> Effect:
     if given.has("?"):
         return Effect(ANYTHING)
     if given.has("o"):
-        return Effect(ANYTHING, _keys(program, [text_arg(given.value("o") or "")]))
+        return Effect(ANYTHING, keys_of(program, [text_arg(given.value("o") or "")]))
     if given.operands:
-        return Effect(ANYTHING, _keys(program, given.operands[:1]))
+        return Effect(ANYTHING, keys_of(program, given.operands[:1]))
     directory = given.value("d")
     if directory is not None:
         program = replace(program, cwd=program.key(text_arg(directory)))
     strip = given.value("p")
-    return _patched(program, None if given.has("i") else program.stdin.body, integer(strip) if strip else 0)
+    given_file = given.value("i")
+    file = program.key(text_arg(given_file)) if given_file else _only_file(program.stdin)
+    return _patched(program, None if given_file else program.stdin.body, integer(strip) if strip else 0, file)
+
+
+def _only_file(stdin: Stream) -> str | None:
+    """The file that comes in as a whole."""
+    match stdin.claims:
+        case (FileLines(keys=(key,), ranges=((1, None),), sep=None),):
+            return key
+    return None
 
 
 def _apply_patch(program: Program) -> Effect:
@@ -196,38 +185,47 @@ def _git(program: Program) -> Effect | None:
     if verb == "apply":
         if {"--stat", "--check", "--numstat", "--summary"} & set(texts):
             return Effect(ANYTHING)
-        patches = [arg for arg in _operands(args) if arg.text != "-"]
+        patches = [arg for arg in operands_of(args) if arg.text != "-"]
         strip = next((int(text[2:]) for text in texts if text and re.fullmatch(r"-p\d+", text)), 1)
-        return _patched(git, None if patches else program.stdin.body, strip)
+        file = git.key(patches[0]) if patches else _only_file(git.stdin)
+        return _patched(git, None if patches else program.stdin.body, strip, file)
     if verb == "stash":
         return Effect(ANYTHING, () if texts[:1] and texts[0] in ("list", "show", "drop", "clear") else (WHOLE_TREE,))
     if verb in ("mv", "rm"):
-        return Effect(ANYTHING if verb == "rm" else (), () if "--cached" in texts else _keys(git, _operands(args)))
+        return Effect(ANYTHING if verb == "rm" else (), () if "--cached" in texts else keys_of(git, operands_of(args)))
     if verb == "restore":
-        paths, _ = _take(args, "-s", "--source")
+        paths, _ = without(args, "-s", "--source")
         staged_only = "--staged" in texts and "--worktree" not in texts
-        return Effect((), () if staged_only else _keys(git, _operands(paths)))
+        return Effect((), () if staged_only else keys_of(git, operands_of(paths)))
     if verb == "checkout":
         return _git_checkout(git, texts)
+    if verb == "checkout-index":
+        return Effect((), keys_of(git, operands_of(args)) if operands_of(args) else (WHOLE_TREE,))
     if verb == "switch" and {"-c", "-C", "--create"} & set(texts):
         return Effect(ANYTHING)
     if verb in _WHOLE_TREE_GIT:
         harmless = verb == "reset" and not {"--hard", "--merge", "--keep"} & set(texts)
         harmless = harmless or (verb == "clean" and any(re.match(r"-\w*n|--dry-run", text or "") for text in texts))
         return Effect(ANYTHING, () if harmless else (WHOLE_TREE,))
-    return None
+    known = only_reads("git", (verb, *(text for text in texts if text is not None)))
+    out = (
+        value_of(args, "-o", "--output", "--output-directory") if verb in ("diff", "archive", "format-patch") else None
+    )
+    if out is not None:
+        return Effect(ANYTHING, keys_of(git, [out]))
+    return None if known else Effect(ANYTHING, (WHOLE_TREE,))
 
 
 def _git_checkout(program: Program, texts: list[str | None]) -> Effect:
     """Paths after `--`, from the first that looks like one, or behind a branch; a branch alone may change any file."""
     if {"-b", "-B", "--orphan"} & set(texts):
         return Effect(ANYTHING)
-    paths = _operands(program.args)
+    paths = operands_of(program.args)
     if "--" in texts:
         paths = list(program.args[texts.index("--") + 1 :])
     elif paths and not {"--theirs", "--ours"} & set(texts) and not _looks_like_file(paths[0]):
         paths = paths[1:]
-    return Effect(ANYTHING, _keys(program, paths) if paths else (WHOLE_TREE,))
+    return Effect(ANYTHING, keys_of(program, paths) if paths else (WHOLE_TREE,))
 
 
 def _looks_like_file(arg: Arg) -> bool:
@@ -235,29 +233,77 @@ def _looks_like_file(arg: Arg) -> bool:
     return text in (".", "..") or re.search(r"\.[A-Za-z]\w*$", text) is not None
 
 
-_FORMATTERS = "black isort rustfmt"  # write unless they are told not to
-_READ_ONLY = {"--check", "--diff", "-c", "--check-only", "-d", "-"}
-_FIXERS = "ruff gofmt gofumpt goimports prettier eslint clang-format autopep8 yapf shfmt biome"  # write when told to
-_FIXING = {"--fix", "--fix-only", "format", "-w", "--write", "-i", "--in-place", "--apply"}
-_SUBCOMMANDS = ("check", "format", "lint")
-
-
-def _formatter(program: Program) -> Effect | None:
-    texts = {arg.text for arg in program.args}
-    writes = not texts & _READ_ONLY if program.name in _FORMATTERS.split() else bool(texts & _FIXING)
-    if not writes or texts & {"--check", "--diff"}:
+def program_of_each(program: Program) -> Program | None:
+    """The program that `xargs`, `parallel` and `find -exec` run, on the files that it is given or that are found at run
+    time; None when there is none."""
+    if program.name == "find":
+        at = next((k for k, arg in enumerate(program.args) if arg.text in _FIND_RUNS), None)
+        return None if at is None else _given(program, program.args[at + 1 :], [_found(program)])
+    if program.name not in ("xargs", "parallel"):
         return None
-    files = [arg for arg in _operands(program.args) if arg.text not in _SUBCOMMANDS]
-    return Effect(ANYTHING, _keys(program, files))
+    args = list(program.args)
+    while args and (args[0].text or "").startswith("-"):
+        if _XARGS_VALUE.fullmatch(args.pop(0).text or "") and args:
+            args.pop(0)
+    words = [arg.text for arg in args]
+    at = words.index(":::") if ":::" in words else None
+    return _given(program, args[:at], args[at + 1 :] if at is not None else [Arg(None, None, shape=WHOLE_TREE)])
 
 
-def _by_other_programs(program: Program) -> Effect | None:
-    """`xargs sed -i …`, `find … -exec rm`: files that are found at run time."""
-    texts = [arg.text or "" for arg in program.args]
-    edits = any(text in ("sed", "perl") for text in texts) and any(re.match(r"-\w*i", text) for text in texts)
-    if edits or any(text in ("rm", "mv", "cp", "-delete") for text in texts):
-        return Effect(ANYTHING, (WHOLE_TREE,))
-    return None
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+_XARGS_VALUE = re.compile(r"-[aEIiLnPsdj]|--(?:arg-file|delimiter|max-\w+|replace|jobs)")
+
+
+def _given(program: Program, words: Seq[Arg], files: Seq[Arg]) -> Program | None:
+    if not words or words[0].text is None:
+        return None
+    plain = [word for word in words[1:] if word.text not in ("{}", ";", "+")]
+    return replace(program, name=posixpath.basename(words[0].text), args=(*plain, *files), stdin=Stream())
+
+
+def _find(program: Program) -> Effect | None:
+    is_deleting = any(arg.text == "-delete" for arg in program.args)
+    return Effect(ANYTHING, keys_of(program, [_found(program)])) if is_deleting else None
+
+
+def _found(program: Program) -> Arg:
+    """What `find` finds: files of that name, where there is one."""
+    names = [
+        value.text
+        for option, value in zip(program.args, program.args[1:], strict=False)
+        if option.text in ("-name", "-iname")
+    ]
+    return Arg(None, None, shape=f"*/{names[0]}" if len(names) == 1 and names[0] else WHOLE_TREE)
+
+
+def _rewrite(rewriter: Rewriter, program: Program) -> Effect | None:
+    """What is named is written; a whole directory, what fits a pattern, or what looks like no file, perhaps."""
+    if only_reads(program.name, tuple(arg.text for arg in program.args if arg.text is not None)):
+        return None
+    targets = rewriter(program)
+    if not targets:
+        return None
+    perhaps = tuple(
+        key for key in targets if key == program.cwd or glob_stem(key) is not None or "." not in posixpath.basename(key)
+    )
+    return Effect(ANYTHING, tuple(key for key in targets if key not in perhaps), perhaps=perhaps)
+
+
+def effect_of(program: Program) -> Effect:
+    """What any program prints and writes."""
+    writer, reader = WRITERS.get(program.name), READERS.get(program.name)
+    try:
+        written = writer(program) if writer is not None else None
+    except CannotTell:  # an option that we do not know
+        return may_write(program)
+    if written is not None:
+        return written
+    if reader is None:
+        return Effect(ANYTHING) if writer is not None else may_write(program)
+    try:
+        return Effect(reader(program))
+    except CannotTell:
+        return Effect(ANYTHING)
 
 
 WRITERS: dict[str, Writer] = {"perl": _perl, "tee": _tee, "truncate": _truncate, "dd": _dd, "sort": _sort, "git": _git}
@@ -266,5 +312,5 @@ WRITERS |= dict.fromkeys(("apply_patch", "applypatch"), _apply_patch)
 WRITERS |= dict.fromkeys(("sed", "gsed"), _sed)
 WRITERS |= dict.fromkeys(("cp", "mv", "ln", "install", "rsync"), _copy)
 WRITERS |= dict.fromkeys(("rm", "unlink"), _remove)
-WRITERS |= dict.fromkeys(("xargs", "find"), _by_other_programs)
-WRITERS |= dict.fromkeys(f"{_FORMATTERS} {_FIXERS}".split(), _formatter)
+WRITERS |= {"touch": _touch, "ruby": _perl, "find": _find}
+WRITERS |= {name: partial(_rewrite, rewriter) for name, rewriter in REWRITERS.items()}

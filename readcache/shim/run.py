@@ -105,13 +105,13 @@ def _is_agents_own() -> bool:
     with open(f"/proc/{pid}/environ", "rb") as file:
         if any(entry.startswith(SINK.encode() + b"=") for entry in file.read().split(b"\0")):
             return False
-    from readcache.policy import Policy
+    from readcache.judging.never import is_answer
 
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = os.fsdecode(file.read()).split("\0")
     if f"{kind} {shell}" == "command sh" and not any(re.fullmatch("-[a-z]*c", word) for word in words[1:3]):
         return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
-    return not any(Policy().forbids(word) for word in words)
+    return not any(is_answer(word) for word in words)
 
 
 def _read(tool: str, args: list[str], cwd: str) -> Reading | None:

@@ -42,7 +42,7 @@ def readcache_clock() -> FakeClock:
 @pytest.fixture
 def readcache_policy() -> Policy:
     """The policy of `readcache_session`; override it in a test module or a conftest.py."""
-    from readcache.policy import Policy
+    from readcache import Policy
 
     return Policy()
 
@@ -55,7 +55,7 @@ def readcache_session(
     two fixtures it names first. Its id, and so the tag in its markers, is the same in every test."""
     if "fs" in request.fixturenames:
         request.getfixturevalue("fs")
-    from readcache.session import Session
+    from readcache import Session
 
     with Session(session_id="test", policy=readcache_policy, clock=readcache_clock) as session:
         yield session

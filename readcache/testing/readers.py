@@ -11,11 +11,11 @@ from collections.abc import Sequence as Seq
 
 from readcache.model.claims import FileLines
 from readcache.shell.arguments import CannotTell, Program, text_arg
+from readcache.shell.expansion import arg_of
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import READERS
 from readcache.shell.streams import Claims, Stream
 from readcache.shell.syntax import Node, Pipeline, Sequence, SimpleCommand
-from readcache.shell.walk import arg_of
 from readcache.shell.writers import WRITERS
 
 _INPUT = "/dev/stdin"  # the key of what a program reads, wherever it comes from

@@ -40,8 +40,8 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
         elif isinstance(event, Wrote):
             if event.call_id:
                 numbers[event.call_id] = event.call
-            if event.keys != ("*",):
-                outdate(event.keys[0], position)
+            for key in (*event.keys, *event.perhaps):
+                outdate(key, position)
         elif isinstance(event, Settled):
             for k, old in enumerate(shown):
                 if old.call_id == event.call_id:

@@ -54,7 +54,7 @@ def _deaf_to(kind: type) -> Callable[[], list[Patch]]:
         def deaf(self: View, event: Event) -> None:
             if isinstance(event, kind):
                 if isinstance(event, Wrote) and event.call_id:
-                    self.calls.write(event)
+                    self.calls.write(event, is_news=True)
                 return
             apply(self, event)
 

@@ -63,13 +63,13 @@ REAL = {
     "sort -r a -o b": "b",
     "bash -c 'echo x > a'": "a",
     "env X=1 bash -c 'cd d; echo x > e'": "d/e",
-    "touch a; true > b": "b",
+    "touch a; true > b": "a b",
     "test -f a && echo x > b || echo x > c": "b",
     "patch -s -p1 <<'EOF'\n--- x/a\n+++ y/a\n@@ -1,3 +1,3 @@\n-one\n+uno\n two\n three\nEOF": "a",
     "patch -s a <<'EOF'\n1c\nuno\n.\nEOF": "a",
     "cat a b": "",
     "grep one a > /dev/null 2>&1": "",
-    "mkdir m && chmod 700 a && touch b": "",
+    "mkdir m && chmod 700 a && touch b": "b",
 }
 
 
@@ -152,14 +152,15 @@ NAMED = {
     "prettier --check x.ts": [],
     "isort a.py b.py": ["a.py", "b.py"],
     "grep -rl x . | xargs sed -i s/x/y/": [WHOLE_TREE],
-    "find . -name '*.pyc' -delete": [WHOLE_TREE],
+    "find . -name '*.pyc' -delete": ["*/*.pyc"],
+    "find . -type d -delete": [WHOLE_TREE],
     "find . -name x": [],
     "sed -i '' s/a/b/ f": ["f"],
     "sed -i s/a/b/ src/*.py": ["src/*.py"],
     "sudo tee /etc/x <<< y": ["/etc/x"],
-    "echo x > $UNKNOWN": [],
+    "echo x > $UNKNOWN": [WHOLE_TREE],
     "echo x > ~/notes": ["~/notes"],
-    "cd $UNKNOWN; echo x > a; echo x > /abs": ["/abs"],
+    "cd $UNKNOWN; echo x > a; echo x > /abs": ["*/a", "/abs"],
     "echo x > D:/a/b": ["/d/a/b"],
     "pytest; make": [],
 }
@@ -214,4 +215,4 @@ def test_output_to_stderr_is_shown() -> None:
 
 def test_a_command_that_neither_reads_nor_writes_is_not_even_parsed() -> None:
     assert read_command("pytest -x 2>&1", "/w") is OPAQUE
-    assert read_command("make && ls -la >/dev/null", "/w") is OPAQUE
+    assert read_command("git status && ls -la >/dev/null", "/w") is OPAQUE

@@ -1,0 +1,85 @@
+"""Words and redirections as the shell hands them to a program, as far as that is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from readcache.shell.arguments import Arg, Program
+from readcache.shell.lexer import skip_commands
+from readcache.shell.streams import Stream
+from readcache.shell.syntax import Redirect, Refused, Variable, Word, WordText, has_glob, literal
+
+_EXPANDS = re.compile(r"[$`\\]")
+_DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
+_SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
+_GLOB = re.compile(r"[*?[]")
+_SUBSTITUTION = re.compile(r"[$<>]\((?!\()|`")
+
+
+@lru_cache(maxsize=1024)
+def _plain(part: WordText) -> Arg | None:
+    """The argument that is one literal text; None where a home directory may be meant. Most arguments are such."""
+    if part.text.startswith("~"):
+        return None
+    return Arg(part.text, part.text, not part.quoted and _GLOB.search(part.text) is not None)
+
+
+def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
+    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
+    first = word.parts[0] if word.parts else WordText("")
+    if len(word.parts) == 1 and isinstance(first, WordText) and (plain := _plain(first)) is not None:
+        return plain
+    text = literal(word, variables)
+    places = {"HOME": "~", "PWD": cwd} if cwd else {"HOME": "~"}
+    path = text if text is not None else literal(word, {**places, **variables})
+    tilde = isinstance(first, Variable) or (isinstance(first, WordText) and not first.quoted)
+    if path is not None and path.startswith("~") and not tilde:
+        path = "./" + path
+    if text is not None and text.startswith("~") and tilde:
+        text = None
+    shape = _shape(word, {**places, **variables}) if path is None else ""
+    return Arg(text, path, has_glob(word), shape)
+
+
+def _shape(word: Word, values: Mapping[str, str]) -> str:
+    """The word with `*` for each part that is not known."""
+    parts = (
+        part.text if isinstance(part, WordText) else values.get(part.name, "*") if isinstance(part, Variable) else "*"
+        for part in word.parts
+    )
+    return "" if word.source.startswith((">(", "<(")) else re.sub(r"\*+", "*", "".join(parts))
+
+
+def substitutions(source: str) -> Iterator[str]:
+    """The commands in the `$(…)`, `<(…)` and backticks of a piece of source, but not those inside them."""
+    at = 0
+    while found := _SUBSTITUTION.search(source, at):
+        start = found.end()
+        try:
+            at = source.index("`", start) + 1 if found.group() == "`" else skip_commands(source, start)
+        except (Refused, ValueError):
+            return
+        yield source[start : at - 1]
+
+
+def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str | None]:
+    """(does the output still reach the reader, the key of the file that is written) for one redirection."""
+    if item.op == ">&" and re.fullmatch(r"\d+-?|-", target.text or ""):
+        return target.text != "-", None
+    key = Program("", (), Stream(), cwd).target(target)
+    if key in _SAME_OUTPUT:
+        return True, None
+    return False, None if key is None or _DEVICE.match(key) else key
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """What a command reads, whether its stdout is still printed, and else the file that it goes into."""
+
+    stdin: Stream
+    prints: bool = True
+    file: str | None = None
+    appends: bool = False

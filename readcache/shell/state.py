@@ -1,0 +1,100 @@
+"""The state of the shell while a command is walked through, and what was gathered of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from readcache.model.claims import WHOLE_TREE, Anything, Authored, Claim, Literal, Write
+from readcache.shell.names import names_in
+from readcache.shell.streams import Claims
+from readcache.shell.syntax import TooLong
+
+_MOST_STEPS = 20_000  # commands and words of one reading
+_LONGEST_VALUE = 10_000  # characters of a variable: `a=$a$a` doubles it each time
+
+
+@dataclass(slots=True)
+class ShellState:
+    """The state of the shell as far as it is known, and what was gathered."""
+
+    cwd: str | None
+    failed: bool  # the whole command failed: what is silent as a rule may have complained
+    sure: bool = True  # what is walked now is believed to run
+    ran: bool = True  # nothing can keep it from running
+    told: bool = True  # the whole command's status is 0 only if it succeeds
+    over: bool = False  # what is walked now may come after the end of it all
+    heard: bool = True  # what it complains about is in the output
+    variables: dict[str, str] = field(default_factory=dict)
+    out: list[Claim] = field(default_factory=list)
+    writes: dict[Write, None] = field(default_factory=dict)  # in order
+    authored: list[Authored] = field(default_factory=list)
+    position: int | None = None  # the place in the real output, while `out` is only a pipe
+    steps: int = 0  # commands and words so far, of all loops and scripts together
+
+    def emit(self, claims: Claims) -> None:
+        """Puts claims at the end of the output. Neighbouring texts become one: the longer, the surer it is found."""
+        for claim in claims:
+            if isinstance(claim, Literal) and not self.sure:
+                claim = Anything()
+            last = self.out[-1] if self.out else None
+            if isinstance(claim, Literal) and isinstance(last, Literal):
+                self.out[-1] = Literal(last.text + claim.text)
+            elif not (isinstance(claim, Anything) and isinstance(last, Anything)):
+                self.out.append(claim)
+
+    def wrote(self, key: str, *, sure: bool = True, script: str | None = None) -> None:
+        """Notes a write at this point of the output."""
+        self.writes.setdefault(Write(key, len(self.out) if self.position is None else self.position, sure, script))
+
+    def ran_script(self, script: str) -> None:
+        """Notes that a script ran: it may have written what it names, where this command holds it, or else any file."""
+        text = next((part.text for part in reversed(self.authored) if part.key == script and part.first == 1), None)
+        if text is None:
+            self.wrote(WHOLE_TREE, sure=False, script=script)
+        for key in names_in(text) if text is not None else ():
+            self.wrote(key, sure=False)
+
+    def count(self, steps: int) -> None:
+        """Raises TooLong when it is enough."""
+        self.steps += steps
+        if self.steps > _MOST_STEPS:
+            raise TooLong
+
+    @contextmanager
+    def subshell(self) -> Iterator[None]:
+        """What is done to directory and variables stays inside."""
+        cwd, variables = self.cwd, dict(self.variables)
+        yield
+        self.cwd, self.variables = cwd, variables
+
+    @contextmanager
+    def perhaps(self) -> Iterator[None]:
+        """What is walked inside may not run: afterwards only what it left alone is known."""
+        cwd, variables, sure = self.cwd, dict(self.variables), self.sure
+        self.sure = False
+        with self.doubting(ran=False, told=False):
+            yield
+        self.sure = sure
+        self.cwd = cwd if self.cwd == cwd else None
+        self.variables = {name: value for name, value in variables.items() if self.variables.get(name) == value}
+
+    @contextmanager
+    def doubting(self, *, ran: bool = True, told: bool = True) -> Iterator[None]:
+        """What is walked inside may not have `ran`, or the status of the whole command does not tell of it."""
+        before = self.ran, self.told
+        self.ran, self.told = self.ran and ran, self.told and told
+        yield
+        self.ran, self.told = before
+
+    def author(self, texts: Iterable[Authored]) -> None:
+        """Notes texts that become files' contents, if this command does what it should."""
+        ran, told = self.ran and self.heard and not self.over, self.told and not self.over
+        self.authored.extend(replace(text, ran=ran, told_by_status=told) for text in texts)
+
+    def assign(self, name: str, value: str | None) -> None:
+        """Gives a variable a value; None: it is not known any more."""
+        self.variables.pop(name, None)
+        if value is not None and len(value) <= _LONGEST_VALUE:
+            self.variables[name] = value
