@@ -12,7 +12,6 @@ from readcache.shell.lexer import skip_commands
 from readcache.shell.streams import Stream
 from readcache.shell.syntax import Redirect, Refused, Variable, Word, WordText, has_glob, literal
 
-_EXPANDS = re.compile(r"[$`\\]")
 _DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
 _SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 _GLOB = re.compile(r"[*?[]")
