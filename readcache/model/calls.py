@@ -68,7 +68,7 @@ class Calls:
             self.number, self._under_way = event.call, event.call_id
         if is_news and self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
-        return Invalidation(self.number, written=True, label=event.label)
+        return Invalidation(written=True, label=event.label)
 
     def keep(self, stays: Callable[[str], bool]) -> None:
         """Calls for which `stays(call_id)` is false have left the conversation."""

@@ -38,9 +38,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Invalidation:
-    """From call number `call` on older references of a key are stale. `written`: by the agent's own write."""
+    """What made older references of a key stale. `written`: the agent's own write, by the command `label`."""
 
-    call: int
     written: bool
     label: str = ""
 

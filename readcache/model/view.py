@@ -131,7 +131,7 @@ class View:
         delivery = Delivery(event, self._order)
         self._deliveries.setdefault(event.call_id, []).append(delivery)
         for key in event.changed:
-            self._invalidate((key,), self._names.concerned_by(key), Invalidation(event.when.call - 1, written=False))
+            self._invalidate((key,), self._names.concerned_by(key), Invalidation(written=False))
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
