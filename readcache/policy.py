@@ -91,7 +91,7 @@ class Policy:
     runs them, and lines inside quotes begin no command: `submit = 1` in a program is no submission."""
     insist: Insist = Insist.SERVE
     """What the same request gets right after an omission: `SERVE` all bytes, `STUB` a marker again."""
-    max_markers: int = 3
+    max_markers: int = 4
     """Markers in one reply, the largest omissions first: with many holes a text is hard to read."""
     clip: Head | HeadTail | None = None
     """How the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only what is left

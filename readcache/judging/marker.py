@@ -32,7 +32,7 @@ ASK_AGAIN = "repeat to see"
 
 # Characters shown of a command that printed a source, and of a file's name. With them the median marker over the
 # recorded sessions is the one that tests/benchmarks/README.md names (the contract aims at 130).
-LABEL_CHARS = 48
+LABEL_CHARS = 40
 NAME_CHARS = 40
 MOST_SOURCES = 3
 SOURCE_CHARS = 45  # about what naming one more source takes

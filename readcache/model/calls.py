@@ -24,8 +24,9 @@ class Calls:
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
-        # request -> number of the call that answered it last, and left something out; how often in a row that happened
-        self._omitted: dict[str, tuple[int, int]] = {}
+        # request -> number of the call that answered it last, and left something out; how often in a row that happened,
+        # a reply that showed something counting half
+        self._omitted: dict[str, tuple[int, float]] = {}
         self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
@@ -48,8 +49,9 @@ class Calls:
             return None
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
 
-    def omissions_of(self, request: str) -> int:
-        """How many of the last answers to `request`, one after the other, left something out."""
+    def omissions_of(self, request: str) -> float:
+        """How many of the last answers to `request`, one after the other, left everything out; those that left out a
+        part count half."""
         return self._omitted.get(request, (0, 0))[1]
 
     def deliver(self, event: Delivered) -> None:
@@ -88,7 +90,7 @@ class Calls:
         self.counts["tokens_saved" if left_out else "tokens_saved_if_on"] += account.tokens_saved
         _, in_a_row = self._omitted.pop(account.request, (0, 0))
         if left_out:
-            self._omitted[account.request] = (call, in_a_row + 1)
+            self._omitted[account.request] = (call, in_a_row + (0.5 if account.outcome is Outcome.PARTIAL else 1))
         if left_out or account.reason is Reason.INSISTED:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]
