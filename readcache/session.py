@@ -256,7 +256,7 @@ class Session:
         """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
         from readcache.messages.editing import with_results
 
-        return with_results(messages, self.reader.sync(messages).by_text)
+        return with_results(messages, self.reader.sync(messages).by_place)
 
     def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot

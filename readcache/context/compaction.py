@@ -172,7 +172,7 @@ def _restore_files(session: Session, messages: Sequence[Message], budget: Budget
     raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
-        events = reconciler.reconcile(view, raws, tag=session.tag).events
+        events = reconciler.reconcile(view, raws, tag=session.tag, gives_back=False).events
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
     except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure

@@ -24,7 +24,7 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.errors import UsageError
-from readcache.messages.editing import with_arguments, with_result_text, without_images
+from readcache.messages.editing import with_arguments, with_result_text, with_results, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.events import Piece
@@ -264,6 +264,8 @@ def prune_known(
 
 
 def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
-    """Tells the session that these are now the messages; they come back with every marker true."""
-    raws = session.mend(raw_messages(messages))
-    return update_all(messages, raws)
+    """Tells the session that these are now the messages, of which the model has been shown every reply; they come back
+    with every marker true."""
+    raws = raw_messages(messages)
+    synced = session.reader.sync(raws, gives_back=False)
+    return update_all(messages, with_results(raws, synced.by_place))

@@ -12,7 +12,7 @@ number of the call after it makes each marker the only one of its kind, wherever
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,6 +35,7 @@ ASK_AGAIN = "repeat to see"
 LABEL_CHARS = 48
 NAME_CHARS = 40
 MOST_SOURCES = 3
+SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 SOURCE_CHARS = 45  # about what naming one more source takes
 
 _SHOWN = "shown above "
@@ -71,6 +72,28 @@ def find_anywhere_in(text: str, session_tag: str) -> list[str]:
     if not may_hold(text, session_tag):
         return []
     return re.findall(rf"{_beginning(session_tag)}(?:[^\r\n]*?; {ASK_AGAIN}\]|[^\r\n]*\])", text)
+
+
+def find_span(line: str, text: str) -> tuple[int, int] | None:
+    """Where the marker `text`, or the beginning that a cut left of it, stands in a line, between whatever words."""
+    at = line.find(text[:SHORTEST_PIECE]) if text else -1
+    while at >= 0:
+        if line.startswith(text, at):
+            return at, at + len(text)
+        if len(line) - at >= SHORTEST_PIECE and text.startswith(line[at:]):
+            return at, len(line)
+        at = line.find(text[:SHORTEST_PIECE], at + 1)
+    return None
+
+
+def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
+    """The stretches of a line that may be a marker of the session, words around it apart; the longest first."""
+    if not may_hold(line, session_tag):
+        return
+    for found in re.finditer(_beginning(session_tag), line):
+        end = len(line)
+        while (end := line.rfind("]", found.end(), end)) >= 0:
+            yield found.start(), end + 1
 
 
 def may_hold(text: str, session_tag: str) -> bool:

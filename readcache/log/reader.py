@@ -181,8 +181,9 @@ class Reader:
         self._resumes = False
         self.tell(call_id, lambda _: [Rewound(call_id)])
 
-    def sync(self, messages: Sequence[Mapping[str, Any]]) -> Synced:
-        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`."""
+    def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
+        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
+        `Reconciler.reconcile` for `gives_back`."""
         from readcache.conversation.sync import Reconciler, Synced
 
         synced = Synced()
@@ -198,7 +199,7 @@ class Reader:
         def events(view: View) -> list[Event]:
             nonlocal synced
             try:
-                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log)
+                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log, gives_back=gives_back)
             except Exception as error:  # a list that nobody understands proves nothing visible
                 self._reconciler = None
                 self.log.fail("", Reason.INTERNAL_ERROR, error)
