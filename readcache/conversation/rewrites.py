@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from readcache.conversation.locate import CharSpan, stretch_left
 from readcache.conversation.returned import Made
-from readcache.conversation.search import Place
+from readcache.conversation.search import Standing
 from readcache.conversation.texts import MessageText, MessageTexts
 from readcache.judging.marker import find_span
 from readcache.messages.editing import TextPlace
@@ -23,7 +23,7 @@ class Rewrites:
         self._changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
         self._replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> where it stands
 
-    def mend(self, place: Place, event: Delivered, reply: str) -> None:
+    def mend(self, place: Standing, event: Delivered, reply: str) -> None:
         """`reply` takes the place of the reply `event`, as it is settled, of which it differs in markers alone."""
         changes = dict(_marker_changes(place, event, reply)) if place.text is not None else {}
         if changes and place.text is not None:
@@ -71,7 +71,7 @@ def _reply_alone(content: str, stretch: CharSpan, changes: Mapping[CharSpan, str
     return out + "\n"
 
 
-def _marker_changes(place: Place, event: Delivered, reply: str) -> Iterator[tuple[CharSpan, str]]:
+def _marker_changes(place: Standing, event: Delivered, reply: str) -> Iterator[tuple[CharSpan, str]]:
     """(where, what) of the markers in a reply that are to be others than those in the list."""
     assert place.text is not None
     at, end = place.stretch

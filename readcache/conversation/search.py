@@ -29,7 +29,7 @@ MOST_VOTED = 4  # deliveries that are compared with what is left in one text
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Standing:
     """Where a delivery stands, or what is left of it. `text` is None for one that shows nothing."""
 
     text: MessageText | None = None
@@ -66,13 +66,13 @@ class Search:
         missing: Sequence[Delivery],
         is_open: Callable[[MessageText, Delivered], bool],
         ranks: Callable[[], Mapping[Delivery, int]],
-        placed: Mapping[Delivery, Place],
+        placed: Mapping[Delivery, Standing],
         tag: str,
     ) -> None:
         self._texts = texts
         self._is_open = is_open
         self._ranks = ranks
-        self._places = dict[Delivery, Place]()
+        self._places = dict[Delivery, Standing]()
         self._placed = placed
         self._tag = tag
         groups: dict[tuple[Origin, str], _Group] = {}
@@ -81,7 +81,7 @@ class Search:
             groups.setdefault((event.origin, event.text), _Group([])).deliveries.append(delivery)
         self._groups = list(groups.values())
 
-    def find_whole(self) -> dict[Delivery, Place]:
+    def find_whole(self) -> dict[Delivery, Standing]:
         """The deliveries that stand whole. The longest are taken first: they may hold shorter ones."""
         self._places = {}
         wanted = _by_line(self._groups)
@@ -106,7 +106,7 @@ class Search:
                     self._assign(group)
         return self._places
 
-    def find_parts(self) -> Iterator[tuple[Delivery, Place]]:
+    def find_parts(self) -> Iterator[tuple[Delivery, Standing]]:
         """The deliveries of which something is left, or that stand there with markers that were replaced. Each is to be
         claimed before the next is asked for."""
         groups = [group for group in self._groups if group.deliveries]
@@ -119,21 +119,21 @@ class Search:
                 self._places[delivery] = place
                 yield delivery, place
 
-    def _part_in(self, text: MessageText, voters: Mapping[str, list[_Group]]) -> tuple[_Group, Place] | None:
+    def _part_in(self, text: MessageText, voters: Mapping[str, list[_Group]]) -> tuple[_Group, Standing] | None:
         """What is left of a delivery in a text: of the one of which most is left."""
         votes: Counter[_Group] = Counter()
         for line in _lines_and_markers(text.free, self._tag):
             for group in voters.get(line, ()):
                 if group.deliveries and self._is_open(text, group.event):
                     votes[group] += len(line) + 1
-        best: tuple[int, _Group, Place] | None = None
+        best: tuple[int, _Group, Standing] | None = None
         for group, _ in votes.most_common(MOST_VOTED):
             stretch = locate_unmended(group.event, text.free, self._tag)
             if stretch is not None:
-                return group, Place(text, stretch, unmended=True)
+                return group, Standing(text, stretch, unmended=True)
             chars = chars_left(group.event, text.free)
             if (best is None or chars > best[0]) and _is_left(group.event, text.free):
-                best = chars, group, Place(text)
+                best = chars, group, Standing(text)
         return None if best is None else best[1:]
 
     def _perhaps_in(self, text: MessageText, lines: Iterable[str], wanted: Mapping[str, list[_Group]]) -> list[_Group]:
@@ -150,7 +150,7 @@ class Search:
             found.sort(key=lambda each: (order[each.text], each.stretch))
         for delivery, each in zip(self._in_order(group, found), found, strict=True):
             each.text.release(each)
-            self._places[delivery] = Place(each.text, each.stretch)
+            self._places[delivery] = Standing(each.text, each.stretch)
             group.deliveries.remove(delivery)
         group.found = []
 

@@ -18,7 +18,7 @@ from readcache.conversation.locate import body, cut_out, locate, locate_unmended
 from readcache.conversation.mend import Remaining, dangling, mend
 from readcache.conversation.returned import LoggedMarkers, Made
 from readcache.conversation.rewrites import Rewrites
-from readcache.conversation.search import Place, Search
+from readcache.conversation.search import Search, Standing
 from readcache.conversation.settle import settle
 from readcache.conversation.texts import MessageText, MessageTexts
 from readcache.messages.editing import TextPlace
@@ -47,7 +47,7 @@ class Reconciler:
 
     def __init__(self) -> None:
         self._list = MessageTexts()
-        self._places: dict[Delivery, Place] = {}
+        self._places: dict[Delivery, Standing] = {}
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
         self._logged = LoggedMarkers()
@@ -94,7 +94,7 @@ class Reconciler:
                 rewrites.mend(place, event, replies[event.call_id])
         return rewrites.texts()[1]
 
-    def standing(self) -> list[tuple[Delivery, Place]]:
+    def standing(self) -> list[tuple[Delivery, Standing]]:
         """The results that stand in the list, and where."""
         found = [(d, place) for d, place in self._places.items() if d.event.origin is Origin.RESULT]
         return [(delivery, place) for delivery, place in found if place.text is not None]
@@ -204,7 +204,7 @@ class Reconciler:
             event = delivery.event
             texts = self._named(event)
             if not event.text:
-                self._places[delivery] = Place()
+                self._places[delivery] = Standing()
             elif not texts:
                 missing.append(delivery)
             elif place := _standing_in(event, texts[::-1], tag):
@@ -250,7 +250,7 @@ class Reconciler:
             return []
         return self._list.named(Kind.CALL if event.origin is Origin.COMMAND else Kind.RESULT, event.call_id)
 
-    def _take(self, delivery: Delivery, place: Place) -> None:
+    def _take(self, delivery: Delivery, place: Standing) -> None:
         self._places[delivery] = place
         if place.text is not None:
             place.text.claim(delivery, place.stretch)
@@ -258,10 +258,10 @@ class Reconciler:
     def _take_part(self, delivery: Delivery, text: MessageText) -> Settled:
         if text.call_id != delivery.event.call_id:
             settled, stretch = cut_out(delivery.event, text.free)
-            self._take(delivery, Place(text, stretch))
+            self._take(delivery, Standing(text, stretch))
             return settled
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
-        self._places[delivery] = Place(text, (0, len(body(text.content))))
+        self._places[delivery] = Standing(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
         return settle(delivery.event, text.content)
 
@@ -303,7 +303,7 @@ def _is_content(view: View, call_id: str | None, marker: str) -> bool:
     )
 
 
-def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Place | None:
+def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:
     places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
     return next((place for place in places if place is not None), None)
 
@@ -312,11 +312,11 @@ def _settled(event: Delivered, to: Settled) -> Delivered:
     return replace(event, text=to.text, pieces=to.pieces, pointers=to.pointers)
 
 
-def _whole(event: Delivered, text: MessageText) -> Place | None:
+def _whole(event: Delivered, text: MessageText) -> Standing | None:
     stretch = locate(event, text.free)
-    return None if stretch is None else Place(text, stretch)
+    return None if stretch is None else Standing(text, stretch)
 
 
-def _unmended(event: Delivered, text: MessageText, tag: str) -> Place | None:
+def _unmended(event: Delivered, text: MessageText, tag: str) -> Standing | None:
     stretch = locate_unmended(event, text.free, tag)
-    return None if stretch is None else Place(text, stretch, unmended=True)
+    return None if stretch is None else Standing(text, stretch, unmended=True)
