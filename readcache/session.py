@@ -239,7 +239,7 @@ class Session:
 
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
-        counts as seen."""
+        counts as seen. UsageError for an unknown call: nothing is settled then."""
         self.reader.settle(str(call_id), text)
 
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -279,7 +279,7 @@ class Session:
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{_new_id(4)}")
 
     def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation; after an unknown call, everything."""
+        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
         self.reader.rewind(str(call_id))
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:

@@ -122,17 +122,9 @@ class _Work:
         paths.add(file_of(self.calls[place]) or "")
         return any(matches(path, self.rules.protected) for path in paths if path)
 
-    def is_as_it_was(self, place: int) -> bool:
-        """True if nothing was done to the result yet."""
-        return self.texts[place] == self.calls[place].result.text
-
-    def shown(self, place: int) -> tuple[Piece, ...]:
-        """Which lines of which files are left in the result: of one that was cut it is not known."""
-        return self.pieces[place] if self.is_as_it_was(place) else ()
-
     def what(self, place: int) -> str:
         """The result in words."""
-        stretches = name_pieces(self.shown(place))
+        stretches = name_pieces(self.pieces[place])
         if stretches:
             return notes.name_stretches(stretches)
         lines = count_lines(self.texts[place])
@@ -216,13 +208,13 @@ def _oversized_outputs(work: _Work) -> None:
 
 
 def _duplicate_outputs(work: _Work) -> None:
-    """Results that later ones hold as they are to stand there, as a whole or line for line. What an error says stays.
-    What goes is never what another one goes for."""
+    """Results that later ones hold, as a whole or line for line. What an error says stays. What goes is never what
+    another one goes for, and nothing goes for what was cut."""
     kept = KeptResults()
     for place in reversed(range(len(work.calls))):
-        if place in work.noted:
+        text, pieces = work.texts[place], work.pieces[place]
+        if notes.has_note(text):
             continue
-        text, pieces = work.texts[place], work.shown(place)
         if not work.calls[place].result.is_error and work.may_go(place) and kept.holds(text, pieces):
             work.note(place, ", the same bytes were shown again later; repeat the request to see")
         if place not in work.noted:
