@@ -58,7 +58,7 @@ class PruneRules:
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
     shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
-    work = _Work(shown, rules)
+    work = _Work(shown, strategies, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
             strategy(work)
@@ -80,8 +80,9 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
 class _Work:
     """The changes gathered so far. A result is named by its place among the calls."""
 
-    def __init__(self, messages: Sequence[Message], rules: PruneRules) -> None:
+    def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
         self.rules = rules
+        self._cuts = "oversized_outputs" in strategies
         self.calls = tool_calls(messages, rules.root, rules.links)
         self.border = last_turns(messages, rules.protect_last_turns)
         self.raws = raw_messages(messages)  # with the arguments that were changed
@@ -115,6 +116,11 @@ class _Work:
         if not though_pinned and not names.isdisjoint(self.rules.pinned):
             return False
         return len(self.texts[place]) >= self.rules.min_chars and not self.is_protected(place)
+
+    def will_be_cut(self, place: int) -> bool:
+        """True if only the two ends of the result are to stay."""
+        text = self.texts[place]
+        return self._cuts and len(text) > self.rules.max_chars and not notes.is_note(text) and self.may_go(place)
 
     def is_protected(self, place: int) -> bool:
         """True if it is about a file that a glob protects."""
@@ -200,33 +206,38 @@ def _supersede(work: _Work, place: int, gone: set[str]) -> None:
         work.note(place, " as read before the file was overwritten as a whole; read the file to see it as it is")
 
 
-def _oversized_outputs(work: _Work) -> None:
-    """The middle of long results."""
-    for place, text in enumerate(work.texts):
-        if len(text) > work.rules.max_chars and not notes.is_note(text) and work.may_go(place):
-            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
-
-
 def _duplicate_outputs(work: _Work) -> None:
     """Results that later ones hold, as a whole or line for line. What an error says stays. What goes is never what
-    another one goes for, and nothing goes for what was cut."""
-    kept = KeptResults()
+    another one goes for; of what is cut after this, the two ends are all that a later result holds."""
+    kept, cut = KeptResults(), set[str]()
     for place in reversed(range(len(work.calls))):
         text, pieces = work.texts[place], work.pieces[place]
         if notes.has_note(text):
             continue
-        if not work.calls[place].result.is_error and work.may_go(place) and kept.holds(text, pieces):
-            work.note(place, ", the same bytes were shown again later; repeat the request to see")
-        if place not in work.noted:
+        if not work.calls[place].result.is_error and work.may_go(place):
+            if kept.holds(text, pieces):
+                work.note(place, ", the same bytes were shown again later; repeat the request to see")
+            elif text in cut:
+                work.note(place, ", of which a later result has the two ends; repeat the request to see")
+        if work.will_be_cut(place):
+            cut.add(text)
+        elif place not in work.noted:
             kept.add(text, pieces)
 
 
-# In the order in which they are applied: nothing gives way to what is cut after it.
+def _oversized_outputs(work: _Work) -> None:
+    """The middle of long results."""
+    for place, text in enumerate(work.texts):
+        if work.will_be_cut(place):
+            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
+
+
+# In the order in which they are applied: what goes for one reason is not looked at for the next.
 STRATEGIES: dict[str, Callable[[_Work], None]] = {
     "errored_inputs": _errored_inputs,
     "superseded_reads": _superseded_reads,
-    "oversized_outputs": _oversized_outputs,
     "duplicate_outputs": _duplicate_outputs,
+    "oversized_outputs": _oversized_outputs,
 }
 ALL_STRATEGIES = tuple(STRATEGIES)
 
