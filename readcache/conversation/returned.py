@@ -3,6 +3,7 @@ that were forgotten and are there again, or that no list has held yet."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,14 @@ from readcache.conversation.locate import CharSpan
 from readcache.conversation.mend import omitted_lines, what_of
 from readcache.judging import marker
 from readcache.model.events import Delivered, Event, Origin, Pointer, Settled
+
+
+def unescaped(text: str) -> str:
+    """A marker in what is left of JSON, as it was made; any other text as it is."""
+    try:
+        return str(json.loads(f'"{text}"')) if "\\" in text else text
+    except ValueError:
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +48,16 @@ class LoggedMarkers:
     ) -> Iterator[tuple[CharSpan, dict[str, Made]]]:
         """The markers in a line that promise something, and the replies that have them, by call id. `calls`: in the log
         by now."""
-        spans = list(marker.find_possible(line, tag))
-        if self._read_at != calls and any(line[a:b] not in self._foreign for a, b in spans):
+        found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
+        if self._read_at != calls and not self._foreign.issuperset(found.values()):
             self._made.clear()
             self._read(log())
             self._read_at = calls
-        self._foreign.update(line[a:b] for a, b in spans if line[a:b] not in self._made)
+        self._foreign.update(text for text in found.values() if text not in self._made)
         before = len(line) + 1
-        for start, end in sorted(spans, key=lambda span: (-span[0], -span[1])):
-            if end <= before and line[start:end] in self._made:
-                yield (start, end), self._made[line[start:end]]
+        for start, end in sorted(found, key=lambda span: (-span[0], -span[1])):
+            if end <= before and found[start, end] in self._made:
+                yield (start, end), self._made[found[start, end]]
                 before = start
 
     def instead(self, made: Iterable[Made], held: Container[str]) -> str:

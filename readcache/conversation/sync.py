@@ -8,6 +8,7 @@ where they say stay. What is rewritten is markers, and nothing else.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,7 +17,7 @@ from typing import Any
 
 from readcache.conversation.locate import body, cut_out, locate, locate_unmended, longest_run
 from readcache.conversation.mend import Remaining, dangling, mend
-from readcache.conversation.returned import LoggedMarkers, Made
+from readcache.conversation.returned import LoggedMarkers, Made, unescaped
 from readcache.conversation.rewrites import Rewrites
 from readcache.conversation.search import Search, Standing
 from readcache.conversation.settle import settle
@@ -161,7 +162,10 @@ class Reconciler:
             for at, line in text.marked_lines(tag):
                 for (start, end), made in self._logged.find(line, tag, view.calls.number, log):
                     self._held.update(() if gives_back else made)
-                    instead = self._instead(view, settled, text, line[start:end], made)
+                    shown = line[start:end]
+                    instead = self._instead(view, settled, text, unescaped(shown), made)
+                    if instead is not None and unescaped(shown) != shown:
+                        instead = json.dumps(instead)[1:-1]
                     if instead is not None:
                         rewrites.change(text, (at + start, at + end), instead, made.values())
 
