@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from readcache.conversation.settle import align, find_markers_left, settle
-from readcache.judging.marker import find_possible, may_hold
+from readcache.judging.marker import find_possible, may_hold, name_in
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.text import split_lines
 
@@ -47,10 +47,13 @@ def locate_unmended(event: Delivered, content: str, tag: str) -> CharSpan | None
 
 
 def _masked(line: str, tag: str) -> str:
-    """The line with what may be a marker in it masked, whatever it says."""
-    for start, end in find_possible(line, tag):
-        return line[:start] + _ANY_MARKER + line[end:]
-    return line
+    """The line with what may be a marker in it masked, whatever that says: all but its name, which it keeps. It is taken
+    to end at the first bracket, since what comes after that may be the harness's own."""
+    spans = list(find_possible(line, tag))
+    if not spans:
+        return line
+    start, end = min(spans)
+    return line[:start] + _ANY_MARKER + name_in(line[start:end]) + line[end:]
 
 
 def cut_out(event: Delivered, content: str) -> tuple[Settled, CharSpan]:

@@ -128,7 +128,8 @@ class Reconciler:
                 if not any(d in places for d in view.of_call(event.call_id)):
                     staying.discard(event.call_id)
                 continue
-            self._held.add(event.call_id)
+            if any(pointer.line >= 0 for pointer in event.pointers):
+                self._held.add(event.call_id)
             text = event.text
             if lost:
                 before = settled.get(delivery)

@@ -117,16 +117,17 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
 def write_moved(marker: str, what: str, section: str) -> str:
     """What takes the place of a `marker` for `what` when its lines stand in a restored section now."""
     source = Source(section, Origin.RESTORED)
-    return write_marker(_name(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
+    return write_marker(name_in(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
 
 
 def write_gone(marker: str, what: str) -> str:
     """What takes the place of a `marker` for `what` when its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
-    return f"[{_GONE} {_name(marker)}: {what} stood here by reference and left the conversation{end}]"
+    return f"[{_GONE} {name_in(marker)}: {what} stood here by reference and left the conversation{end}]"
 
 
-def _name(marker: str) -> str:
+def name_in(marker: str) -> str:
+    """The name of a marker: the session's tag and the number of the call."""
     return marker[: marker.index(":")].partition(" ")[2]
 
 
