@@ -38,6 +38,7 @@ _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
 # In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
 _MAY_HAVE_FAILED = re.compile(
     r"error|fail|cannot|can't|could ?n[o']t|unable|denied|refused|reject|already exists|no such|not found|invalid"
+    r"|read-only|no space left|not permitted|quota|directory|too long|ambiguous redirect"
     r"|traceback|(?:return|exit)\s?-?_?(?:code|status)\W{1,4}[1-9]",
     re.IGNORECASE,
 )

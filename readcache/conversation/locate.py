@@ -47,7 +47,7 @@ def locate_unmended(event: Delivered, content: str, tag: str) -> CharSpan | None
 
 
 def _masked(line: str, tag: str) -> str:
-    """The line with what may be a marker in it masked, whatever that says: all but its name, which it keeps. It is taken
+    """The line with what may be a marker in it masked, all but its name. It is taken
     to end at the first bracket, since what comes after that may be the harness's own."""
     spans = list(find_possible(line, tag))
     if not spans:
