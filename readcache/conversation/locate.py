@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from readcache.conversation.settle import align, find_markers_left, settle
-from readcache.judging.marker import find_possible, may_hold, name_in
+from readcache.judging.marker import find_possible, find_span, may_hold, name_in
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.text import split_lines
 
@@ -56,31 +56,35 @@ def _masked(line: str, tag: str) -> str:
     return line[:start] + _ANY_MARKER + name_in(line[start:end]) + line[end:]
 
 
-def cut_out(event: Delivered, content: str) -> tuple[Settled, CharSpan]:
+def cut_out(event: Delivered, content: str, tag: str) -> tuple[Settled, CharSpan]:
     """What is left of a delivery, and where it stands: from the first line that is left to the last. What is another
     delivery's does not stand between."""
-    start, end = stretch_left(event, content)
+    start, end = stretch_left(event, content, tag)
     return settle(event, content[start:end] + "\n" if end > start else ""), (start, end)
 
 
-def stretch_left(event: Delivered | Settled, content: str) -> CharSpan:
+def stretch_left(event: Delivered | Settled, content: str, tag: str) -> CharSpan:
     """Where what is left of a delivery stands: in the stretch that is nobody else's in which most of it does."""
-    at, part = max(_segments(content), key=lambda segment: _alignment(event, segment[1])[1])
+    at, part = max(_segments(event, content, tag), key=lambda segment: _alignment(event, segment[1])[1])
     start, end = _alignment(event, part)[0]
     return at + start, at + end
 
 
-def _segments(content: str) -> list[tuple[int, str]]:
-    """(where it begins, the text) of the stretches of lines in which nothing is taken."""
-    if TAKEN not in content:
+def _segments(event: Delivered | Settled, content: str, tag: str) -> list[tuple[int, str]]:
+    """(where it begins, the text) of the stretches of lines without what is taken, and without others' markers."""
+    if TAKEN not in content and not may_hold(content, tag):
         return [(0, content)]
     out: list[tuple[int, str]] = []
     at = 0
-    for is_taken, group in groupby(content.split("\n"), lambda line: TAKEN in line):
+    for is_taken, group in groupby(content.split("\n"), lambda line: TAKEN in line or _is_foreign(event, line, tag)):
         part = "\n".join(group)
         out += [] if is_taken else [(at, part)]
         at += len(part) + 1
     return out or [(0, "")]
+
+
+def _is_foreign(event: Delivered | Settled, line: str, tag: str) -> bool:
+    return any(find_possible(line, tag)) and not any(find_span(line, pointer.marker) for pointer in event.pointers)
 
 
 def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
@@ -94,9 +98,9 @@ def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
     return _stretch_of(after, min(lines), max(lines) + 1), sum(len(after[line]) + 1 for line in lines)
 
 
-def chars_left(event: Delivered, content: str) -> int:
+def chars_left(event: Delivered, content: str, tag: str) -> int:
     """How many characters of a delivery are left in a text, in one stretch that is nobody else's."""
-    return max(_alignment(event, part)[1] for _, part in _segments(content))
+    return max(_alignment(event, part)[1] for _, part in _segments(event, content, tag))
 
 
 def longest_run(event: Delivered, content: str) -> int:

@@ -36,7 +36,7 @@ class Rewrites:
             return
         self._changes[text][stretch] = new
         for each in made if text.call_id is None else ():
-            self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free))
+            self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free, ""))
 
     def texts(self) -> tuple[dict[str, str], dict[TextPlace, str]]:
         """The whole of what is to stand there, by call and by place. What would cost a line that stands there is given

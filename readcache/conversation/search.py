@@ -131,8 +131,8 @@ class Search:
             stretch = locate_unmended(group.event, text.free, self._tag)
             if stretch is not None:
                 return group, Standing(text, stretch, unmended=True)
-            chars = chars_left(group.event, text.free)
-            if (best is None or chars > best[0]) and _is_left(group.event, text.free):
+            chars = chars_left(group.event, text.free, self._tag)
+            if (best is None or chars > best[0]) and _is_left(group.event, text.free, self._tag):
                 best = chars, group, Standing(text)
         return None if best is None else best[1:]
 
@@ -235,11 +235,11 @@ def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
     return out
 
 
-def _is_left(event: Delivered, content: str) -> bool:
+def _is_left(event: Delivered, content: str, tag: str) -> bool:
     """Is so much of a delivery left there that it is known again? One marker is enough; a restored section is known by
     its heading."""
     has_marker = any(pointer.line >= 0 and pointer.marker in content for pointer in event.pointers)
     if not has_marker and longest_run(event, content) < SHORTEST_LEFT:
         return False
     heading = split_lines(event.text)[0]
-    return event.origin is not Origin.RESTORED or cut_out(event, content)[0].text.startswith(heading + "\n")
+    return event.origin is not Origin.RESTORED or cut_out(event, content, tag)[0].text.startswith(heading + "\n")

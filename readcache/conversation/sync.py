@@ -216,7 +216,7 @@ class Reconciler:
                 self._take(delivery, place)
             else:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
-                settled[delivery] = self._take_part(delivery, best)
+                settled[delivery] = self._take_part(delivery, best, tag)
         if missing:
             self._find_by_lines(missing, visible, settled, tag)
         return settled
@@ -248,7 +248,7 @@ class Reconciler:
             if place.unmended:
                 self._take(delivery, place)
             elif place.text is not None:
-                settled[delivery] = self._take_part(delivery, place.text)
+                settled[delivery] = self._take_part(delivery, place.text, tag)
 
     def _named(self, event: Delivered) -> list[MessageText]:
         if event.origin is Origin.RESTORED:
@@ -260,9 +260,9 @@ class Reconciler:
         if place.text is not None:
             place.text.claim(delivery, place.stretch)
 
-    def _take_part(self, delivery: Delivery, text: MessageText) -> Settled:
+    def _take_part(self, delivery: Delivery, text: MessageText, tag: str) -> Settled:
         if text.call_id != delivery.event.call_id:
-            settled, stretch = cut_out(delivery.event, text.free)
+            settled, stretch = cut_out(delivery.event, text.free, tag)
             self._take(delivery, Standing(text, stretch))
             return settled
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.

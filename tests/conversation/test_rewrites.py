@@ -275,3 +275,28 @@ def test_a_plan_with_nothing_in_it_makes_a_message_that_an_api_takes(session: Se
     message = session.restore_plan().to_message()
     assert message["role"] == "user"
     assert message["content"].strip()
+
+
+def test_replies_that_look_alike_but_for_their_markers_are_not_taken_for_each_other(session: Session) -> None:
+    header = "one line that stands at the head of every file here\n"
+    files = {name: header + text(1, 30, of=name) for name in "ab"}
+    shown = [(f"cat {name}", session.observe(f"tail -n +2 {name}", text(1, 30, of=name)).text) for name in "ab"]
+    shown += [(f"cat ./{name}", session.observe(f"cat ./{name}", files[name]).text) for name in "ab"]
+    assert all(len(session.markers_in(each)) == 1 for _, each in shown[2:])
+    session.sync(unlinked(*shown))
+    mended = session.mend(unlinked(("cat a", CLEARED), *shown[1:3], ("cat ./b", shown[3][1])))
+    told = [part for part in texts(mended) if header in part]
+    assert [is_gone(each) for each in told] == [True, False]
+    assert told[1] == shown[3][1]
+
+
+def test_a_marker_amid_the_lines_of_another_reply_is_not_taken_for_one_of_them(session: Session) -> None:
+    source = session.observe("sed -n '1,40p' g", text(1, 40, of="g")).text
+    marker = session.observe("cat f g", text(1, 30, of="f") + text(1, 40, of="g")).text
+    (line,) = session.markers_in(marker)
+    session.compacted()
+    shown = session.observe("cat f", text(1, 60, of="f")).text  # a rewind of the list brings the older reply back
+    older = marker + text(31, 60, of="f")
+    messages = unlinked(("sed g", source), ("cat f g", older))
+    assert line not in str(session.mend(messages))
+    assert shown
