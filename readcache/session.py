@@ -247,8 +247,9 @@ class Session:
         it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
         is not in it yet counts as gone.
 
-        Gives, by call id, what is to stand as the result of replies that stay and whose markers name what is gone. Of a
-        call that the list does not name it is the reply alone, to be put in its place; `mend` does that.
+        Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
+        what is gone: a note that it is gone, or the full text where no list has held the reply yet. Of a call that the
+        list does not name it is the reply alone, to be put in its place; `mend` does that.
         """
         return dict(self.reader.sync(messages).by_call)
 
