@@ -15,8 +15,8 @@ MOST_SEARCHED = 20_000_000
 
 
 class Remaining:
-    """What the reader still sees of the view after what is being told. `stays(call_id)`: is anything of the call left?
-    `cut`: the texts that lost lines, by call id and origin; None for one that is gone."""
+    """What the reader still sees of the view after what is being told. `stays(call_id)`: may anything of the call be
+    left? `cut`: the texts that lost lines, by call id and origin; None for one that is gone."""
 
     def __init__(
         self,
@@ -36,11 +36,15 @@ class Remaining:
 
     def holds(self, pointer: Pointer, call: int) -> bool:
         """Do all the lines that a marker of call number `call` stands for still stand where it says?"""
-        return all(self._has_stayed(source, call) or self._holds_at(source, pointer) for source in pointer.sources)
+        for source in pointer.sources:  # written out: every sync comes by for every marker
+            if not self._has_stayed(source, call) and not self._holds_at(source, pointer):
+                return False
+        return True
 
     def _has_stayed(self, source: str, call: int) -> bool:
-        is_whole = source not in self._cut_calls and self._view.lost_at.get(source, 0) < call
-        return is_whole and self._stays(source)
+        if source in self._cut_calls or not self._stays(source):
+            return False
+        return self._view.lost_at.get(source, 0) < call
 
     def _holds_at(self, source: str, pointer: Pointer) -> bool:
         stands = [stand for stand in pointer.stands if stand.call_id == source]

@@ -109,35 +109,33 @@ class Reconciler:
     ) -> None:
         """Points the markers of replies that stay at what is there, oldest first: what they name is older."""
         places = self._places
-        staying = {delivery.event.call_id for delivery in places}
-        gone = [delivery for delivery in visible if delivery not in places]
+        gone = [delivery for delivery in visible if delivery not in places] if len(places) < len(visible) else []
         cut: dict[tuple[str, Origin], str | None] = {(d.event.call_id, d.event.origin): None for d in gone}
         cut |= {(d.event.call_id, d.event.origin): to.text for d, to in settled.items() if to.lost}
-        remaining = Remaining(view, staying.__contains__, cut)
+        remaining = Remaining(view, view.is_visible, cut)
         for delivery in visible:
-            place, event = places.get(delivery), delivery.event
-            if place is None or not (event.pointers or place.unmended):
+            event = delivery.event
+            place = places.get(delivery) if event.pointers else None
+            if place is None:
                 continue
             if delivery in settled:
                 event = _settled(event, settled[delivery])
             lost = dangling(event, remaining)
-            if event.call_id not in self._held and any(pointer.line >= 0 for pointer in lost):
-                self._leave(delivery)
-                settled.pop(delivery, None)
-                remaining.lose(event.call_id, event.origin)
-                if not any(d in places for d in view.of_call(event.call_id)):
-                    staying.discard(event.call_id)
-                continue
-            if any(pointer.line >= 0 for pointer in event.pointers):
-                self._held.add(event.call_id)
-            text = event.text
+            if event.call_id not in self._held:
+                if any(pointer.line >= 0 for pointer in lost):
+                    self._leave(delivery)
+                    settled.pop(delivery, None)
+                    remaining.lose(event.call_id, event.origin)
+                    continue
+                if any(pointer.line >= 0 for pointer in event.pointers):
+                    self._held.add(event.call_id)
             if lost:
                 before = settled.get(delivery)
                 mended = mend(view, event, lost, None)
                 settled[delivery] = replace(mended, lost=before is not None and before.lost)
-                text = mended.text
-            if place.unmended or text != event.text:
-                rewrites.mend(place, event, text)
+                rewrites.mend(place, event, mended.text)
+            elif place.unmended:
+                rewrites.mend(place, event, event.text)
 
     def _names_calls(self, visible: Sequence[Delivery], log: Log) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
