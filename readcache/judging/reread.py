@@ -17,7 +17,7 @@ from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer, Stand
 from readcache.model.key_view import Reference
-from readcache.model.stored_text import count_lines_of
+from readcache.model.stored_text import count_lines_of, digest_of
 from readcache.model.text import digest
 from readcache.model.view import View
 from readcache.policy import Insist, Mode, Policy, Rules
@@ -42,7 +42,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)
     tokens = policy.tokens(text)
     saved = policy.tokens(call.output) - tokens
-    stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(call))
+    stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source))
     event = Delivered(
         call_id=call.call_id,
         text=text,
@@ -56,9 +56,9 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     return Reply(text, call.exit_code or 0, outcome, reason, omitted, call.call_id, saved, call.output), event
 
 
-def _digest_of_lines(call: Call) -> str:
-    """As `text.digest_lines` of the output's lines."""
-    return call.digest if call.output.endswith("\n") else digest(call.output + "\n")
+def _digest_of_lines(event: Delivered) -> str:
+    """As `text.digest_lines` of all its lines."""
+    return digest_of(event) if event.text.endswith("\n") else digest(event.text + "\n")
 
 
 def _shown_last(view: View, call: Call) -> Reference | None:
