@@ -239,7 +239,7 @@ class Session:
 
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
-        counts as seen."""
+        counts as seen. UsageError for an unknown call: nothing is settled then."""
         self.reader.settle(str(call_id), text)
 
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -247,8 +247,9 @@ class Session:
         it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
         is not in it yet counts as gone.
 
-        Gives, by call id, what is to stand as the result of replies that stay and whose markers name what is gone. Of a
-        call that the list does not name it is the reply alone, to be put in its place; `mend` does that.
+        Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
+        what is gone: a note that it is gone, or the full text where no list has held the reply yet. Of a call that the
+        list does not name it is the reply alone, to be put in its place; `mend` does that.
         """
         return dict(self.reader.sync(messages).by_call)
 
@@ -256,7 +257,7 @@ class Session:
         """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
         from readcache.messages.editing import with_results
 
-        return with_results(messages, self.reader.sync(messages).by_text)
+        return with_results(messages, self.reader.sync(messages).by_place)
 
     def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
@@ -279,7 +280,7 @@ class Session:
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{_new_id(4)}")
 
     def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation; after an unknown call, everything."""
+        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
         self.reader.rewind(str(call_id))
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:

@@ -38,6 +38,7 @@ IMAGE_TOKENS = 1_600  # the most that an image costs, by Anthropic's documentati
 # first half of what is gained, where that is more.
 RESTORED_OF_TRIGGER = 0.25
 RESTORED_OF_GAIN = 0.5
+MOST_RESTORED_OF_GAIN = 0.75
 
 Request = list[dict[str, str]]
 # Raises UsageError when the response must be awaited and may not. None: the model failed too often to be asked.
@@ -103,8 +104,14 @@ async def compact_once(
         return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
     files = known_files(session)
     text, trouble = await _summarise(split, options, files, ask)
-    new = _restore(split, text or mechanical_summary(split.old, split.summaries, files), options, level)
-    return CompactionResult(new, How.SUMMARISED if text else How.MECHANICAL, trouble)
+    how = How.SUMMARISED if text else How.MECHANICAL
+    text = text or mechanical_summary(split.old, split.summaries, files)
+    # two messages: the summary, and what is put back
+    left = tokens_that_stay(split, options, level) + session.policy.tokens(text) + 2 * MESSAGE_TOKENS
+    gain = options.tokens(messages) - left
+    if gain <= 0:
+        return CompactionResult(messages, How.NOTHING, trouble)
+    return CompactionResult(_restore(split, text, options, level, _room(options, level, gain, left)), how, trouble)
 
 
 async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
@@ -152,18 +159,29 @@ def _text_of(response: object) -> str:
     return normalise_one({"role": "assistant", "content": raw["content"]}).text
 
 
-def _restore(split: Split, text: str, options: CompactorOptions, level: Level) -> list[Message]:
+def _restore(split: Split, text: str, options: CompactorOptions, level: Level, room: int) -> list[Message]:
     """The new list, with the files that were at work put back; the session knows it."""
     session = options.session
-    room = options.trigger_tokens * RESTORED_OF_TRIGGER
-    if level.is_first:
-        room = max(room, (options.tokens(split.old) - session.policy.tokens(text)) * RESTORED_OF_GAIN)
-    budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, int(room)))
+    budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, room))
     stays, restored = _restore_files(session, [*split.head, *split.kept], budget)
     sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
     return mend_list(session, merge_users(new, len(head) + len(sections)) if split.in_blocks else new)
+
+
+def tokens_that_stay(split: Split, options: CompactorOptions, level: Level) -> int:
+    """The tokens of the head and of what is kept of the turns."""
+    return options.tokens([*split.head, *clip_messages(split.kept, level.most_chars, options.session.tag)])
+
+
+def _room(options: CompactorOptions, level: Level, gain: int, left: int) -> int:
+    """The tokens that restored files may take, when without them `gain` are gained and `left` are left: a part of the
+    gain, and no more than would reach the trigger."""
+    room = options.trigger_tokens * RESTORED_OF_TRIGGER
+    if level.is_first:
+        room = max(room, gain * RESTORED_OF_GAIN)
+    return max(0, int(min(room, gain * MOST_RESTORED_OF_GAIN, options.trigger_tokens - 1 - left)))
 
 
 def _restore_files(session: Session, messages: Sequence[Message], budget: Budget) -> tuple[list[Message], str]:
@@ -172,7 +190,7 @@ def _restore_files(session: Session, messages: Sequence[Message], budget: Budget
     raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
-        events = reconciler.reconcile(view, raws, tag=session.tag).events
+        events = reconciler.reconcile(view, raws, tag=session.tag, gives_back=False).events
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
     except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure

@@ -15,12 +15,22 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.compaction import AskModel, CompactionResult, CompactorOptions, How, Level, Request, compact_once
+from readcache.context.compaction import (
+    AskModel,
+    CompactionResult,
+    CompactorOptions,
+    How,
+    Level,
+    Request,
+    compact_once,
+    tokens_that_stay,
+)
 from readcache.context.history import History, MessageLog
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
@@ -163,7 +173,7 @@ class Compactor:
         if is_forced:
             result = await self._compact_now(normal, ask)
         else:
-            result = await self._compact_if_needed(normal, options.trigger_tokens * ENOUGH * before / counted, ask)
+            result = await self._compact_if_needed(normal, before / counted, ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
         elif result.how is How.MECHANICAL and may_ask:
@@ -185,24 +195,27 @@ class Compactor:
                 return result
         return CompactionResult(messages, How.NOTHING)
 
-    async def _compact_if_needed(self, messages: Sequence[Message], enough: float, ask: AskModel) -> CompactionResult:
-        """Prunes, and does no more where `enough` tokens or fewer are left. Nobody is told of a pruning that is not."""
+    async def _compact_if_needed(self, messages: Sequence[Message], scale: float, ask: AskModel) -> CompactionResult:
+        """Prunes, and does no more where that leaves little enough. Nobody is told of a pruning that does not. `scale`:
+        tokens as they are counted here for one of the API's."""
         options = self._options
+        trigger = options.trigger_tokens * scale
         rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
         shorter = prune_known(messages, options.session, options.strategies, rules)
-        if options.tokens(shorter) <= enough:
+        if options.tokens(shorter) <= trigger * ENOUGH:
             return CompactionResult(mend_list(options.session, shorter), How.PRUNED)
-        return await compact_once(messages, options, self._roomy_level(messages, enough), ask)
+        return await compact_once(messages, options, self._roomy_level(messages, trigger), ask)
 
-    def _roomy_level(self, messages: Sequence[Message], enough: float) -> Level:
-        """The level that is due, or one that keeps fewer turns where these alone nearly fill the conversation."""
-        for level in self._levels[self._level : -len(LAST_TURN_CHARS)]:
-            split = split_turns(messages, level.keep_turns)
-            if not split.old:
-                break
-            if self._options.tokens([*split.head, *split.kept]) <= enough:
-                return level
-        return self._levels[self._level]
+    def _roomy_level(self, messages: Sequence[Message], trigger: float) -> Level:
+        """The level that is due, or a tighter one where what stays would nearly fill the conversation. Where it would
+        overfill it at every level, nothing can be done about it."""
+        due = self._levels[self._level :]
+        tokens = {}
+        for level in due:
+            tokens[level] = tokens_that_stay(split_turns(messages, level.keep_turns), self._options, level)
+        whole = [level for level in due if level.most_chars == sys.maxsize]
+        fits = [level for level in whole if tokens[level] <= trigger * ENOUGH]
+        return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
     async def _ask(self, request: Request, *, waits: bool) -> Any:
         """The response of the model. Raises UsageError when it has to be awaited and may not."""

@@ -6,12 +6,13 @@ Calls and results are never removed, so that a list stays well formed. Pruning a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from readcache.context import notes
 from readcache.context.duplicates import KeptResults
+from readcache.context.links import Links, PlainResult
 from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.tool_calls import (
     NOWHERE,
@@ -24,13 +25,13 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.errors import UsageError
-from readcache.messages.editing import with_arguments, with_result_text, without_images
+from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.events import Piece
+from readcache.model.key_view import Delivery
 from readcache.model.paths import matches
 from readcache.model.text import count_lines
-from readcache.model.view import View
 from readcache.policy import MIN_CHARS, Mode
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ GAIN = 2
 
 @dataclass(frozen=True, slots=True)
 class PruneRules:
-    """How to prune. `view` is what a session knows of the calls; `pinned` are calls that a visible marker names."""
+    """How to prune. `links`: what a session knows of the list; `pinned` are calls that a visible marker names."""
 
     max_chars: int = MOST_CHARS
     min_chars: int = MIN_CHARS  # shorter results and arguments are never touched
@@ -50,18 +51,18 @@ class PruneRules:
     protect_last_turns: int = 1
     tag: str = ""
     root: str = "/"
-    view: View | None = None
+    links: Links = field(default_factory=Links)
     pinned: frozenset[str] = frozenset()
 
 
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
     shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
-    work = _Work(shown, rules)
+    work = _Work(shown, strategies, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
             strategy(work)
-    out = update_all(shown, work.raws)
+    out = update_all(shown, work.finish())
     return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
 
 
@@ -79,26 +80,47 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
 class _Work:
     """The changes gathered so far. A result is named by its place among the calls."""
 
-    def __init__(self, messages: Sequence[Message], rules: PruneRules) -> None:
+    def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
         self.rules = rules
-        self.calls = tool_calls(messages, rules.root)
+        self._cuts = "oversized_outputs" in strategies
+        self.calls = tool_calls(messages, rules.root, rules.links)
         self.border = last_turns(messages, rules.protect_last_turns)
-        self.raws = raw_messages(messages)  # with the changes that were made
-        self.replaced: set[int] = set()  # results that gave way
+        self.raws = raw_messages(messages)  # with the arguments that were changed
+        self.texts = [tool_call.result.text for tool_call in self.calls]  # as they are to stand there
+        self.noted: set[int] = set()  # results that gave way to a note
+        self._needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
 
     @cached_property
     def pieces(self) -> list[tuple[Piece, ...]]:
         """Which lines of which files each result shows."""
-        view, tag = self.rules.view, self.rules.tag
-        return [() if notes.is_note(e.result.text) else pieces_of(e, view, tag) for e in self.calls]
+        places = range(len(self.calls))
+        return [() if notes.is_note(self.texts[at]) else self._pieces(at) for at in places]
+
+    def _pieces(self, place: int) -> tuple[Piece, ...]:
+        return pieces_of(self.calls[place], self.known(place), self.rules.tag)
+
+    def known(self, place: int) -> list[Delivery]:
+        """What a session knows of a call."""
+        plain = self.calls[place].plain
+        if plain is not None:
+            return self.rules.links.of_call(plain.delivery)
+        return self.rules.links.standing_in(self.calls[place].result_at, self.calls[place].result.call_id)
 
     def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
-        """May the result give way? Not in the last turns, not of a protected file, not when it is short."""
+        """May the result give way? Not in the last turns, nor where they need it; not of a protected file, not when it
+        is short."""
         tool_call = self.calls[place]
-        is_pinned = tool_call.result.call_id in self.rules.pinned and not though_pinned
-        if tool_call.result_at >= self.border or place in self.replaced or is_pinned:
+        names = {delivery.event.call_id for delivery in self.known(place)}
+        if tool_call.result_at >= self.border or place in self.noted or not names.isdisjoint(self._needed):
             return False
-        return len(tool_call.result.text) >= self.rules.min_chars and not self.is_protected(place)
+        if not though_pinned and not names.isdisjoint(self.rules.pinned):
+            return False
+        return len(self.texts[place]) >= self.rules.min_chars and not self.is_protected(place)
+
+    def will_be_cut(self, place: int) -> bool:
+        """True if only the two ends of the result are to stay."""
+        text = self.texts[place]
+        return self._cuts and len(text) > self.rules.max_chars and not notes.is_note(text) and self.may_go(place)
 
     def is_protected(self, place: int) -> bool:
         """True if it is about a file that a glob protects."""
@@ -111,20 +133,35 @@ class _Work:
         stretches = name_pieces(self.pieces[place])
         if stretches:
             return notes.name_stretches(stretches)
-        lines = count_lines(self.calls[place].result.text)
+        lines = count_lines(self.texts[place])
         return f"this output, {lines} line{'s' if lines > 1 else ''}"
-
-    def replace(self, place: int, text: str) -> None:
-        """Lets the result give way to another text."""
-        at = self.calls[place].result_at
-        self.raws[at] = with_result_text(self.raws[at], self.calls[place].result.call_id, text)
-        self.replaced.add(place)
 
     def note(self, place: int, why: str) -> None:
         """Lets the result give way to a note, if that is worth it."""
         note = notes.note_line(self.rules.tag, f"{self.what(place)}{why}")
-        if len(self.calls[place].result.text) >= GAIN * len(note):
-            self.replace(place, note)
+        if len(self.texts[place]) >= GAIN * len(note):
+            self.texts[place] = note
+            self.noted.add(place)
+
+    def finish(self) -> list[Raw]:
+        """The messages with all changes, in the shape in which they were given."""
+        for place in reversed(range(len(self.calls))):  # the last in a text first: what is before it stays in its place
+            tool_call, text = self.calls[place], self.texts[place]
+            if text == tool_call.result.text:
+                continue
+            raw = self.raws[tool_call.result_at]
+            if tool_call.plain is None:
+                self.raws[tool_call.result_at] = with_result_text(raw, tool_call.result.call_id, text)
+            else:
+                self.raws[tool_call.result_at] = with_texts(raw, partial(_spliced, tool_call.plain, text))
+        return self.raws
+
+
+def _spliced(plain: PlainResult, new: str, text: str) -> str:
+    """`text` with `new` in the place of the result in it. What follows that may be changed already."""
+    start, end = plain.stretch
+    is_it = text.startswith(plain.text[:end])
+    return text[:start] + new + text[end:] if is_it else text
 
 
 # ---------------------------------------------------------------- strategies
@@ -135,7 +172,7 @@ def _errored_inputs(work: _Work) -> None:
     may be nowhere else in view: its text stays."""
     for place, tool_call in enumerate(work.calls):
         is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
-        if is_late or tool_call.call.call_id in work.rules.pinned:
+        if is_late or not {d.event.call_id for d in work.known(place)}.isdisjoint(work.rules.pinned):
             continue
         if not failed_and_wrote_nothing(tool_call) or work.is_protected(place):
             continue
@@ -154,39 +191,45 @@ def _superseded_reads(work: _Work) -> None:
     """Reads of nothing but files that a later call overwrote as a whole."""
     gone: set[str] = set()
     for place in reversed(range(len(work.calls))):
-        gone |= overwritten(work.calls[place], work.rules.view)
-        if not gone or not work.may_go(place, though_pinned=True):  # a marker that names it is mended: it is old, too
-            continue
-        pieces = work.pieces[place]
-        is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
-        # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
-        is_tool = shell_command(work.calls[place].call) is None
-        lines = count_lines(work.calls[place].result.text)
-        if is_of_them and (is_tool or sum(piece.count for piece in pieces) == lines):
-            why = " as read before the file was overwritten as a whole; read the file to see it as it is"
-            work.note(place, why)
+        if gone and work.may_go(place, though_pinned=True):  # a marker that names it is mended: it is old, too
+            _supersede(work, place, gone)
+        gone |= overwritten(work.calls[place], work.known(place))  # after it: what it shows itself, it may have written
+
+
+def _supersede(work: _Work, place: int, gone: set[str]) -> None:
+    """Lets a read of nothing but the files `gone` give way."""
+    pieces = work.pieces[place]
+    is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
+    # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
+    is_tool = shell_command(work.calls[place].call) is None
+    if is_of_them and (is_tool or sum(piece.count for piece in pieces) == count_lines(work.texts[place])):
+        work.note(place, " as read before the file was overwritten as a whole; read the file to see it as it is")
 
 
 def _duplicate_outputs(work: _Work) -> None:
     """Results that later ones hold, as a whole or line for line. What an error says stays. What goes is never what
-    another one goes for."""
-    kept = KeptResults()
+    another one goes for; of what is cut after this, the two ends are all that a later result holds."""
+    kept, cut = KeptResults(), set[str]()
     for place in reversed(range(len(work.calls))):
-        if place in work.replaced:
+        text, pieces = work.texts[place], work.pieces[place]
+        if notes.has_note(text):
             continue
-        result, pieces = work.calls[place].result, work.pieces[place]
-        if not result.is_error and work.may_go(place) and kept.holds(result.text, pieces):
-            work.note(place, ", the same bytes were shown again later; repeat the request to see")
-        else:
-            kept.add(result.text, pieces)
+        if not work.calls[place].result.is_error and work.may_go(place):
+            if kept.holds(text, pieces):
+                work.note(place, ", the same bytes were shown again later; repeat the request to see")
+            elif text in cut:
+                work.note(place, ", of which a later result has the two ends; repeat the request to see")
+        if work.will_be_cut(place):
+            cut.add(text)
+        elif place not in work.noted:
+            kept.add(text, pieces)
 
 
 def _oversized_outputs(work: _Work) -> None:
     """The middle of long results."""
-    for place, tool_call in enumerate(work.calls):
-        text = tool_call.result.text
-        if len(text) > work.rules.max_chars and not notes.is_note(text) and work.may_go(place):
-            work.replace(place, clip_text(text, work.rules.max_chars, work.rules.tag))
+    for place, text in enumerate(work.texts):
+        if work.will_be_cut(place):
+            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
@@ -253,7 +296,7 @@ def prune_known(
     pointed_at = (source for d in view.deliveries for pointer in d.event.pointers for source in pointer.sources)
     rules = replace(
         rules,
-        view=view,
+        links=Links(view, messages, session.tag),
         root=NOWHERE,  # of calls that it does not know, it does not know the directory either
         tag=session.tag,
         min_chars=session.policy.min_chars,
@@ -264,6 +307,8 @@ def prune_known(
 
 
 def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
-    """Tells the session that these are now the messages; they come back with every marker true."""
-    raws = session.mend(raw_messages(messages))
-    return update_all(messages, raws)
+    """Tells the session that these are now the messages, of which the model has been shown every reply; they come back
+    with every marker true."""
+    raws = raw_messages(messages)
+    synced = session.reader.sync(raws, gives_back=False)
+    return update_all(messages, with_results(raws, synced.by_place))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from readcache.context.links import Links, PlainResult
 from readcache.context.notes import has_note
 from readcache.conversation.locate import locate
 from readcache.judging.marker import find_markers
@@ -17,6 +18,7 @@ from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
 from readcache.model.claims import Claim, FileLines
 from readcache.model.events import Origin, Piece
+from readcache.model.key_view import Delivery
 from readcache.model.paths import canonical_path
 from readcache.model.text import find_separator, split_lines
 from readcache.model.view import View
@@ -36,10 +38,22 @@ _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
 # In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
 _MAY_HAVE_FAILED = re.compile(
     r"error|fail|cannot|can't|could ?n[o']t|unable|denied|refused|reject|already exists|no such|not found|invalid"
+    r"|read-only|no space left|not permitted|quota|directory|too long|ambiguous redirect"
     r"|traceback|(?:return|exit)\s?-?_?(?:code|status)\W{1,4}[1-9]",
     re.IGNORECASE,
 )
 LOOKED_AT = 500  # characters of the result of a write; "ok" and its cousins are shorter
+# A write that is run whatever came before it, and whatever comes after: only what complains may stand in front.
+_WRITES_FIRST = re.compile(r"\s*(?:(?:cd|mkdir|set)\s[^;&|\n<>()]*(?:&&|;|\n)\s*)*(?:cat|tee|echo|printf)\b")
+# What is left of a result of a command that printed nothing: the words of harnesses around it.
+_SAYS_NOTHING = re.compile(
+    r"(?:<[^<>\n]*>|[\s{}\[\]\"':;,.()*-]|(?:exit|return)[ _]?(?:code|status)|returncode|with|output|stdout|stderr"
+    r"|\b0\b|null|none|no|ok|done|success\w*|command|ran|completed|executed|tool|finished)*",
+    re.IGNORECASE,
+)
+_SUCCEEDED = re.compile(
+    r"\b(?:success\w*|written|wrote|created|saved|updated|overwrote|overwritten|ok|done)\b", re.IGNORECASE
+)
 _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 
 
@@ -53,10 +67,24 @@ class ToolCall:
     call_at: int
     result_at: int
     cwd: str
+    plain: PlainResult | None = None  # where it stands in a chat whose results have no ids
 
 
-def tool_calls(messages: Sequence[Message], root: str = "/") -> list[ToolCall]:
+def tool_calls(messages: Sequence[Message], root: str = "/", links: Links | None = None) -> list[ToolCall]:
     """Every result with its call, in the order of the results. An id used again is that of the newer call."""
+    calls = [*_linked_calls(messages, root), *map(_plain_call, links.plain if links is not None else ())]
+    return sorted(calls, key=lambda call: call.result_at)
+
+
+def _plain_call(plain: PlainResult) -> ToolCall:
+    command = plain.delivery.event.label
+    start, end = plain.stretch
+    call = Part(Kind.CALL, command, arguments={COMMAND_KEYS[0]: command})
+    result = Part(Kind.RESULT, plain.text[start:end])
+    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, plain)
+
+
+def _linked_calls(messages: Sequence[Message], root: str) -> list[ToolCall]:
     waiting: dict[str | None, tuple[Part, int, str]] = {}
     out: list[ToolCall] = []
     cwd = root
@@ -72,10 +100,10 @@ def tool_calls(messages: Sequence[Message], root: str = "/") -> list[ToolCall]:
     return out
 
 
-def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> tuple[Piece, ...]:
-    """Which lines of which files stand where in the result's text."""
+def pieces_of(tool_call: ToolCall, known: Sequence[Delivery] = (), tag: str = "") -> tuple[Piece, ...]:
+    """Which lines of which files stand where in the result's text. `known`: what a session knows of the call."""
     text = tool_call.result.text
-    for delivery in view.of_call(tool_call.result.call_id or "") if view is not None else ():
+    for delivery in known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
         if found is not None:  # between whatever words the harness puts around it
             above = text.count("\n", 0, found[0])
@@ -88,16 +116,22 @@ def pieces_of(tool_call: ToolCall, view: View | None = None, tag: str = "") -> t
     return match(claims, lines, View())
 
 
-def overwritten(tool_call: ToolCall, view: View | None = None) -> frozenset[str]:
-    """The files that the call gave a whole new content, which stands in the call itself. Edits are not among them, nor
-    is anything that may have failed."""
-    if tool_call.result.is_error or _MAY_HAVE_FAILED.search(tool_call.result.text[:LOOKED_AT]):
+def overwritten(tool_call: ToolCall, known: Sequence[Delivery] = ()) -> frozenset[str]:
+    """The files that the call for certain gave a whole new content, which stands in the call itself. Edits are not
+    among them, nor is anything that may have failed, or may not have been run. `known`: as in `pieces_of`."""
+    text = tool_call.result.text
+    command = shell_command(tool_call.call)
+    if tool_call.result.is_error or _MAY_HAVE_FAILED.search(text[:LOOKED_AT]):
         return frozenset()
-    known = view.of_call(tool_call.result.call_id or "") if view is not None else []
-    if known:
+    if command is not None and not _WRITES_FIRST.match(command):
+        return frozenset()
+    if known:  # what a command wrote is known only of one that did not fail
         written = [piece for d in known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof]
         return frozenset(key for piece in written for key in piece.keys)
-    command = shell_command(tool_call.call)
+    if not (len(text) < LOOKED_AT and _SAYS_NOTHING.fullmatch(text)) and (
+        command is not None or not _SUCCEEDED.search(text[:LOOKED_AT])
+    ):
+        return frozenset()
     if command is not None:
         reading = read_command(command, tool_call.cwd, None)
         keys = [write.key for write in reading.writes]

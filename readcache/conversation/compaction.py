@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from readcache.conversation.mend import dangling, mend
+from readcache.conversation.mend import Remaining, dangling, mend
 from readcache.judging.cover import differs
 from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
 from readcache.model.text import split_lines
@@ -20,15 +20,17 @@ def compaction_events(
     if restored is not None:
         events.append(restored)
     rewrites: dict[str, str] = {}
+    remaining = Remaining(view, kept.__contains__)
     for delivery in view.deliveries:
         event = delivery.event
         if event.call_id not in kept or event.origin is not Origin.RESULT:
             continue
-        lost = dangling(view, event, kept)
+        lost = dangling(event, remaining)
         if lost:
             settled = mend(view, event, lost, restored)
             events.append(settled)
-            rewrites[event.call_id] = settled.text  # also where no marker is left of it: the harness hears of the reply
+            if settled.text != event.text:  # else the harness had cut its markers away
+                rewrites[event.call_id] = settled.text
     return Compaction(restored_id if restored is not None else None, rewrites), events
 
 

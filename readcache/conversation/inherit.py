@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from readcache.model.events import Delivered, Event, Moment, Origin, Pointer
+from readcache.conversation.mend import Remaining
+from readcache.model.events import Delivered, Event, Moment, Origin
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
 
@@ -28,11 +29,12 @@ def inherited_events(view: View) -> list[Event]:
             first[delivery] = (*first.get(delivery, ()), key)
         else:
             unseen.append(key)
+    remaining = Remaining(view, view.is_visible)  # a source that is gone is none any more: "", which nobody keeps
     events = [
         replace(
             d.event,
             account=None,
-            pointers=tuple(_without_cut_sources(view, p, d.call) for p in d.event.pointers),
+            pointers=tuple(p if remaining.holds(p, d.call) else replace(p, sources=("",)) for p in d.event.pointers),
             changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
         )
         for d in view.deliveries
@@ -42,8 +44,3 @@ def inherited_events(view: View) -> list[Event]:
         when = Moment(call, view.calls.tokens)
         events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
     return list(events)
-
-
-def _without_cut_sources(view: View, pointer: Pointer, call: int) -> Pointer:
-    """A source that lost lines after the marker was made is none any more: "", which no compaction keeps."""
-    return replace(pointer, sources=tuple("" if view.lost_at.get(s, 0) >= call else s for s in pointer.sources))

@@ -5,13 +5,16 @@ Lines count whole only, and whatever stands before and after them is no matter.
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from readcache.conversation.settle import align, find_markers_left, settle
-from readcache.judging.marker import find_markers
+from readcache.judging.marker import find_possible, find_span, may_hold, name_in
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.text import split_lines
 
 CharSpan = tuple[int, int]  # characters start to end - 1 of a text
-_ANY_MARKER = "\0"
+TAKEN = "\0"  # in the place of characters that are some other delivery's
+_ANY_MARKER = "\1"
 
 
 def body(text: str) -> str:
@@ -29,30 +32,75 @@ def locate(event: Delivered, content: str) -> CharSpan | None:
 def locate_unmended(event: Delivered, content: str, tag: str) -> CharSpan | None:
     """Where a delivery stands but for its markers, in whose places are others of this session: those from before they
     were mended."""
-    theirs = set(find_markers(content, tag)) if event.pointers else ()
-    if not theirs:
+    lines = content.split("\n")
+    masked = [_masked(line, tag) for line in lines] if event.pointers and may_hold(content, tag) else lines
+    if masked == lines:
         return None
     ours = {pointer.line for pointer in event.pointers}
-    masked = [_ANY_MARKER if k in ours else line for k, line in enumerate(split_lines(event.text))]
-    lines = content.split("\n")
-    hidden = "\n".join(_ANY_MARKER if line in theirs else line for line in lines)
-    found = _locate_text("\n".join(masked) + "\n", hidden)
+    wanted = [_masked(line, tag) if k in ours else line for k, line in enumerate(split_lines(event.text))]
+    hidden = "\n".join(masked)
+    found = _locate_text("\n".join(wanted) + "\n", hidden)
     if found is None:
         return None
     low = hidden.count("\n", 0, found[0])
-    return _stretch_of(lines, low, low + len(masked))
+    return _stretch_of(lines, low, low + len(wanted))
 
 
-def cut_out(event: Delivered, content: str) -> tuple[Settled, CharSpan]:
-    """What is left of a delivery, and where it stands: from the first line that is left to the last."""
-    before, after = split_lines(event.text), content.split("\n")
+def _masked(line: str, tag: str) -> str:
+    """The line with what may be a marker in it masked, all but its name. It is taken
+    to end at the first bracket, since what comes after that may be the harness's own."""
+    spans = list(find_possible(line, tag))
+    if not spans:
+        return line
+    start, end = min(spans)
+    return line[:start] + _ANY_MARKER + name_in(line[start:end]) + line[end:]
+
+
+def cut_out(event: Delivered, content: str, tag: str) -> tuple[Settled, CharSpan]:
+    """What is left of a delivery, and where it stands: from the first line that is left to the last. What is another
+    delivery's does not stand between."""
+    start, end = stretch_left(event, content, tag)
+    return settle(event, content[start:end] + "\n" if end > start else ""), (start, end)
+
+
+def stretch_left(event: Delivered | Settled, content: str, tag: str) -> CharSpan:
+    """Where what is left of a delivery stands: in the stretch that is nobody else's in which most of it does."""
+    at, part = max(_segments(event, content, tag), key=lambda segment: _alignment(event, segment[1])[1])
+    start, end = _alignment(event, part)[0]
+    return at + start, at + end
+
+
+def _segments(event: Delivered | Settled, content: str, tag: str) -> list[tuple[int, str]]:
+    """(where it begins, the text) of the stretches of lines without what is taken, and without others' markers."""
+    if TAKEN not in content and not may_hold(content, tag):
+        return [(0, content)]
+    out: list[tuple[int, str]] = []
+    at = 0
+    for is_taken, group in groupby(content.split("\n"), lambda line: TAKEN in line or _is_foreign(event, line, tag)):
+        part = "\n".join(group)
+        out += [] if is_taken else [(at, part)]
+        at += len(part) + 1
+    return out or [(0, "")]
+
+
+def _is_foreign(event: Delivered | Settled, line: str, tag: str) -> bool:
+    return any(find_possible(line, tag)) and not any(find_span(line, pointer.marker) for pointer in event.pointers)
+
+
+def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
+    """From where to where a delivery's lines stand in a text, and how many characters of it do."""
+    before, after = split_lines(event.text), part.split("\n")
     moved = align(before, after)
     places = [*moved.values(), *find_markers_left(event.pointers, after, moved)]
     lines = [place for place in places if place >= 0]
     if not lines:
-        return settle(event, ""), (0, 0)
-    start, end = _stretch_of(after, min(lines), max(lines) + 1)
-    return settle(event, content[start:end] + "\n"), (start, end)
+        return (0, 0), 0
+    return _stretch_of(after, min(lines), max(lines) + 1), sum(len(after[line]) + 1 for line in lines)
+
+
+def chars_left(event: Delivered, content: str, tag: str) -> int:
+    """How many characters of a delivery are left in a text, in one stretch that is nobody else's."""
+    return max(_alignment(event, part)[1] for _, part in _segments(event, content, tag))
 
 
 def longest_run(event: Delivered, content: str) -> int:

@@ -2,22 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from readcache.judging import marker
-from readcache.model.events import Delivered, Event, Pointer, Settled
-from readcache.model.text import split_lines
+from readcache.model.events import Delivered, Origin, Pointer, Settled, Stand
+from readcache.model.text import digest_lines, split_lines
 from readcache.model.view import View
 
+# Characters that a search for lines in a text that was cut may compare; what would take more is taken for gone.
+MOST_SEARCHED = 20_000_000
 
-def dangling(view: View, event: Delivered, staying: Container[str]) -> list[Pointer]:
-    """The pointers of a reply that name a call which does not stay, or which lost lines since the marker was made."""
-    return [
-        pointer
-        for pointer in event.pointers
-        if not all(source in staying and view.lost_at.get(source, 0) < event.when.call for source in pointer.sources)
-    ]
+
+class Remaining:
+    """What the reader still sees of the view after what is being told. `stays(call_id)`: may anything of the call be
+    left? `cut`: the texts that lost lines, by call id and origin; None for one that is gone."""
+
+    def __init__(
+        self,
+        view: View,
+        stays: Callable[[str], bool],
+        cut: Mapping[tuple[str, Origin], str | None] | None = None,
+    ) -> None:
+        self._view = view
+        self._stays = stays
+        self.cut = dict(cut or {})
+        self._cut_calls = {call_id for call_id, _ in self.cut}
+
+    def lose(self, call_id: str, origin: Origin) -> None:
+        """That text is gone, too."""
+        self.cut[call_id, origin] = None
+        self._cut_calls.add(call_id)
+
+    def holds(self, pointer: Pointer, call: int) -> bool:
+        """Do all the lines that a marker of call number `call` stands for still stand where it says?"""
+        for source in pointer.sources:  # written out: every sync comes by for every marker
+            if not self._has_stayed(source, call) and not self._holds_at(source, pointer):
+                return False
+        return True
+
+    def _has_stayed(self, source: str, call: int) -> bool:
+        if source in self._cut_calls or not self._stays(source):
+            return False
+        return self._view.lost_at.get(source, 0) < call
+
+    def _holds_at(self, source: str, pointer: Pointer) -> bool:
+        stands = [stand for stand in pointer.stands if stand.call_id == source]
+        return bool(stands) and self._stays(source) and all(map(self._holds_lines, stands))
+
+    def _holds_lines(self, stand: Stand) -> bool:
+        name = stand.call_id, stand.origin
+        if name in self.cut:
+            return lines_at(stand, self.cut[name]) is not None
+        texts = [d.event.text for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
+        return any(lines_at(stand, text) is not None for text in texts)
+
+
+def lines_at(stand: Stand, text: str | None) -> list[str] | None:
+    """The lines that stood there, if they still stand in the text, in one piece; None if they do not."""
+    lines = split_lines(text or "")
+    last = len(lines) - stand.count
+    if last < 0:
+        return None
+    chars = len(text or "") * stand.count // len(lines) if lines else 0  # of as many lines
+    places = range(last + 1) if chars * last < MOST_SEARCHED else range(0)
+    for at in (min(stand.at, last), *places):
+        found = lines[at : at + stand.count]
+        if digest_lines(found) == stand.digest:
+            return found
+    return None
+
+
+def omitted_lines(pointer: Pointer, texts: Sequence[str | None]) -> list[str] | None:
+    """The lines that a marker stands for; `texts` are those of its `stands`. None when they are not known."""
+    if pointer.lines:
+        return pointer.lines.split("\n")
+    found = [lines_at(stand, text) for stand, text in zip(pointer.stands, texts, strict=True)]
+    known = [lines for lines in found if lines is not None]
+    return [line for lines in known for line in lines] if known and len(known) == len(found) else None
+
+
+def dangling(event: Delivered, remaining: Remaining) -> list[Pointer]:
+    """The pointers of a reply whose lines do not all stand any more where its markers say."""
+    return [pointer for pointer in event.pointers if not remaining.holds(pointer, event.when.call)]
 
 
 def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delivered | None) -> Settled:
@@ -28,83 +95,46 @@ def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delive
     for pointer in lost:
         if pointer.line < 0:  # the harness cut the marker away: nothing to replace
             continue
-        if restored is not None and _stands_in(view, pointer, restored):
-            text = marker.write_moved(pointer.marker, _what(pointer), restored.label)
-            pointers.append(replace(pointer, sources=(restored.call_id,), marker=text))
+        stand = _stand_in(view, pointer, restored) if restored is not None else None
+        if restored is not None and stand is not None:
+            text = marker.write_moved(pointer.marker, what_of(pointer), restored.label)
+            pointers.append(replace(pointer, sources=(restored.call_id,), marker=text, stands=(stand,)))
         else:
-            text = marker.write_gone(pointer.marker, _what(pointer))
-            pointers.append(replace(pointer, sources=(), marker=text))
-        lines[pointer.line] = text
+            text = marker.write_gone(pointer.marker, what_of(pointer))
+            pointers.append(replace(pointer, sources=(), marker=text, stands=()))
+        line = lines[pointer.line]
+        start, end = marker.find_span(line, pointer.marker) or (0, len(line))
+        lines[pointer.line] = line[:start] + text + line[end:]
     return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers), lost=False)
 
 
-class RetiredMarkers:
-    """Markers of replies that the view no longer has, known again by what the log says. It is read when a marker is met
-    that is not known."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, dict[str, Delivered | Settled]] = {}  # marker -> the replies that it is in, by call id
-        self._pointers: dict[str, str] = {}  # marker -> what is to stand in its place
-        self._foreign: set[str] = set()  # lines like markers that no reply ever had
-
-    def known(
-        self, found: Sequence[str], log: Callable[[], Iterable[Event]]
-    ) -> dict[str, dict[str, Delivered | Settled]]:
-        """Those of the markers that promise something, each with the replies that it is in, by call id."""
-        if any(line not in self._made and line not in self._foreign for line in found):
-            self._read(log())
-            self._foreign.update(line for line in found if line not in self._made)
-        return {line: self._made[line] for line in found if line in self._made}
-
-    def instead(self, line: str) -> str:
-        """What is to stand in a marker's place."""
-        return self._pointers[line]
-
-    def retired(self, event: Delivered | Settled) -> str:
-        """The reply with all of its markers retired."""
-        return "\n".join(self._pointers.get(line, line) for line in event.text.split("\n"))
-
-    def _read(self, log: Iterable[Event]) -> None:
-        for event in log:
-            if not isinstance(event, (Delivered, Settled)):
-                continue
-            for pointer in event.pointers:
-                if pointer.sources and pointer.line >= 0:
-                    made = self._made.setdefault(pointer.marker, {})
-                    made.pop(event.call_id, None)  # the newest is last
-                    made[event.call_id] = event
-                    self._pointers[pointer.marker] = marker.write_gone(pointer.marker, _what(pointer))
-
-
-def _what(pointer: Pointer) -> str:
+def what_of(pointer: Pointer) -> str:
+    """What a marker stands for, in words."""
     if pointer.path is not None:
         return marker.name_lines(pointer.path, [(pointer.start, pointer.end)])
     return f"lines {pointer.start}-{pointer.end} of this output"
 
 
-def _stands_in(view: View, pointer: Pointer, restored: Delivered) -> bool:
-    """True if the restored section holds the very lines that the marker stands for."""
+def _stand_in(view: View, pointer: Pointer, restored: Delivered) -> Stand | None:
+    """Where the restored section holds the very lines that the marker stands for."""
     if pointer.path is None or pointer.numbered:  # the section shows no numbers
-        return False
+        return None
     meant = _meant_lines(view, pointer)
-    if meant is None:
-        return False
+    if meant is None or len(meant) != pointer.end - pointer.start + 1:
+        return None
     section = split_lines(restored.text)
     for piece in restored.pieces:
         at = piece.at + pointer.start - piece.first
         inside = piece.first <= pointer.start and pointer.end < piece.first + piece.count
-        if piece.keys == (pointer.path,) and inside:
-            return section[at : at + len(meant)] == meant
-    return False
+        if piece.keys == (pointer.path,) and inside and section[at : at + len(meant)] == meant:
+            return Stand(restored.call_id, Origin.RESTORED, at, len(meant), digest_lines(meant))
+    return None
 
 
-def _meant_lines(view: View, pointer: Pointer) -> Sequence[str] | None:
+def _meant_lines(view: View, pointer: Pointer) -> list[str] | None:
     """The omitted lines, from the sources that the marker names."""
-    assert pointer.path is not None
-    out: list[str] = []
-    for start, end, reference in view.key(pointer.path).numbered.overlaps(pointer.start, pointer.end):
-        first = reference.piece.first
-        if reference.event.call_id not in pointer.sources or start != pointer.start + len(out):
-            return None
-        out += view.bodies(reference)[start - first : end - first + 1]
-    return out if len(out) == pointer.end - pointer.start + 1 else None
+    texts = [
+        next((d.event.text for d in view.of_call(stand.call_id) if d.event.origin is stand.origin), None)
+        for stand in pointer.stands
+    ]
+    return omitted_lines(pointer, texts)

@@ -11,12 +11,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
+from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
 from readcache.model.text import split_lines
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
-SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 ELISION = "[…]"  # stands between the stretches that a clipped reply is known to keep
 
 
@@ -96,7 +96,7 @@ def _move_pieces(pieces: Sequence[Piece], moved: dict[int, int]) -> tuple[Piece,
 
 
 def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict[int, int]) -> list[int]:
-    """Where each marker, or the beginning that a cut left of it, stands in the lines `after`; -1: nowhere.
+    """The line of `after` in which each marker, or the beginning that a cut left of it, stands; -1: none.
 
     `moved` is what `align` found. The cut line `[UNCHANGED 7f3a: app.py li` may have been `… lines 1-9, …` or `… lines
     20-30, …`: it is taken for the first of these markers, since what followed a cut is gone.
@@ -111,11 +111,7 @@ def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict
             low = moved[known[between - 1]] + 1 if between else 0
             high = moved[known[between]] if pointer.line >= 0 and between < len(known) else len(after)
             lines = (*range(low, high), *range(len(after)))  # where it should stand first
-            at = next((k for k in lines if k not in taken and _is_beginning(after[k], pointer)), -1)
+            at = next((k for k in lines if k not in taken and find_span(after[k], pointer.marker)), -1)
             taken.add(at)
         places.append(at)
     return places
-
-
-def _is_beginning(line: str, pointer: Pointer) -> bool:
-    return len(line) >= SHORTEST_PIECE and pointer.marker.startswith(line)

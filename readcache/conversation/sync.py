@@ -2,49 +2,44 @@
 truncation, rewind, fork, edits. The list is the truth, and nothing needs to be known of how it came to be.
 
 A text is looked for where its call id says. Where the list has no ids, or not this session's, it is looked for by its
-lines: they stand whole in some message, between whatever words the harness puts around them. Of a text that was cut,
-the lines that are left keep their credit.
+lines (see `search`). Of a text that was cut, the lines that are left keep their credit, and markers whose lines stand
+where they say stay. What is rewritten is markers, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from typing import Any
 
-from readcache.conversation.locate import CharSpan, body, cut_out, locate, locate_unmended, longest_run
-from readcache.conversation.mend import RetiredMarkers, dangling, mend
+from readcache.conversation.locate import body, cut_out, locate, locate_unmended, longest_run
+from readcache.conversation.mend import Remaining, dangling, mend
+from readcache.conversation.returned import LoggedMarkers, Made, unescaped
+from readcache.conversation.rewrites import Rewrites
+from readcache.conversation.search import Search, Standing
 from readcache.conversation.settle import settle
 from readcache.conversation.texts import MessageText, MessageTexts
+from readcache.messages.editing import TextPlace
 from readcache.messages.messages import Kind
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.text import split_lines
 from readcache.model.view import View
 
-# Characters in one piece by which a text that was cut is known again in a list without ids. Every harness that was
-# looked at leaves a thousand or more; two of the shortest markers have 120.
-SHORTEST_LEFT = 120
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a delivery stands, or what is left of it. `text` is None for one that shows nothing."""
-
-    text: MessageText | None = None
-    stretch: CharSpan = (0, 0)
-    unmended: bool = False  # the list still has markers that were replaced
+Log = Callable[[], Iterable[Event]]
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync found. `by_call`: call id -> the whole of what is to stand as that result. `by_text`: text as it
-    stands in the list -> what is to stand there. `events`: after them the view agrees with the list."""
+    """What a sync found. `by_call`: call id, the list's own where that names one -> the whole of what is to stand as
+    that result; where the list names none, the reply alone. `by_place`: where a text stands in the list -> what is to
+    stand there. `events`: after them the view agrees with the list."""
 
     by_call: Mapping[str, str] = field(default_factory=dict)
-    by_text: Mapping[str, str] = field(default_factory=dict)
+    by_place: Mapping[TextPlace, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
 
@@ -53,10 +48,11 @@ class Reconciler:
 
     def __init__(self) -> None:
         self._list = MessageTexts()
-        self._places: dict[Delivery, _Place] = {}
+        self._places: dict[Delivery, Standing] = {}
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
-        self._returned = RetiredMarkers()
+        self._logged = LoggedMarkers()
+        self._held: set[str] = set()  # calls whose replies with markers stood in a list
 
     def reconcile(
         self,
@@ -64,12 +60,14 @@ class Reconciler:
         messages: Sequence[Mapping[str, Any]],
         *,
         tag: str,
-        log: Callable[[], Iterable[Event]] = tuple,
+        log: Log = tuple,
+        gives_back: bool = True,
     ) -> Synced:
         """The texts to put into the list, and the events after which the view agrees with it.
 
         The texts are for replies that stay and whose markers name what is gone, with the harness's own words around the
-        reply as they are. Where the list does not name the call, its text is the reply alone.
+        reply as they are. `gives_back`: a reply that no list has held yet gets its lines back; else the model has been
+        shown every reply in this list, and they are said to be gone.
 
         Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
         where markers stand in the list that are in no visible reply.
@@ -80,42 +78,66 @@ class Reconciler:
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
         settled = self._find(visible, tag)
-        touched = {delivery.event.call_id for delivery in visible if delivery not in self._places}
-        touched |= {delivery.event.call_id for delivery, to in settled.items() if to.lost}
-        untouched = {delivery.event.call_id for delivery in visible} - touched
-        rewrites: dict[str, str] = {}
-        changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
+        rewrites = Rewrites(self._list)
+        if not gives_back:
+            self._held.update(delivery.event.call_id for delivery in visible)
+        self._mend(view, visible, settled, rewrites)
+        self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
+        by_call, by_place = rewrites.texts()
+        return Synced(by_call, by_place, tuple(self._events(visible, settled)))
+
+    def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:
+        """Other texts for replies that stand in the list, by call id, as `Synced.by_place` has them."""
+        rewrites = Rewrites(self._list)
         for delivery, place in self._places.items():
             event = delivery.event
-            if not event.pointers and not place.unmended:
+            if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
+                rewrites.mend(place, event, replies[event.call_id])
+        return rewrites.texts()[1]
+
+    def standing(self) -> list[tuple[Delivery, Standing]]:
+        """The results that stand in the list, and where."""
+        found = [(d, place) for d, place in self._places.items() if d.event.origin is Origin.RESULT]
+        return [(delivery, place) for delivery, place in found if place.text is not None]
+
+    def message_of(self, text: MessageText) -> int:
+        """The index of the message in which a text stands."""
+        return self._list.order()[text][0]
+
+    def _mend(
+        self, view: View, visible: Sequence[Delivery], settled: dict[Delivery, Settled], rewrites: Rewrites
+    ) -> None:
+        """Points the markers of replies that stay at what is there, oldest first: what they name is older."""
+        places = self._places
+        gone = [delivery for delivery in visible if delivery not in places] if len(places) < len(visible) else []
+        cut: dict[tuple[str, Origin], str | None] = {(d.event.call_id, d.event.origin): None for d in gone}
+        cut |= {(d.event.call_id, d.event.origin): to.text for d, to in settled.items() if to.lost}
+        remaining = Remaining(view, view.is_visible, cut)
+        for delivery in visible:
+            event = delivery.event
+            place = places.get(delivery) if event.pointers else None
+            if place is None:
                 continue
             if delivery in settled:
                 event = _settled(event, settled[delivery])
-            text = event.text if place.unmended else None
-            lost = dangling(view, event, untouched)
+            lost = dangling(event, remaining)
+            if event.call_id not in self._held:
+                if any(pointer.line >= 0 for pointer in lost):
+                    self._leave(delivery)
+                    settled.pop(delivery, None)
+                    remaining.lose(event.call_id, event.origin)
+                    continue
+                if any(pointer.line >= 0 for pointer in event.pointers):
+                    self._held.add(event.call_id)
             if lost:
                 before = settled.get(delivery)
                 mended = mend(view, event, lost, None)
                 settled[delivery] = replace(mended, lost=before is not None and before.lost)
-                text = mended.text if mended.text != event.text else text
-            if text is not None and place.text is not None:
-                named = place.text.call_id == event.call_id
-                changes[place.text][place.stretch] = body(text)
-                rewrites[event.call_id] = place.text.rewritten({place.stretch: body(text)}) if named else text
-        by_text = _by_text(changes)
-        self._retire_returned(view, settled, tag, log, rewrites, by_text)
-        return Synced(rewrites, by_text, tuple(self._events(visible, settled)))
+                rewrites.mend(place, event, mended.text)
+            elif place.unmended:
+                rewrites.mend(place, event, event.text)
 
-    def with_replies(self, replies: Mapping[str, str]) -> dict[str, str]:
-        """Other texts for replies that stand in the list, by call id, as `Synced.by_text` has them."""
-        changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
-        for delivery, place in self._places.items():
-            event = delivery.event
-            if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
-                changes[place.text][place.stretch] = body(replies[event.call_id])
-        return _by_text(changes)
-
-    def _names_calls(self, visible: Sequence[Delivery], log: Callable[[], Iterable[Event]]) -> bool:
+    def _names_calls(self, visible: Sequence[Delivery], log: Log) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
         which is asked once."""
         if not self._list.has_ids:
@@ -127,36 +149,43 @@ class Reconciler:
         self._asked_log = True
         return any(self._list.knows(event.call_id) for event in log() if isinstance(event, Delivered))
 
-    def _retire_returned(
+    def _see_to_returned(
+        self, view: View, settled: Mapping[Delivery, Settled], rewrites: Rewrites, tag: str, log: Log, gives_back: bool
+    ) -> None:
+        """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
+        their markers point at may leave without notice, so that the markers have to go at once. So do those of replies
+        that nobody has been shown yet, for the lines themselves."""
+        for text in self._list.marked(tag):
+            if text.own:
+                continue
+            for at, line in text.marked_lines(tag):
+                for (start, end), made in self._logged.find(line, tag, view.calls.number, log):
+                    self._held.update(() if gives_back else made)
+                    shown = line[start:end]
+                    instead = self._instead(view, settled, text, unescaped(shown), made)
+                    if instead is not None and unescaped(shown) != shown:
+                        instead = json.dumps(instead)[1:-1]
+                    if instead is not None:
+                        rewrites.change(text, (at + start, at + end), instead, made.values())
+
+    def _instead(
         self,
         view: View,
         settled: Mapping[Delivery, Settled],
-        tag: str,
-        log: Callable[[], Iterable[Event]],
-        rewrites: dict[str, str],
-        by_text: dict[str, str],
-    ) -> None:
-        """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
-        their markers point at may leave without notice, so that the markers have to go at once."""
-        for text in self._list.marked(tag):
-            if not text.markers(tag) or text.own or (text.call_id is None and self._has_ids):
-                continue
-            lines: dict[str, str] = {}
-            for line, made in self._returned.known(text.markers(tag), log).items():
-                of_text = [made[text.call_id]] if text.call_id in made else list(made.values())
-                is_own = text.call_id is None or text.call_id in made
-                if is_own and any(self._promises(view, settled, event.call_id, line) for event in of_text):
-                    continue  # a copy of a reply that is seen to
-                if _is_content(view, text.call_id, line):
-                    continue
-                lines[line] = self._returned.instead(line)
-                for event in of_text if text.call_id is None else ():
-                    rewrites.setdefault(event.call_id, self._returned.retired(event))
-            if lines:
-                by_text[text.raw] = text.with_lines(lines, by_text.get(text.raw, text.raw))
-                if text.call_id is not None and not self._would_lose(view, text.call_id, by_text[text.raw]):
-                    raw = rewrites.get(text.call_id, text.raw)
-                    rewrites[text.call_id] = text.with_lines(lines, raw)
+        text: MessageText,
+        marker: str,
+        made: Mapping[str, Made],
+    ) -> str | None:
+        """What is to stand in the place of a marker that is in no reply; None: it may stay."""
+        own = [made[text.call_id or ""]] if text.call_id in made else list(made.values())
+        is_own = text.call_id is None or text.call_id in made
+        if is_own and any(self._promises(view, settled, each.event.call_id, marker) for each in own):
+            return None  # a copy of a reply that is seen to
+        if _is_content(view, text.call_id, marker):
+            return None
+        if text.call_id is None and self._has_ids and all(_stands_beside(text, each) for each in own):
+            return None  # old turns as one text
+        return self._logged.instead(own, self._held)
 
     def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
         """True if a reply to this call that stays has the marker, and its source."""
@@ -164,13 +193,6 @@ class Reconciler:
         shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
         pointers = [pointer for event in shown for pointer in event.pointers]
         return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
-
-    def _would_lose(self, view: View, call_id: str, raw: str) -> bool:
-        """True if lines that count as visible would go with it when every result of this id became `raw`."""
-        texts = self._list.named(Kind.RESULT, call_id)
-        if all(text.raw == texts[0].raw for text in texts):
-            return False
-        return any(settle(d.event, raw).lost for d in view.of_call(call_id) if d.event.origin is Origin.RESULT)
 
     def _find(self, visible: Sequence[Delivery], tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
@@ -185,72 +207,64 @@ class Reconciler:
             event = delivery.event
             texts = self._named(event)
             if not event.text:
-                self._places[delivery] = _Place()
+                self._places[delivery] = Standing()
             elif not texts:
                 missing.append(delivery)
             elif place := _standing_in(event, texts[::-1], tag):
                 self._take(delivery, place)
             else:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
-                settled[delivery] = self._take_part(delivery, best)
+                settled[delivery] = self._take_part(delivery, best, tag)
         if missing:
-            self._find_by_lines(missing, {delivery.event.call_id for delivery in visible}, settled, tag)
+            self._find_by_lines(missing, visible, settled, tag)
         return settled
 
     def _find_by_lines(
-        self, missing: Sequence[Delivery], calls: set[str], settled: dict[Delivery, Settled], tag: str
+        self, missing: Sequence[Delivery], visible: Sequence[Delivery], settled: dict[Delivery, Settled], tag: str
     ) -> None:
         """Looks for deliveries in the texts that no call of the view names.
 
         In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
-        stand: in a summary, which is not what a marker would name. Of equal texts the newest are taken to be left,
-        since histories are cut from the front; longer ones are looked for first, since they may hold shorter ones.
+        stand: in a summary, which is not what a marker would name.
         """
-        wanted: defaultdict[str, list[Delivery]] = defaultdict(list)
-        for delivery in missing:
-            event = delivery.event
-            if not self._has_ids or event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID):
-                for line in _known_by(event):
-                    wanted[line].append(delivery)
-        opening = {text for text in self._list.opening() if text.call_id is None} if wanted else set()
-        for exactly in (True, False):
-            for text in self._list.newest_first():
-                if not wanted:
-                    return
-                if text.call_id in calls:
-                    continue
-                for delivery in _perhaps_in(text, wanted):
-                    if text in opening and delivery.event.origin is not Origin.RESTORED:
-                        continue  # the task or a summary, which may quote it
-                    place = _whole(delivery.event, text) if exactly else _unmended(delivery.event, text, tag)
-                    if place is not None:
-                        self._take(delivery, place)
-                    elif not exactly and _is_left(delivery.event, text.free):
-                        settled[delivery] = self._take_part(delivery, text)
-                    else:
-                        continue
-                    for line in _known_by(delivery.event):
-                        wanted[line].remove(delivery)
-                        if not wanted[line]:
-                            del wanted[line]
+        wanted = [d for d in missing if not self._has_ids or _is_nowhere_named(d.event)]
+        if not wanted:
+            return
+        calls = {delivery.event.call_id for delivery in visible}
+        opening = {text for text in self._list.opening() if text.call_id is None}  # the task or a summary may quote it
+
+        def is_open(text: MessageText, event: Delivered) -> bool:
+            if text.call_id in calls or (event.origin is Origin.COMMAND) is not text.own:
+                return False
+            return event.origin is Origin.RESTORED or text not in opening
+
+        ranks = cache(lambda: {delivery: rank for rank, delivery in enumerate(visible)})
+        search = Search(self._list, wanted, is_open, ranks, self._places, tag)
+        for delivery, place in search.find_whole().items():
+            self._take(delivery, place)
+        for delivery, place in search.find_parts():
+            if place.unmended:
+                self._take(delivery, place)
+            elif place.text is not None:
+                settled[delivery] = self._take_part(delivery, place.text, tag)
 
     def _named(self, event: Delivered) -> list[MessageText]:
         if event.origin is Origin.RESTORED:
             return []
         return self._list.named(Kind.CALL if event.origin is Origin.COMMAND else Kind.RESULT, event.call_id)
 
-    def _take(self, delivery: Delivery, place: _Place) -> None:
+    def _take(self, delivery: Delivery, place: Standing) -> None:
         self._places[delivery] = place
         if place.text is not None:
             place.text.claim(delivery, place.stretch)
 
-    def _take_part(self, delivery: Delivery, text: MessageText) -> Settled:
+    def _take_part(self, delivery: Delivery, text: MessageText, tag: str) -> Settled:
         if text.call_id != delivery.event.call_id:
-            settled, stretch = cut_out(delivery.event, text.free)
-            self._take(delivery, _Place(text, stretch))
+            settled, stretch = cut_out(delivery.event, text.free, tag)
+            self._take(delivery, Standing(text, stretch))
             return settled
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
-        self._places[delivery] = _Place(text, (0, len(body(text.content))))
+        self._places[delivery] = Standing(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
         return settle(delivery.event, text.content)
 
@@ -271,8 +285,15 @@ class Reconciler:
         return events + [event for event in settled.values() if event.call_id not in forgotten]
 
 
-def _by_text(changes: Mapping[MessageText, Mapping[CharSpan, str]]) -> dict[str, str]:
-    return {text.raw: text.rewritten(changed) for text, changed in changes.items()}
+def _is_nowhere_named(event: Delivered) -> bool:
+    """True if the harness has no id for the text."""
+    return event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID)
+
+
+def _stands_beside(text: MessageText, made: Made) -> bool:
+    """True if the lines that a marker stands for are in the same text."""
+    lines = made.lines
+    return lines is not None and "\n{}\n".format("\n".join(lines)) in f"\n{text.content}\n"
 
 
 def _is_content(view: View, call_id: str | None, marker: str) -> bool:
@@ -285,7 +306,7 @@ def _is_content(view: View, call_id: str | None, marker: str) -> bool:
     )
 
 
-def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> _Place | None:
+def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:
     places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
     return next((place for place in places if place is not None), None)
 
@@ -294,37 +315,11 @@ def _settled(event: Delivered, to: Settled) -> Delivered:
     return replace(event, text=to.text, pieces=to.pieces, pointers=to.pointers)
 
 
-def _whole(event: Delivered, text: MessageText) -> _Place | None:
+def _whole(event: Delivered, text: MessageText) -> Standing | None:
     stretch = locate(event, text.free)
-    return None if stretch is None else _Place(text, stretch)
+    return None if stretch is None else Standing(text, stretch)
 
 
-def _unmended(event: Delivered, text: MessageText, tag: str) -> _Place | None:
+def _unmended(event: Delivered, text: MessageText, tag: str) -> Standing | None:
     stretch = locate_unmended(event, text.free, tag)
-    return None if stretch is None else _Place(text, stretch, unmended=True)
-
-
-def _known_by(event: Delivered) -> set[str]:
-    """The lines by which a delivery is looked for: its first that is neither blank nor a marker, and its markers. Those
-    may be others in the list by now."""
-    lines, markers = split_lines(event.text), {pointer.line for pointer in event.pointers}
-    own = [line for k, line in enumerate(lines) if line.strip() and k not in markers]
-    return {lines[k] for k in markers if k >= 0}.union(own[:1] or lines[:1])
-
-
-def _perhaps_in(text: MessageText, wanted: Mapping[str, Sequence[Delivery]]) -> list[Delivery]:
-    """The deliveries that may stand in a text, the longest first, of those the newest."""
-    lines = [line for line in text.free.split("\n") if line in wanted]
-    found = dict.fromkeys(delivery for line in lines for delivery in wanted[line])
-    fit = [delivery for delivery in found if (delivery.event.origin is Origin.COMMAND) == text.own]
-    return sorted(fit, key=lambda delivery: (-len(delivery.event.text), -delivery.call))
-
-
-def _is_left(event: Delivered, content: str) -> bool:
-    """Is so much of a delivery left there that it is known again? One marker is enough; a restored section is known by
-    its heading."""
-    lines = content.split("\n")
-    if not any(pointer.marker in lines for pointer in event.pointers) and longest_run(event, content) < SHORTEST_LEFT:
-        return False
-    heading = split_lines(event.text)[0]
-    return event.origin is not Origin.RESTORED or cut_out(event, content)[0].text.startswith(heading + "\n")
+    return None if stretch is None else Standing(text, stretch, unmended=True)

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from readcache.conversation.locate import CharSpan
-from readcache.judging.marker import find_markers, may_hold
+from readcache.conversation.locate import TAKEN, CharSpan
+from readcache.judging.marker import may_hold
 from readcache.messages.messages import Kind, Part, normalise_one, parse_arguments, plain
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_TAKEN = "\0"  # in the place of characters that are some delivery's already
 
 
 @dataclass(slots=True, eq=False)
@@ -30,20 +29,21 @@ class MessageText:
     kind: Kind
     own: bool  # the model said it
     call_id: str | None
+    has_twin: bool = False  # JSON, and another text has what is in its strings
     gone: bool = False  # the message is not in the list any more
     claims: dict[Hashable, CharSpan] = field(default_factory=dict)  # of `content`, by whose they are
     _free: str | None = None
-    _markers: list[str] | None = None
+    _marked: list[tuple[int, str]] | None = None
 
     def claim(self, key: Hashable, stretch: CharSpan) -> None:
         """Characters start to end - 1 of the content are the delivery `key`."""
         self.claims[key] = stretch
-        self._free = self._markers = None
+        self._free = self._marked = None
 
     def release(self, key: Hashable) -> None:
         """Takes a claim back."""
         self.claims.pop(key, None)
-        self._free = self._markers = None
+        self._free = self._marked = None
 
     @property
     def free(self) -> str:
@@ -51,43 +51,55 @@ class MessageText:
         if self._free is None:
             self._free = self.content
             for start, end in self.claims.values():
-                self._free = self._free[:start] + _TAKEN * (end - start) + self._free[end:]
+                self._free = self._free[:start] + TAKEN * (end - start) + self._free[end:]
         return self._free
 
-    def rewritten(self, changes: Mapping[CharSpan, str]) -> str:
-        """`raw` with other texts in the places of stretches of the content. In JSON only lines that take the place of
-        one line each are changed, in whichever string they stand."""
-        out = self.raw
+    def rewritten(self, changes: Mapping[CharSpan, str]) -> str | None:
+        """`raw` with other texts in the places of these markers; None where that would cost it any other character.
+        Whoever writes it into the list must lose nothing by it."""
+        if not all(_may_be_marker(self.content[start:end]) for start, end in changes):
+            return None
+        content = self.content
         for (start, end), new in sorted(changes.items(), reverse=True):
-            if self.content == self.raw:
-                out = out[:start] + new + out[end:]
-            else:
-                pairs = zip(self.content[start:end].split("\n"), new.split("\n"), strict=False)
-                out = _with_lines(out, {before: after for before, after in pairs if before != after})
-        return out
+            content = content[:start] + new + content[end:]
+        if self.content == self.raw:
+            return content
+        raw = _in_strings(self.raw, {self.content[start:end]: new for (start, end), new in changes.items()})
+        return raw if _strings_of(raw) == content else None
 
-    def with_lines(self, lines: Mapping[str, str], raw: str) -> str:
-        """`raw`, as it is or rewritten, with other lines in the places of these."""
-        if self.content != self.raw:
-            return _with_lines(raw, lines)
-        return "\n".join(lines.get(line, line) for line in raw.split("\n"))
-
-    def markers(self, tag: str) -> list[str]:
-        """The markers of this session in what is free."""
-        if self._markers is None:
-            self._markers = find_markers(self.free, tag)
-        return self._markers
+    def marked_lines(self, tag: str) -> list[tuple[int, str]]:
+        """(where it begins, the line) for the lines of what is free in which markers of this session may stand."""
+        if self._marked is None:
+            self._marked = []
+            at = 0
+            for line in self.free.split("\n") if may_hold(self.free, tag) else ():
+                self._marked += [(at, line)] * (may_hold(line, tag))
+                at += len(line) + 1
+        return self._marked
 
 
-def _with_lines(raw: str, lines: Mapping[str, str]) -> str:
-    """JSON with other lines in its strings."""
+def _may_be_marker(text: str) -> bool:
+    """A marker, or what a cut left of one, and nothing else, is what a rewrite may take away."""
+    return text.startswith("[") and "\n" not in text
+
+
+def _in_strings(raw: str, changes: Mapping[str, str]) -> str:
+    """JSON with markers changed in its strings."""
 
     def encode(found: re.Match[str]) -> str:
         decoded: str = json.loads(found[0], strict=False)
-        changed = "\n".join(lines.get(line, line) for line in decoded.split("\n"))
+        changed = decoded
+        for before, after in changes.items():
+            changed = changed.replace(before, after)
         return found[0] if changed == decoded else json.dumps(changed, ensure_ascii=False)
 
     return _JSON_STRING.sub(encode, raw)
+
+
+def _strings_of(raw: str) -> str | None:
+    """The strings of a JSON object, as one text; None for any other text."""
+    decoded = parse_arguments(raw) if raw.startswith("{") else None
+    return None if decoded is None else "\n".join(value for value in decoded.values() if isinstance(value, str))
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +121,7 @@ class MessageTexts:
         self._entries: list[_Entry] = []
         self._named: defaultdict[tuple[Kind, str], list[MessageText]] = defaultdict(list)
         self._marked: list[MessageText] | None = None
+        self._order: dict[MessageText, tuple[int, int]] | None = None
 
     def update(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """The list is now this one."""
@@ -116,7 +129,7 @@ class MessageTexts:
         same = [entry.copy == message for entry, message in zip(old, messages, strict=False)]
         if all(same) and len(old) == len(messages):
             return
-        self._marked = None
+        self._marked = self._order = None
         first = same.index(False) if False in same else len(same)  # up to there nothing has changed
         left = [entry for index, entry in enumerate(old[first:], first) if index >= len(same) or not same[index]]
         by_object = {entry.object_id: entry for entry in left}
@@ -154,13 +167,21 @@ class MessageTexts:
         for entry in reversed(self._entries):
             yield from reversed(entry.texts)
 
+    def order(self) -> Mapping[MessageText, tuple[int, int]]:
+        """The place of each text: the index of its message, and which of its texts it is."""
+        if self._order is None:
+            entries = enumerate(self._entries)
+            self._order = {text: (at, k) for at, entry in entries for k, text in enumerate(entry.texts)}
+        return self._order
+
     def marked(self, tag: str) -> list[MessageText]:
         """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
         if self._marked is None:
             self._marked = []
             for entry in reversed(self._entries):
                 if entry.marked is None:
-                    entry.marked = tuple(t for t in reversed(entry.texts) if may_hold(t.content, tag))
+                    texts = (text for text in reversed(entry.texts) if may_hold(text.content, tag))
+                    entry.marked = tuple(text for text in texts if not text.has_twin)
                 self._marked += entry.marked
         return self._marked
 
@@ -201,8 +222,7 @@ def _texts(part: Part, *, own: bool) -> Iterator[MessageText]:
     """
     if part.kind not in (Kind.TEXT, Kind.CALL, Kind.RESULT):
         return
-    yield MessageText(part.text, part.text, part.kind, own, part.call_id)
-    decoded = parse_arguments(part.text) if not own and part.text.startswith("{") else None
-    if decoded is not None:
-        strings = "\n".join(value for value in decoded.values() if isinstance(value, str))
+    strings = None if own else _strings_of(part.text)
+    yield MessageText(part.text, part.text, part.kind, own, part.call_id, has_twin=strings is not None)
+    if strings is not None:
         yield MessageText(part.text, strings, part.kind, own, part.call_id)

@@ -119,7 +119,8 @@ def _assemble(
         if cut is not None:
             gap = cut.omitted
             line = place + high - low
-            pointers.append(Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text))
+            pointer = Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text)
+            pointers.append(replace(pointer, stands=cut.stands, lines=cut.lines))
             segments.append(gap)
             parts.append(cut.text + "\n")
     return tuple(segments), tuple(pointers), "".join(parts)

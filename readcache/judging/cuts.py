@@ -15,9 +15,10 @@ from readcache.judging import marker
 from readcache.judging.cover import Run
 from readcache.judging.judge import Judgement
 from readcache.judging.omissions import Omission
+from readcache.judging.stands import stand_of_all, stands_of
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, is_blob
-from readcache.model.events import Origin
+from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
@@ -35,7 +36,9 @@ class Cut:
     high: int
     text: str
     omitted: Omitted
+    stands: tuple[Stand, ...]
     numbered: bool = False
+    lines: str = ""  # see `Pointer`
 
 
 def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cut]:
@@ -67,7 +70,8 @@ def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, na
     what = f"this output, {count} line{'s' if count > 1 else ''}"
     note = _MAYBE_CHANGED if stale else ""
     text = marker.write_marker(name, word, what, [source_of(view, whole)], note, end_of(call))
-    return Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)))
+    stand = stand_of_all(whole.event, judgement.lines)
+    return Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)), (stand,))
 
 
 def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut:
@@ -85,7 +89,8 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
     named = _name_sources(view, runs, names, in_file=in_file)
     text = marker.write_marker(name, word, what, named, _note(view, judgement, runs), end_of(call))
     numbered = any(run.piece.sep is not None for run in runs)
-    return Cut(omission.low, omission.high, text, omitted, numbered)
+    stands, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
+    return Cut(omission.low, omission.high, text, omitted, stands, numbered, lines)
 
 
 # ---------------------------------------------------------------- the word

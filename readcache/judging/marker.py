@@ -12,7 +12,7 @@ number of the call after it makes each marker the only one of its kind, wherever
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,6 +35,7 @@ ASK_AGAIN = "repeat to see"
 LABEL_CHARS = 40
 NAME_CHARS = 40
 MOST_SOURCES = 3
+SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 SOURCE_CHARS = 45  # about what naming one more source takes
 
 _SHOWN = "shown above "
@@ -73,6 +74,28 @@ def find_anywhere_in(text: str, session_tag: str) -> list[str]:
     return re.findall(rf"{_beginning(session_tag)}(?:[^\r\n]*?; {ASK_AGAIN}\]|[^\r\n]*\])", text)
 
 
+def find_span(line: str, text: str) -> tuple[int, int] | None:
+    """Where the marker `text`, or the beginning that a cut left of it, stands in a line, between whatever words."""
+    at = line.find(text[:SHORTEST_PIECE]) if text else -1
+    while at >= 0:
+        if line.startswith(text, at):
+            return at, at + len(text)
+        if len(line) - at >= SHORTEST_PIECE and text.startswith(line[at:]):
+            return at, len(line)
+        at = line.find(text[:SHORTEST_PIECE], at + 1)
+    return None
+
+
+def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
+    """The stretches of a line that may be a marker of the session, words around it apart; the longest first."""
+    if not may_hold(line, session_tag):
+        return
+    for found in re.finditer(_beginning(session_tag), line):
+        end = len(line)
+        while (end := line.rfind("]", found.end(), end)) >= 0:
+            yield found.start(), end + 1
+
+
 def may_hold(text: str, session_tag: str) -> bool:
     """False for a text without a marker of the session, at a glance."""
     return f" {session_tag}" in text
@@ -94,16 +117,17 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
 def write_moved(marker: str, what: str, section: str) -> str:
     """What takes the place of a `marker` for `what` when its lines stand in a restored section now."""
     source = Source(section, Origin.RESTORED)
-    return write_marker(_name(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
+    return write_marker(name_in(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
 
 
 def write_gone(marker: str, what: str) -> str:
     """What takes the place of a `marker` for `what` when its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
-    return f"[{_GONE} {_name(marker)}: {what} stood here by reference and left the conversation{end}]"
+    return f"[{_GONE} {name_in(marker)}: {what} stood here by reference and left the conversation{end}]"
 
 
-def _name(marker: str) -> str:
+def name_in(marker: str) -> str:
+    """The name of a marker: the session's tag and the number of the call."""
     return marker[: marker.index(":")].partition(" ")[2]
 
 

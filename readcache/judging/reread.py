@@ -15,9 +15,10 @@ from readcache.judging.never import is_answer
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
-from readcache.model.events import Account, Delivered, Moment, Origin, Pointer
+from readcache.model.events import Account, Delivered, Moment, Origin, Pointer, Stand
 from readcache.model.key_view import Reference
-from readcache.model.stored_text import count_lines_of
+from readcache.model.stored_text import count_lines_of, digest_of
+from readcache.model.text import digest
 from readcache.model.view import View
 from readcache.policy import Insist, Mode, Policy, Rules
 from readcache.reply import Omitted, Outcome, Reason, Reply
@@ -34,24 +35,30 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     is_file = asks_for_all(call) and (piece.eof or piece.sep is not None)
     word = marker.LEFT_OUT if is_blob(path) else marker.FILE_UNCHANGED if is_file else marker.UNCHANGED
     what = marker.name_lines(path, [(start, end)])
-    stands = source_of(view, shown.delivery, same_file=True)
-    line = marker.write_marker(f"{rules.tag}.{number}", word, what, [stands], "", end_of(call))
+    named = source_of(view, shown.delivery, same_file=True)
+    line = marker.write_marker(f"{rules.tag}.{number}", word, what, [named], "", end_of(call))
     if len(call.output) < GAIN * len(line):
         return None
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)
     tokens = policy.tokens(text)
     saved = policy.tokens(call.output) - tokens
+    stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source))
     event = Delivered(
         call_id=call.call_id,
         text=text,
         label=call.label,
-        pointers=(Pointer(0, path, start, end, sources, piece.sep is not None, line),),
+        pointers=(Pointer(0, path, start, end, sources, piece.sep is not None, line, (stands,)),),
         when=Moment(number, view.calls.tokens + tokens, call.batch, call.started),
         account=Account(call.request, Outcome.UNCHANGED, Reason.COVERED, chars, saved),
     )
     omitted = (Omitted(path, start, end, sources),)
     outcome, reason = Outcome.UNCHANGED, Reason.COVERED
     return Reply(text, call.exit_code or 0, outcome, reason, omitted, call.call_id, saved, call.output), event
+
+
+def _digest_of_lines(event: Delivered) -> str:
+    """As `text.digest_lines` of all its lines."""
+    return digest_of(event) if event.text.endswith("\n") else digest(event.text + "\n")
 
 
 def _shown_last(view: View, call: Call) -> Reference | None:

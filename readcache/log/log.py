@@ -170,6 +170,11 @@ class Log:
         with self.transaction() as view:
             return view.calls.number
 
+    def call_ids(self) -> list[str]:
+        """The ids of this reader's calls in the log, oldest first; some there more than once. Raises StoreError."""
+        records = self.store.records(self._session_id, self._agent_id)
+        return [call_id for record in records if (call_id := getattr(record.event, "call_id", ""))]
+
     def line_index(self) -> LineIndex:
         """Where any visible line stands."""
         if self._index is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.conversation.resume import unconfirmed
 from readcache.conversation.settle import clip_delivery, settle
-from readcache.errors import StoreError
+from readcache.errors import StoreError, UsageError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.reread import answer_reread
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _ANSWERING: weakref.WeakSet[Reader] = weakref.WeakSet()  # those of this process whose sessions are not closed
+NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
 
 
 class Reader:
@@ -166,7 +167,7 @@ class Reader:
                 log.append_later(events(log.view) if made is None else made)
 
     def settle(self, call_id: str, text: str) -> None:
-        """See `Session.settle`."""
+        """See `Session.settle`. UsageError for a call that nobody told of; nothing is settled then."""
 
         def events(view: View) -> list[Event]:
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
@@ -174,15 +175,35 @@ class Reader:
             changed = [event for event in shown if event.text != text and event.credited]
             return [replace(settle(event, text), erases=True) for event in changed]
 
+        self._check_call(call_id, "nothing was settled")
         self.tell(call_id, events)
 
     def rewind(self, call_id: str) -> None:
-        """See `Session.rewind`."""
+        """See `Session.rewind`. UsageError for a call that nobody told of: what came after it is not known, so that
+        everything counts as gone."""
         self._resumes = False
-        self.tell(call_id, lambda _: [Rewound(call_id)])
+        try:
+            self._check_call(call_id, "so that everything counts as gone now")
+        finally:
+            self.tell(call_id, lambda _: [Rewound(call_id)])
 
-    def sync(self, messages: Sequence[Mapping[str, Any]]) -> Synced:
-        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`."""
+    def _check_call(self, call_id: str, outcome: str) -> None:
+        """Raises UsageError for a call that is not in the log. Where that cannot be read, or a call of ours failed and
+        may not be in it, none is said to be unknown."""
+        log = self.log
+        if self.rules.policy.mode is Mode.OFF or self.view.is_visible(call_id) or log.failures:
+            return
+        try:
+            known = log.call_ids()
+        except StoreError:  # counted where something is to be stored
+            return
+        if call_id not in known:
+            newest = ", ".join(dict.fromkeys(reversed(known[-NEWEST_NAMED:]))) or "none"
+            raise UsageError(f"no call {call_id!r} is known (the newest: {newest}); {outcome}")
+
+    def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
+        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
+        `Reconciler.reconcile` for `gives_back`."""
         from readcache.conversation.sync import Reconciler, Synced
 
         synced = Synced()
@@ -198,7 +219,7 @@ class Reader:
         def events(view: View) -> list[Event]:
             nonlocal synced
             try:
-                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log)
+                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log, gives_back=gives_back)
             except Exception as error:  # a list that nobody understands proves nothing visible
                 self._reconciler = None
                 self.log.fail("", Reason.INTERNAL_ERROR, error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from readcache.messages.messages import (
@@ -22,6 +23,7 @@ from readcache.messages.messages import (
     result_keys,
 )
 
+TextPlace = tuple[int, str | None, str]  # a message's index, the call whose result it is, the text as it stands there
 BLOCK_LISTS = ("content", "output", "tool_calls")  # the keys under which messages and blocks hold blocks
 
 
@@ -55,18 +57,23 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
     return map_blocks(message, change)
 
 
-def with_results(messages: list[Raw], by_text: Mapping[str, str]) -> list[Raw]:
-    """The list with other texts in the places of results, or of what is plainly said, that are keys of `by_text`: the
-    very same list where there are none."""
-    if not by_text:
+def with_results(messages: list[Raw], by_place: Mapping[TextPlace, str]) -> list[Raw]:
+    """The list with other texts in these places, of results or of what is plainly said: the very same list where there
+    are none."""
+    if not by_place:
         return messages
     out = list(messages)
-    for at, message in enumerate(messages):
-        for part in normalise_one(message).parts:
-            if part.kind is Kind.RESULT and part.text in by_text:
-                out[at] = with_result_text(out[at], part.call_id, by_text[part.text])
-        out[at] = with_texts(out[at], lambda text: by_text.get(text, text))
+    for at in sorted({at for at, _, _ in by_place}):
+        for part in normalise_one(messages[at]).parts:
+            if part.kind is Kind.RESULT and (at, part.call_id, part.text) in by_place:
+                out[at] = with_result_text(out[at], part.call_id, by_place[at, part.call_id, part.text])
+        plain = {text: new for (index, call_id, text), new in by_place.items() if (index, call_id) == (at, None)}
+        out[at] = with_texts(out[at], partial(_changed, plain))
     return out
+
+
+def _changed(changes: Mapping[str, str], text: str) -> str:
+    return changes.get(text, text)
 
 
 def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object]) -> Raw:

@@ -30,6 +30,25 @@ class Piece:
     eof: bool = False  # the last of them is the file's last line
 
 
+class Origin(enum.Enum):
+    """Where the reader sees a text."""
+
+    RESULT = "result"  # a tool's result
+    COMMAND = "command"  # the agent's own call: a heredoc, the content of a write
+    RESTORED = "restored"  # a section that the compactor put back
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where omitted lines stand: `count` lines of a text of `call_id`, from line `at` on; `digest` names them."""
+
+    call_id: str
+    origin: Origin
+    at: int
+    count: int
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """A marker in a delivered text: line `line` stands for lines start to end of `path` (None: of the output).
@@ -44,18 +63,12 @@ class Pointer:
     sources: tuple[str, ...]
     numbered: bool = False  # the lines it stands for have numbers in front
     marker: str = ""  # its text, to know it by wherever a harness shows it
+    stands: tuple[Stand, ...] = ()  # in order: together all the lines that it stands for
+    lines: str = ""  # these lines, where not all of them stand there just as they were printed here
 
 
 # Begins the id of a call that the session named itself because the harness gave none.
 MADE_UP_ID = "rc-"
-
-
-class Origin(enum.Enum):
-    """Where the reader sees a text."""
-
-    RESULT = "result"  # a tool's result
-    COMMAND = "command"  # the agent's own call: a heredoc, the content of a write
-    RESTORED = "restored"  # a section that the compactor put back
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,11 @@ def digest(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
+def digest_lines(lines: Sequence[str]) -> str:
+    """The digest of a text of these lines, the last of which ends, too."""
+    return digest("\n".join(lines) + "\n")
+
+
 def is_blank(line: str) -> bool:
     """Too little to recognise a place by: closing braces, blank lines (the bound of the replay uses the same 4)."""
     return len(line.strip()) < 4

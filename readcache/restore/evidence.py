@@ -39,6 +39,7 @@ class FileEvidence:
     writes: int
     named: int  # calls among the last NAMED_WITHIN that did not read it and whose command or output named it
     pointed: tuple[int, ...]  # lines that searches, compilers and stack traces named
+    total: int | None  # lines in the file as it is, where its end was seen
     removed: bool  # the last that was heard of it is a command that deletes it or moves it away
 
 
@@ -70,6 +71,7 @@ def gather(log: Iterable[Event]) -> list[FileEvidence]:
                 writes=writes[key],
                 named=named,
                 pointed=tuple(pointed),
+                total=known.total,
                 removed=_is_removed(key, known),
             )
         )

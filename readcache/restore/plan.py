@@ -13,6 +13,7 @@ from readcache.errors import UsageError
 from readcache.model.events import Piece
 
 HEADING = "Files restored after compaction"
+NOTHING_RESTORED = "No file had to be restored after the compaction."
 
 
 class Bytes(enum.Enum):
@@ -80,8 +81,8 @@ class RestorePlan:
             raise UsageError(f"not a restore plan: {error!r}; give what `readcache restore --json` printed") from error
 
     def to_message(self, role: str = "user") -> dict[str, str]:
-        """A chat message that holds the section."""
-        return {"role": role, "content": self.render()}
+        """A chat message that holds the section, or says that there is none: no API takes an empty message."""
+        return {"role": role, "content": self.render() or NOTHING_RESTORED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def rank(evidence: FileEvidence, wanted: Spans) -> Iterator[Stretch]:
         newest.assign(reference.piece.first, reference.piece.first + reference.piece.count - 1, reference)
     outdated = frozenset(evidence.outdated)
     file_score = (1 + evidence.named) ** 2 * max(1, evidence.writes)
-    for first, last, reference in newest.overlaps(1, LAST_LINE):
+    for first, last, reference in newest.overlaps(1, evidence.total or LAST_LINE):
         for start in range(first, last + 1, STRETCH):
             end = min(last, start + STRETCH - 1)
             restored_ago = evidence.calls + 1 - reference.delivery.call  # if only a restored section showed it

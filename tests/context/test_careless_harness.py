@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from readcache import Session
+from readcache import Budget, Policy, Session
 from readcache.context import Compactor, How, prune
 from tests.helpers.chats import APIS, Messages, Step, chat, results, roles_alternate, text, texts
 from tests.helpers.compactor import SUMMARY, Model, assert_true_markers
@@ -106,3 +106,108 @@ def test_an_old_marker_is_retired_also_where_a_newer_result_has_its_id() -> None
     assert [message["content"] for message in told[1:]] == [newer]
     assert session.markers_in(marked)[0] not in str(told[0]["content"])
     assert session.view.covers("/w/g", 1, newer.count("\n"))
+
+
+# ------------------------------------------------------------ what pruning says is true
+
+
+def shell_calls(shape: str, *given: tuple[str, str]) -> Messages:
+    return chat(shape, *[Step(command, output) for command, output in given])
+
+
+@each_shape
+@pytest.mark.parametrize("with_session", [True, False])
+def test_what_a_call_shows_of_the_file_that_it_wrote_itself_stays(shape: str, with_session: bool) -> None:
+    session = Session("/w")
+    command = "cat > f <<EOF\n$(generate)\nEOF\ncat f"
+    steps = [observed(session, "c1", command, text()), observed(session, "c2", "ls", "f\n"), Step("pwd", "/w\n")]
+    messages = chat(shape, *steps)
+    assert prune(messages, session if with_session else None) is messages
+
+
+@each_shape
+@pytest.mark.parametrize("with_session", [True, False])
+@pytest.mark.parametrize(
+    ("command", "output", "exit_code"),
+    [
+        ("[ -d nope ] && " + WRITE, "", 1),
+        ("if [ -d nope ]; then\n" + WRITE + "fi", "", 0),
+        ("false || true && " + WRITE, "", 0),
+        (WRITE, "bash: f: Permission denied\n", 1),
+        (WRITE, "bash: f: Read-only file system\n", 1),
+    ],
+)
+def test_a_write_that_may_not_have_been_supersedes_nothing(
+    shape: str, with_session: bool, command: str, output: str, exit_code: int
+) -> None:
+    session = Session("/w")
+    steps = [observed(session, "c1", "cat f", text(of="old"))]
+    steps.append(Step(command, session.observe(command, output, exit_code=exit_code, call_id="c2").text))
+    steps += [observed(session, "c3", "ls", "f\n"), observed(session, "c4", "pwd", "/w\n")]
+    after = prune(chat(shape, *steps), session if with_session else None)
+    assert "overwritten" not in results(after)["c1"]
+
+
+@each_shape
+def test_of_a_copy_that_is_cut_no_note_says_that_all_of_it_stands_there(shape: str) -> None:
+    big = text(1, 300)
+    messages = shell_calls(shape, ("cat f", big), ("cat f", big), ("ls", "f\n"))
+    first, copy = list(results(prune(messages)).values())[:2]
+    assert len(copy) < len(big)
+    assert "shown again" not in first
+    assert first.startswith("[PRUNED")
+
+
+def unlinked_chat(shape: str, session: Session, *given: tuple[str, str]) -> Messages:
+    """A list whose ids, where it has any, the session does not know."""
+    steps = [(command, session.observe(command, output).text) for command, output in given]
+    return plain(*steps) if shape == "plain" else shell_calls(shape, *steps)
+
+
+@pytest.mark.parametrize("shape", [*APIS, "plain"])
+def test_the_source_of_a_marker_in_the_last_turns_stays_whatever_ids_the_list_has(shape: str) -> None:
+    session = Session("/w")
+    messages = unlinked_chat(shape, session, ("cat b", text(1, 300)), ("sed -n '5,90p' b", text(5, 90)))
+    assert prune(messages, session) is messages
+    assert session.markers_in(texts(messages)[-1])
+
+
+@pytest.mark.parametrize("shape", [*APIS, "plain"])
+def test_duplicates_are_pruned_whatever_ids_the_list_has(shape: str) -> None:
+    session = Session("/w", policy=Policy(identical_output=False))
+    given = [("make", text(1, 60)), ("make", text(1, 60)), ("ls", "b\n"), ("pwd", "/w\n")]
+    after = prune(unlinked_chat(shape, session, *given), session)
+    assert sum("shown again later" in shown for shown in texts(after)) == 1
+    assert sum(text(1, 60).rstrip("\n") in shown for shown in texts(after)) == 1
+    if shape == "plain":
+        assert any(shown.startswith("<output>\n[PRUNED") and shown.endswith("\n</output>") for shown in texts(after))
+    assert prune(after, session) is after
+
+
+# ------------------------------------------------------------ what a compaction leaves
+
+
+@each_shape
+def test_a_compaction_ends_below_its_trigger_with_files_put_back(shape: str) -> None:
+    session = Session("/w")
+    steps = [observed(session, f"c{n}", f"cat f{n}", text(1, 60, of=f"f{n}")) for n in range(1, 11)]
+    compactor = Compactor(session, Model(SUMMARY), trigger_tokens=2_000)
+    after = compactor.maybe_compact(chat(shape, *steps))
+    assert compactor.report.tokens_after < 2_000
+    assert compactor.maybe_compact(after) is after
+    assert_true_markers(session, after)
+
+
+@each_shape
+def test_a_compaction_restores_no_more_than_it_gained(shape: str) -> None:
+    session = Session("/w")
+    steps = [observed(session, f"c{n}", f"cat f{n}", text(1, 100, of=f"f{n}")) for n in range(1, 7)]
+    first = Compactor(session, Model(SUMMARY), trigger_tokens=200, budget=Budget(max_tokens=200))
+    messages = [
+        *first.compact(chat(shape, *steps)),
+        *chat(shape, *[Step(f"seq {n}", f"{n}\n" * 90) for n in range(5)])[2:],
+    ]
+    compactor = Compactor(session, Model(SUMMARY), trigger_tokens=100_000)
+    compactor.compact(messages)
+    assert compactor.report.how is How.SUMMARISED
+    assert compactor.report.tokens_after < compactor.report.tokens_before

@@ -28,6 +28,23 @@ class Mark:
     sources: tuple[str, ...]
 
 
+def _without_given_back(old: list[str], new: list[str], marks: Mapping[str, Mark]) -> tuple[list[str], list[str]]:
+    """The lines before and after a rewrite, less the marks that gave way to the very lines that they stood for."""
+    kept: list[str] = []
+    rest: list[str] = []
+    at = 0
+    for line in old:
+        lines = marks[line].stands_for if line in marks else []
+        there = new[at : at + len(lines)]
+        if lines and len(there) == len(lines) and all(map(str.endswith, there, lines)):
+            at += len(lines)
+            continue
+        kept.append(line)
+        rest += new[at : at + 1]
+        at += 1
+    return kept, rest + new[at:]
+
+
 @dataclass
 class Reader:
     """What one agent can see."""
@@ -149,8 +166,9 @@ class Reader:
         if not self.texts[call_id].endswith("\n"):  # a harness may take that away unnoticed
             text = text.removesuffix("\n")
         old, new = self.texts[call_id].split("\n"), text.split("\n")
-        assert len(old) == len(new), "a reply was rewritten to another number of lines"
         marks = {mark.line: mark for mark in self._visible_marks(call_id)}
+        old, new = _without_given_back(old, new, marks)
+        assert len(old) == len(new), "a reply was rewritten to another number of lines"
         known = self.marks[call_id]
         self.texts[call_id], self.marks[call_id] = text, [mark for mark in known if mark.line not in marks]
         for before, after in zip(old, new, strict=True):

@@ -14,7 +14,7 @@ from readcache.conversation import compaction, mend, sync
 from readcache.judging import any_output, cover, judge, marker, reread
 from readcache.log import log, reader
 from readcache.model.call import Call
-from readcache.model.events import Compacted, Event, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
 from readcache.model.key_view import Reference
 from readcache.model.view import View
 from readcache.policy import Policy, Rules
@@ -121,6 +121,13 @@ def _a_reread_may_have_another_text() -> list[Patch]:
     return [(reread, "_shown_last", shown_last)]
 
 
+def _believes_the_section() -> list[Patch]:
+    def stand_in(_view: View, _pointer: Any, restored: Any) -> Stand:
+        return Stand(restored.call_id, Origin.RESTORED, 0, 0, "")
+
+    return [(mend, "_stand_in", stand_in)]
+
+
 def _always(value: Any) -> Callable[..., Any]:
     return lambda *_args, **_more: value
 
@@ -151,7 +158,7 @@ MUTANTS = (
     Mutant("a re-read is answered whatever the rules", lambda: [(reread, "_may_omit", _always(True))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
     Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compaction, sync)]),
-    Mutant("a restored section is believed to hold everything", lambda: [(mend, "_stands_in", _always(True))]),
+    Mutant("a restored section is believed to hold everything", _believes_the_section),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),
     Mutant(
         "a call points at its own id",

@@ -378,3 +378,10 @@ def test_a_plan_whose_text_is_not_that_of_its_lines_is_refused(session: Session,
     given["items"][0].update(change)
     with pytest.raises(UsageError, match="not a restore plan"):
         RestorePlan.from_dict(given)
+
+
+def test_lines_beyond_the_end_of_a_file_that_was_overwritten_are_not_restored(session: Session) -> None:
+    session.observe("cat f", text(1, 60, of="old"))
+    session.observe(f"cat > f <<'EOF'\n{text(1, 10, of='new')}EOF", "")
+    session.observe("cat f", text(1, 10, of="new"))
+    assert [(item.start, item.end) for item in session.restore_plan().items] == [(1, 10)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Budget, Omitted, Outcome, Policy, Reason, Session
+from readcache import Budget, Omitted, Outcome, Policy, Reason, Session, UsageError
 from tests.helpers.files import TEXT, text, with_numbers
 from tests.helpers.replies import sources
 
@@ -48,7 +48,8 @@ def test_every_way_to_lose_a_result_loses_it(session: Session, how: str) -> None
     elif how == "rewind":
         session.rewind("before")
     elif how == "rewind to the unknown":
-        session.rewind("never heard of")
+        with pytest.raises(UsageError, match="never heard of"):
+            session.rewind("never heard of")
     elif how == "settle":
         session.settle("c1", "[old tool result cleared]")
     else:
@@ -155,7 +156,8 @@ def test_what_a_child_loses_its_parent_keeps(session: Session) -> None:
     session.observe("cat f", TEXT, call_id="c1")
     child = session.fork("helper", inherit=True)
     child.compacted()
-    child.rewind("never heard of")
+    with pytest.raises(UsageError, match="never heard of"):
+        child.rewind("never heard of")
     assert sources(session.observe("cat f", TEXT)) == {"c1"}
 
 
