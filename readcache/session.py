@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.disk.bash import run_bash
 from readcache.disk.lines import LineReader
@@ -37,6 +37,8 @@ from readcache.wrap import Wrapped, wrap
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, SeenFiles
+
+M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
 
 
 class Session:
@@ -118,10 +120,8 @@ class Session:
         """Answers a command that ran elsewhere, as `run` would. Touches no file system. `exit_code`: None when it is
         not known. Not `complete`: the tool cut the output or ran out of time. `frame`: what the host puts around it.
         """
-        known: dict[str, Any] = {"frame": frame, "complete": complete}
-        return self._answer_command(
-            command, output, exit_code=exit_code, cwd=cwd, call_id=call_id, batch=batch, **known
-        )
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
+        return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
 
     def _answer_command(
         self,
@@ -253,11 +253,12 @@ class Session:
         """
         return dict(self.reader.sync(messages).by_call)
 
-    def mend(self, messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def mend(self, messages: list[M]) -> list[M]:
         """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
         from readcache.messages.editing import with_results
 
-        return with_results(messages, self.reader.sync(messages).by_place)
+        mended = with_results(cast("list[Mapping[str, Any]]", messages), self.reader.sync(messages).by_place)
+        return cast("list[M]", mended)
 
     def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot

@@ -221,8 +221,8 @@ def test_a_rewrite_is_named_by_the_id_that_the_list_has(session: Session, shape:
 
 
 def test_a_first_sync_of_results_that_were_cut_and_begin_alike_takes_linear_time() -> None:
-    took = []
-    for count in (60, 240):
+    took = {60: 9e9, 240: 9e9}
+    for count in [60, 240] * 3:
         session = Session("/w")
         header = text(1, 20, of="licence")
         shown = []
@@ -232,9 +232,9 @@ def test_a_first_sync_of_results_that_were_cut_and_begin_alike_takes_linear_time
         messages = unlinked(*shown, shape="plain")
         began = time.process_time()
         session.sync(messages)
-        took.append(time.process_time() - began)
+        took[count] = min(took[count], time.process_time() - began)
         assert len(session.view.deliveries) == count
-    assert took[1] < 10 * took[0], "four times as many results"
+    assert took[240] < 10 * took[60], "four times as many results"
 
 
 # ------------------------------------------------------------ what the harness mistypes
