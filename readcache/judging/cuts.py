@@ -117,7 +117,8 @@ def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
     """True if a file is known to have changed, or may have been written, since its lines were shown there."""
     if any(key in judgement.changed for run in runs for key in run.piece.keys):
         return True
-    return not all(view.key(key).is_current(run.reference) for run in runs for key in run.reference.piece.keys)
+    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys}
+    return any(view.key(key).is_stale(delivery) for key, delivery in shown)
 
 
 def asks_for_all(call: Call) -> bool:

@@ -110,10 +110,6 @@ class KeyView:
         """All of them, current and stale, newest first."""
         return chain(reversed(self.current), reversed(self.stale))
 
-    def is_current(self, reference: Reference) -> bool:
-        """True for lines of the file as it is, as far as is known."""
-        return any(r.delivery is reference.delivery and r.piece == reference.piece for r in self.current)
-
     def is_stale(self, delivery: Delivery) -> bool:
         """True if the key was written, or seen changed, since `delivery`."""
         return delivery.order < self.stale_before

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from readcache import Session
 from readcache.judging.cover import Coverage, cover
 from readcache.model.events import Delivered, Moment, Piece, Wrote
 from readcache.model.key_view import Delivery
@@ -106,3 +109,16 @@ def test_one_source_that_holds_all_is_preferred_to_several() -> None:
     view.apply(shown(lines[3:6], 4, None, 2))
     (run,) = cover(view, lines, shown(lines, 1, None, 3).pieces, anywhere, delta=False).runs
     assert run.reference.delivery.event.call_id == "c1"
+
+
+def test_a_file_after_a_search_with_thousands_of_hits_takes_linear_time() -> None:
+    took = {1_000: 9e9, 4_000: 9e9}
+    for hits in [1_000, 4_000] * 3:
+        lines = [f"line {n} of the log says {n * 7919 % 10007} and more" for n in range(1, 4 * hits + 1)]
+        found = (f"{n}:{lines[n - 1]}\n{n + 1}-{lines[n]}\n--\n" for n in range(1, 4 * hits, 4))
+        session = Session("/w")
+        session.observe("grep -n -A1 says big.log", "".join(found))
+        began = time.process_time()
+        session.observe("cat big.log", "".join(line + "\n" for line in lines))
+        took[hits] = min(took[hits], time.process_time() - began)
+    assert took[4_000] < 10 * took[1_000], "four times as many hits"
