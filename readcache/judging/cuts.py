@@ -17,7 +17,7 @@ from readcache.judging.judge import Judgement
 from readcache.judging.omissions import Omission
 from readcache.judging.stands import stand_of_all, stands_of
 from readcache.model.call import Call
-from readcache.model.claims import FileLines, is_blob
+from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
@@ -100,7 +100,7 @@ def _word(view: View, call: Call, judgement: Judgement, omission: Omission) -> s
     if not all(_is_in_place(run) for run in omission.runs) or _is_outdated(view, judgement, omission.runs):
         return marker.LEFT_OUT
     everything = (omission.low, omission.high) == (0, len(judgement.lines))
-    is_file = everything and asks_for_all(call) and all(run.piece.eof or run.piece.sep for run in omission.runs)
+    is_file = everything and call.reading.whole_file and all(run.piece.eof or run.piece.sep for run in omission.runs)
     return marker.FILE_UNCHANGED if is_file and _has_same_bytes(call, omission.runs) else marker.UNCHANGED
 
 
@@ -119,15 +119,6 @@ def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
         return True
     shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys}
     return any(view.key(key).is_stale(delivery) for key, delivery in shown)
-
-
-def asks_for_all(call: Call) -> bool:
-    """True for a request for one whole file as it is on disk."""
-    claims = call.reading.claims
-    claim = claims[0] if len(claims) == 1 else None
-    if not isinstance(claim, FileLines) or len(claim.keys) != 1 or is_blob(claim.keys[0]) or claim.gaps:
-        return False
-    return claim.ranges == ((1, None),) and not claim.shift and call.reading.only_reads
 
 
 def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:

@@ -142,6 +142,7 @@ def spell_lines(spans: Sequence[Span]) -> str:
     return f"line{'s' if plural else ''} {_spell_spans(spans)}"
 
 
+@lru_cache(maxsize=1024)
 def name_of(path: str) -> str:
     """The name a path ends in, shortened: the reader, who asked for it, knows it by that."""
     return names_of([path])[path]

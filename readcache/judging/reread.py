@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from readcache.judging import marker
 from readcache.judging.compose import GAIN
-from readcache.judging.cuts import asks_for_all, end_of, source_of
+from readcache.judging.cuts import end_of, source_of
 from readcache.judging.judge import insists
 from readcache.judging.never import is_answer
 from readcache.judging.sources import Sources
@@ -32,7 +32,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         return None
     number, piece, source = view.calls.number_of(call.call_id), shown.piece, shown.event
     path, start, end = piece.keys[0], piece.first, piece.first + piece.count - 1
-    is_file = asks_for_all(call) and (piece.eof or piece.sep is not None)
+    is_file = call.reading.whole_file and (piece.eof or piece.sep is not None)
     word = marker.LEFT_OUT if is_blob(path) else marker.FILE_UNCHANGED if is_file else marker.UNCHANGED
     what = marker.name_lines(path, [(start, end)])
     named = source_of(view, shown.delivery, same_file=True)
@@ -42,7 +42,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)
     tokens = policy.tokens(text)
     saved = policy.tokens(call.output) - tokens
-    stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source))
+    stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source, call.output))
     event = Delivered(
         call_id=call.call_id,
         text=text,
@@ -56,9 +56,9 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     return Reply(text, call.exit_code or 0, outcome, reason, omitted, call.call_id, saved, call.output), event
 
 
-def _digest_of_lines(event: Delivered) -> str:
-    """As `text.digest_lines` of all its lines."""
-    return digest_of(event) if event.text.endswith("\n") else digest(event.text + "\n")
+def _digest_of_lines(event: Delivered, text: str) -> str:
+    """As `text.digest_lines` of all lines of the event's text, which is this."""
+    return digest_of(event) if text.endswith("\n") else digest(text + "\n")
 
 
 def _shown_last(view: View, call: Call) -> Reference | None:

@@ -88,9 +88,10 @@ class Reader:
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
         with log.transaction() as view:
-            self._go_on(view)
-            if call.started < 0:
-                call = replace(call, started=log.calls_at_start) if log.calls_at_start >= 0 else call
+            if not self._answered:
+                self._go_on(view)
+            if call.started < 0 <= log.calls_at_start:
+                call = replace(call, started=log.calls_at_start)
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))

@@ -73,25 +73,33 @@ class Reading:
     writes: tuple[Write, ...] = ()
     authored: tuple[Authored, ...] = ()
     parsed: bool = True  # False: the parser refused the command, so that nothing is known about it
+    only_reads: bool = field(init=False, default=False)  # it is known to print files and to do nothing else
+    whole_file: bool = field(init=False, default=False)  # it asks for one whole file as it is on disk
+
+    def __post_init__(self) -> None:
+        only_reads = self.parsed and not self.writes and all(isinstance(c, (FileLines, Literal)) for c in self.claims)
+        object.__setattr__(self, "only_reads", only_reads)
+        object.__setattr__(self, "whole_file", only_reads and len(self.claims) == 1 and _is_whole(self.claims[0]))
 
     @property
     def keys(self) -> frozenset[str]:
         """Every key that is read."""
         return frozenset(key for claim in self.claims if isinstance(claim, FileLines) for key in claim.keys)
 
-    @property
-    def only_reads(self) -> bool:
-        """True for a command that is known to print files and to do nothing else."""
-        return self.parsed and not self.writes and all(isinstance(claim, (FileLines, Literal)) for claim in self.claims)
 
-
-OPAQUE = Reading()
-UNPARSED = Reading(parsed=False)
+def _is_whole(claim: Claim) -> bool:
+    if not isinstance(claim, FileLines) or len(claim.keys) != 1 or is_blob(claim.keys[0]):
+        return False
+    return claim.ranges == ((1, None),) and not claim.shift and not claim.gaps
 
 
 def is_blob(key: str) -> bool:
     """True for what a revision holds (`git:HEAD:app.py`); it may not be what stands on disk."""
     return not key.startswith(("/", "~"))
+
+
+OPAQUE = Reading()
+UNPARSED = Reading(parsed=False)
 
 
 def glob_stem(key: str) -> str | None:
