@@ -28,13 +28,24 @@ class Mark:
     sources: tuple[str, ...]
 
 
-def _without_given_back(old: list[str], new: list[str], marks: Mapping[str, Mark]) -> tuple[list[str], list[str]]:
-    """The lines before and after a rewrite, less the marks that gave way to the very lines that they stood for."""
+def _stands_amid(mark: Mark, before: str, after: str) -> bool:
+    """True if the mark alone was rewritten in a line, and the harness's words around it were left."""
+    in_front, found, behind = before.partition(mark.line)
+    return found != "" and after.startswith(f"{in_front}[") and after.endswith(f"]{behind}")
+
+
+def _without_given_back(old: list[str], new: list[str], marks: Sequence[Mark]) -> tuple[list[str], list[str]]:
+    """The lines before and after a rewrite, less the marks that gave way to the very lines that they stood for, between
+    the harness's words."""
     kept: list[str] = []
     rest: list[str] = []
     at = 0
     for line in old:
-        lines = marks[line].stands_for if line in marks else []
+        mark = next((mark for mark in marks if mark.line in line), None)
+        lines = list(mark.stands_for) if mark is not None else []
+        if mark is not None and line != mark.line:
+            in_front, _, behind = line.partition(mark.line)
+            lines[0], lines[-1] = in_front + lines[0], lines[-1] + behind
         there = new[at : at + len(lines)]
         if lines and len(there) == len(lines) and all(map(str.endswith, there, lines)):
             at += len(lines)
@@ -167,7 +178,7 @@ class Reader:
             text = text.removesuffix("\n")
         old, new = self.texts[call_id].split("\n"), text.split("\n")
         marks = {mark.line: mark for mark in self._visible_marks(call_id)}
-        old, new = _without_given_back(old, new, marks)
+        old, new = _without_given_back(old, new, self.marks[call_id])
         assert len(old) == len(new), "a reply was rewritten to another number of lines"
         known = self.marks[call_id]
         self.texts[call_id], self.marks[call_id] = text, [mark for mark in known if mark.line not in marks]
@@ -175,6 +186,7 @@ class Reader:
             mark = marks.get(before)
             if mark is None:  # how the session thinks of the harness's own words does not matter
                 pieces_of = [mark for mark in known if before and mark.line.startswith(before)]
+                pieces_of += [mark for mark in known if _stands_amid(mark, before, after)]
                 kept = before in (after, CUT_BY_HARNESS.strip())
                 assert kept or pieces_of, f"a line that is no marker was rewritten: {before!r}"
                 if not kept:
