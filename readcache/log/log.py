@@ -171,8 +171,9 @@ class Log:
             return view.calls.number
 
     def call_ids(self) -> list[str]:
-        """The ids of this reader's calls in the log, oldest first; some there more than once. Raises StoreError."""
-        records = self.store.records(self._session_id, self._agent_id)
+        """The ids of the session's calls in the log, oldest first; some there more than once. Of all its readers: a
+        sub-agent may have started with a copy of another's messages. Raises StoreError."""
+        records = self.store.records(self._session_id)
         return [call_id for record in records if (call_id := getattr(record.event, "call_id", ""))]
 
     def line_index(self) -> LineIndex:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Reply, Session
+from readcache.errors import UsageError
 from tests.helpers.files import TEXT
 
 
@@ -98,3 +99,12 @@ def test_a_fork_in_another_process_is_a_new_reader_too(tmp_path: Path) -> None:
     for _ in range(2):
         with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
             assert session.fork("searcher").observe("cat f", TEXT).reason is Reason.NOT_SEEN
+
+
+def test_a_sub_agent_may_settle_what_it_has_from_its_parent() -> None:
+    parent = Session("/w")
+    parent.wrote("f", call_id="c1")
+    child = parent.fork("helper", inherit=True)
+    child.settle("c1", "done")
+    with pytest.raises(UsageError, match="nobody's"):
+        child.settle("nobody's", "done")
