@@ -205,7 +205,7 @@ def _shorten_label(label: str) -> str:
     last = rest.rsplit("\n", 1)[-1] if rest else first
     if not rest and len(first) <= LABEL_CHARS:
         return _printable(first)
-    tail = min(len(last), LABEL_CHARS // 2)
+    tail = min(len(last), LABEL_CHARS * 2 // 3)  # the end of a command says more than a `cd` in front of it
     head = min(len(first), LABEL_CHARS - tail - 1)
     return _printable(first[:head] + "…" + last[len(last) - tail :])
 
