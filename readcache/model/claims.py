@@ -9,6 +9,7 @@ canonical absolute path, or `git:REV:path` for a blob.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 Range = tuple[int, int | None]
@@ -102,6 +103,7 @@ OPAQUE = Reading()
 UNPARSED = Reading(parsed=False)
 
 
+@functools.lru_cache(maxsize=4096)
 def glob_stem(key: str) -> str | None:
     """What stands in a glob pattern before its first `*`, `?` or `[`; None when the key is no pattern."""
     first = [at for at in map(key.find, "*?[") if at >= 0]

@@ -7,6 +7,7 @@ is the file of that path below any directory), or WHOLE_TREE (any file).
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from readcache.model.claims import WHOLE_TREE, glob_stem
 
@@ -18,6 +19,7 @@ def concerns(written: str, key: str) -> bool:
     return glob_stem(written) is not None and fnmatchcase(key, written)
 
 
+@lru_cache(maxsize=4096)
 def file_name_of(written: str) -> str | None:
     """The one name that all files have which a write to the pattern `*/…` concerns; None for other writes."""
     name = written.rpartition("/")[2]
