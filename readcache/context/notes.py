@@ -3,7 +3,7 @@
 A note tells of the past and promises nothing about what else is in view, so that no later pruning or compaction can
 make it untrue. It is no marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
 
-    [PRUNED 7f3a: app.py lines 1-40, the same bytes were shown again later; repeat the request to see]
+    [PRUNED 7f3a: app.py lines 1-40, the same bytes were shown again later; repeat to see]
 """
 
 from __future__ import annotations

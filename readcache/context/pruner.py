@@ -25,6 +25,7 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.errors import UsageError
+from readcache.judging.marker import ASK_AGAIN
 from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
@@ -136,6 +137,10 @@ class _Work:
         lines = count_lines(self.texts[place])
         return f"this output, {lines} line{'s' if lines > 1 else ''}"
 
+    def invitation(self, place: int) -> str:
+        """How to see the result: not said of a command of which no more is known than what it printed."""
+        return f"; {ASK_AGAIN}" if name_pieces(self.pieces[place]) else ""
+
     def note(self, place: int, why: str) -> None:
         """Lets the result give way to a note, if that is worth it."""
         note = notes.note_line(self.rules.tag, f"{self.what(place)}{why}")
@@ -216,9 +221,9 @@ def _duplicate_outputs(work: _Work) -> None:
             continue
         if not work.calls[place].result.is_error and work.may_go(place):
             if kept.holds(text, pieces):
-                work.note(place, ", the same bytes were shown again later; repeat the request to see")
+                work.note(place, f", the same bytes were shown again later{work.invitation(place)}")
             elif text in cut:
-                work.note(place, ", of which a later result has the two ends; repeat the request to see")
+                work.note(place, f", of which a later result has the two ends{work.invitation(place)}")
         if work.will_be_cut(place):
             cut.add(text)
         elif place not in work.noted:

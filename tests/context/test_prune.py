@@ -156,10 +156,10 @@ def test_equal_errors_stay() -> None:
 def test_the_note_says_which_lines() -> None:
     messages = chat("openai", ranged(11, 30, "sed"), ranged(1, 40, "sed"), Step("true", text(of="row")), NOW)
     note = results(prune(messages))["c1"]
-    assert note == "[PRUNED: f lines 11-30, the same bytes were shown again later; repeat the request to see]"
+    assert note == "[PRUNED: f lines 11-30, the same bytes were shown again later; repeat to see]"
     same = Step("pytest", text())
     note = results(prune(chat("openai", same, same, NOW)))["c1"]
-    assert note == "[PRUNED: this output, 40 lines, the same bytes were shown again later; repeat the request to see]"
+    assert note == "[PRUNED: this output, 40 lines, the same bytes were shown again later]"
 
 
 # ------------------------------------------------------------ superseded reads
