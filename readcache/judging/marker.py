@@ -38,7 +38,6 @@ MOST_SOURCES = 3
 SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 SOURCE_CHARS = 45  # about what naming one more source takes
 
-_SHOWN = "shown above "
 _SPAN = re.compile(r" (\d+-\d*)$")
 _WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
 
@@ -108,9 +107,10 @@ def _beginning(session_tag: str) -> str:
 def write_marker(name: str, word: str, what: str, sources: Sequence[Source], note: str, end: str) -> str:
     """The marker for `what` (in words), without a newline. `name` is the session's tag and the number of the call;
     `note` follows the sources; `end` is `ASK_AGAIN`, or says what the command did."""
-    where = ", ".join(map(_where, sources))
     if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
-        where = "shown above: " + where.replace(_SHOWN, "")
+        where = "shown above: " + ", ".join(_where(source, "") for source in sources)
+    else:
+        where = ", ".join(map(_where, sources))
     return f"[{word} {name}: {what}, {where}{note}; {end}]"
 
 
@@ -174,7 +174,7 @@ def _spell_spans(spans: Sequence[Span]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def _where(source: Source) -> str:
+def _where(source: Source, shown: str = "shown above ") -> str:
     lines = f"{_spell_spans(source.lines)} " if source.lines else ""
     there = f" as {source.there}" if source.there else ""
     if source.origin is Origin.RESTORED:
@@ -184,7 +184,7 @@ def _where(source: Source) -> str:
         kind = "command " if name.startswith('"') else ""
         return f"{lines}in your own {kind}{name}{there}"
     article = "an earlier " if source.is_earlier else "" if name.startswith('"') else "the "
-    return f"{lines}{_SHOWN}by {article}{name}{there}"
+    return f"{lines}{shown}by {article}{name}{there}"
 
 
 def _name_tool(source: Source) -> str:

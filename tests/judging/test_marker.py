@@ -123,7 +123,7 @@ def test_lines_that_were_printed_twice_are_named_as_lines_of_the_output() -> Non
 
 def test_a_command_is_named_verbatim() -> None:
     session = Session("/w")
-    for command in ("sed -n '/class A/,/^def/p' a/b.py", "./deploy --to a/b", "python -c 'import a.b'"):
+    for command in ("sed -n '/class A/,/^def/p' a/b.py", "./deploy --to a/b", "grep 'shown above by' a.py"):
         session.observe(command, text(of=command))
         marker = the_marker(session, session.observe(command, text(of=command)).text)
         assert f'"{command}"' in marker
