@@ -160,10 +160,10 @@ class Log:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
         return as_shown(self.store.records(self._session_id))
 
-    def is_of_same_reader(self, other: Log) -> bool:
-        """True for two logs of one reader in one store."""
-        ours, theirs = (getattr(log._store, "path", log._store) for log in (self, other))
-        return (self._session_id, self._agent_id, ours) == (other._session_id, other._agent_id, theirs)
+    def place(self) -> tuple[str, str, str] | None:
+        """The reader's place on the disk: store, session, reader. None for a store that ends with this process."""
+        path = getattr(self._store, "path", None)
+        return None if path is None else (str(path), self._session_id, self._agent_id)
 
     def calls_so_far(self) -> int:
         """The number of this reader's last call, as far as the store knows. Raises StoreError."""

@@ -12,7 +12,6 @@ failure is counted.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
 
 
-_ANSWERING: weakref.WeakSet[Reader] = weakref.WeakSet()  # those of this process whose sessions are not closed
+# The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
+_ANSWERING: set[tuple[str, str, str]] = set()
 NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
 
 
@@ -122,12 +122,13 @@ class Reader:
         """Before anything is logged: is this a session that somebody else did not close?"""
         if self._resumes:
             self._resumes = False
-            alive = any(other is not self and other.log.is_of_same_reader(self.log) for other in _ANSWERING)
-            gone = frozenset() if alive else unconfirmed(view)
+            place = self.log.place()
+            gone = frozenset() if place is None or place in _ANSWERING else unconfirmed(view)
             self.log.append([Forgot(gone)] if gone else [])
         if not self._answered:
             self._answered = True
-            _ANSWERING.add(self)
+            if (place := self.log.place()) is not None:
+                _ANSWERING.add(place)
 
     def calls_so_far(self) -> int:
         """The number of the last call that is logged: later ones are no source for a call that starts now."""
@@ -141,7 +142,8 @@ class Reader:
         if self._answered and in_order and self.log.view.calls.number:
             self.tell("", lambda _: [Closed()])
         self._answered = False
-        _ANSWERING.discard(self)
+        if (place := self.log.place()) is not None:
+            _ANSWERING.discard(place)
 
     def note_writes(self, call: Call) -> None:
         """Logs what a command wrote whose output went past us."""
