@@ -66,7 +66,7 @@ SUBMIT_COMMANDS = (
 
 PRESETS = ("default", "delta", "max")
 
-# More than two markers, of which the median has 125. Chosen by replay, see tests/benchmarks/README.md.
+# More than two markers, of which the median has 120. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
 
 

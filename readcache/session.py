@@ -350,7 +350,7 @@ class Session:
     def markers_in(self, text: str) -> list[str]:
         """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
         CRLF, so that a harness can refuse to write one into a file."""
-        return marker.find_anywhere_in(text, self.tag)
+        return marker.find_markers(text, self.tag)
 
     def close(self) -> None:
         """Releases the store, unless it was handed in. Closing twice is allowed. Whoever goes on with a session that

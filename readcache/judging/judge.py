@@ -35,7 +35,7 @@ LARGEST = 8_000_000
 INSIST_WITHIN = 2
 # However far apart they are: a weak model may go round in a loop of the same few requests. Chosen by replay.
 MOST_OMISSIONS_IN_A_ROW = 2
-_UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
+UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.NEVER
     if "\0" in call.output:
         return Reason.BINARY
-    if _UNDECODED in call.output:
+    if UNDECODED in call.output:
         return Reason.NOT_TEXT
     if len(call.output) > LARGEST:
         return Reason.TOO_LARGE
     if concerns_protected(call, rules.policy):
         return Reason.PROTECTED
-    if marker.find_anywhere_in(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
+    if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER
     return None
 

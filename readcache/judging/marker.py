@@ -30,8 +30,8 @@ PRUNED = "PRUNED"  # the notes of `context.prune` begin so
 # What a reader may do who wants the bytes all the same. Not said of a command that may do more than read.
 ASK_AGAIN = "repeat to see"
 
-# Characters shown of a command that printed a source, and of a file's name. With them the median marker over the
-# recorded sessions is the one that tests/benchmarks/README.md names (the contract aims at 130).
+# Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker;
+# what they are over the recorded sessions stands in tests/benchmarks/README.md.
 LABEL_CHARS = 40
 NAME_CHARS = 40
 MOST_SOURCES = 3
@@ -60,13 +60,6 @@ def tag(session_id: str) -> str:
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:
-    """The markers of a session that are lines of `text`, each without its newline."""
-    if not may_hold(text, session_tag):
-        return []
-    return re.findall(rf"^{_beginning(session_tag)}[^\n]*\]$", text, re.MULTILINE)
-
-
-def find_anywhere_in(text: str, session_tag: str) -> list[str]:
     """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
     if not may_hold(text, session_tag):
         return []

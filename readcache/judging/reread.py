@@ -10,7 +10,7 @@ from __future__ import annotations
 from readcache.judging import marker
 from readcache.judging.compose import GAIN
 from readcache.judging.cuts import end_of, source_of
-from readcache.judging.judge import insists
+from readcache.judging.judge import UNDECODED, insists
 from readcache.judging.never import is_answer
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
@@ -84,6 +84,6 @@ def _may_omit(view: View, call: Call, policy: Policy) -> bool:
         return False
     if not call.complete or call.exit_code not in (0, None):  # what its lines are is open
         return False
-    if call.trouble is not None or call.fresh or "\ufffd" in call.output or len(call.output) < policy.min_chars:
+    if call.trouble is not None or call.fresh or UNDECODED in call.output or len(call.output) < policy.min_chars:
         return False
     return policy.insist is not Insist.SERVE or not insists(view, call)

@@ -80,10 +80,6 @@ def _all_below(program: Program) -> Targets:
     return here(program)
 
 
-def _any_file(_: Program) -> Targets:
-    return (WHOLE_TREE,)
-
-
 def _go(program: Program) -> Targets:
     verb = _verb(program)
     if verb in ("fmt", "generate", "fix", "run"):

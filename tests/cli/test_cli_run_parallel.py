@@ -11,16 +11,10 @@ from pathlib import Path
 import pytest
 
 from readcache.log.store.sqlite import SqliteStore
+from tests.helpers.files import wait_for
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.01)
 
 
 BIG = "".join(f"line {n} of a file that is larger than a pipe holds\n" for n in range(6_000))

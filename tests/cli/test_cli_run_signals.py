@@ -14,15 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import wait_for
+
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,10 @@
-"""Texts of files whose lines are all different, so that a test can tell by a line where it came from."""
+"""Texts of files whose lines are all different, so that a test can tell by a line where it came from; and files that
+come from another process."""
 
 from __future__ import annotations
+
+import time
+from pathlib import Path
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 201)]
 
@@ -17,3 +21,11 @@ def with_numbers(first: int = 1, last: int = 60, *, form: str = "{:6}\t") -> str
 
 
 TEXT = text()
+
+
+def wait_for(path: Path) -> None:
+    """Until the file is there."""
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)

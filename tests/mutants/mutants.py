@@ -147,7 +147,7 @@ MUTANTS = (
         "raw lines stand for numbered ones",
         lambda: [(cover, "can_stand_for", _always(True)), (any_output, "can_stand_for", _always(True))],
     ),
-    Mutant("marker lines count as content", lambda: [(marker, "find_anywhere_in", _always([]))], "any output"),
+    Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(
         "clipping is ignored",
         lambda: [(reader, "clip_delivery", lambda event, _kept: event)],
