@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from readcache.policy import Budget, Head, HeadTail, Insist, Mode, Policy
     from readcache.reply import Omitted, Outcome, Reason, Reply, Shown
     from readcache.restore.plan import Compaction, RestoreItem, RestorePlan
-    from readcache.session import Session
+    from readcache.session import Session, Sessions
 
 __all__ = [
     "Budget",
@@ -41,6 +41,7 @@ __all__ = [
     "RestoreItem",
     "RestorePlan",
     "Session",
+    "Sessions",
     "Shown",
     "StoreError",
     "UsageError",
@@ -73,7 +74,7 @@ __getattr__ = lazy_names(
         "readcache.policy": "Budget Head HeadTail Insist Mode Policy",
         "readcache.reply": "Omitted Outcome Reason Reply Shown",
         "readcache.restore.plan": "Compaction RestoreItem RestorePlan",
-        "readcache.session": "Session",
+        "readcache.session": "Session Sessions",
     },
     globals(),
 )

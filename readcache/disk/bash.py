@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -19,6 +21,8 @@ NOT_RUN_STATUS = 125
 # Bytes. Endless output under a timeout is held back here (the pipe fills up, the command waits) instead of eating the
 # harness's memory until the time is over.
 MOST_BYTES = 256 * 1024 * 1024
+# How often a command that has closed its output, but runs on, is looked at while it may be told to stop.
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,19 @@ class Ran:
     trouble: Reason | None = None
 
 
-def run_bash(command: str, *, cwd: str, env: Mapping[str, str] | None = None, timeout: float | None = None) -> Ran:
+def run_bash(
+    command: str,
+    *,
+    cwd: str,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    stop: int | None = None,
+) -> Ran:
     """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
 
     The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed
-    until then is the output; the command and its children are killed.
+    until then is the output; the command and its children are killed. So they are when the file descriptor `stop` can
+    be read from.
     """
     try:
         process = subprocess.Popen(
@@ -52,10 +64,10 @@ def run_bash(command: str, *, cwd: str, env: Mapping[str, str] | None = None, ti
         return _not_run(f": the command cannot be passed to it: {error}")
     with process:
         try:
-            if timeout is None:
+            if timeout is None and stop is None:
                 output, late = process.communicate()[0], False
             else:
-                output, late = _read_until(process, time.monotonic() + timeout)
+                output, late = _read_until(process, math.inf if timeout is None else time.monotonic() + timeout, stop)
         except BaseException:
             _kill(process)
             raise
@@ -65,25 +77,46 @@ def run_bash(command: str, *, cwd: str, env: Mapping[str, str] | None = None, ti
     return Ran(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
 
 
-def _read_until(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:
-    """(what it printed, whether time ran out)."""
+def _read_until(process: subprocess.Popen[bytes], deadline: float, stop: int | None) -> tuple[bytes, bool]:
+    """(what it printed, whether it was killed: time ran out, or it was told to stop)."""
     assert process.stdout is not None
     chunks: list[bytes] = []
     size = 0
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        while size < MOST_BYTES and selector.select(max(0.0, deadline - time.monotonic())):
+        if stop is not None:
+            selector.register(stop, selectors.EVENT_READ)
+        while (size < MOST_BYTES or math.isinf(deadline)) and (ready := selector.select(_left(deadline))):
+            if any(key.fd == stop for key, _ in ready):
+                deadline = 0.0
+                break
             chunk = os.read(process.stdout.fileno(), 1 << 20)
             if not chunk:
                 break
             chunks.append(chunk)
             size += len(chunk)
-    try:
-        process.wait(max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        return b"".join(chunks), True
-    return b"".join(chunks), False
+    if _has_ended(process, deadline, stop):
+        return b"".join(chunks), False
+    _kill(process)
+    return b"".join(chunks), True
+
+
+def _has_ended(process: subprocess.Popen[bytes], deadline: float, stop: int | None) -> bool:
+    """Waits for a process that prints no more, until the deadline or until it is to stop."""
+    while True:
+        left = _left(deadline)
+        step = left if stop is None else LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)
+        try:
+            process.wait(step)
+            return True
+        except subprocess.TimeoutExpired:
+            if left == step or (stop is not None and select.select([stop], [], [], 0)[0]):
+                return False
+
+
+def _left(deadline: float) -> float | None:
+    """Seconds until then; None: there is no such time."""
+    return None if math.isinf(deadline) else max(0.0, deadline - time.monotonic())
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

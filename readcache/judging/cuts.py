@@ -51,7 +51,9 @@ def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cu
 
 def end_of(call: Call) -> str:
     """The end of a marker: how to get the bytes. Whoever repeats a command that may do more than read does it twice."""
-    return marker.ASK_AGAIN if call.reading.only_reads else f"it ran, exit {call.exit_code}"
+    if call.reading.only_reads:
+        return marker.ASK_AGAIN
+    return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
 
 
 def source_of(

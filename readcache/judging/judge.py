@@ -14,7 +14,6 @@ from readcache.judging import marker
 from readcache.judging.any_output import find_anywhere
 from readcache.judging.cover import Coverage, Run, cover
 from readcache.judging.match import Trust, match
-from readcache.judging.never import is_answer
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected
 from readcache.judging.sources import Sources
@@ -95,8 +94,6 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
 def _untouchable(call: Call, rules: Rules) -> Reason | None:
     if call.trouble is not None:
         return call.trouble
-    if is_answer(call.label, rules.policy):
-        return Reason.NEVER
     if "\0" in call.output:
         return Reason.BINARY
     if UNDECODED in call.output:

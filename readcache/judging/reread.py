@@ -11,7 +11,6 @@ from readcache.judging import marker
 from readcache.judging.compose import GAIN
 from readcache.judging.cuts import end_of, source_of
 from readcache.judging.judge import UNDECODED, insists
-from readcache.judging.never import is_answer
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
@@ -80,7 +79,7 @@ def _shown_last(view: View, call: Call) -> Reference | None:
 
 def _may_omit(view: View, call: Call, policy: Policy) -> bool:
     """True if nothing that the rules look at forbids an omission."""
-    if policy.mode is not Mode.ON or policy.protected or is_answer(call.label, policy):
+    if policy.mode is not Mode.ON or policy.protected:
         return False
     if not call.complete or call.exit_code not in (0, None):  # what its lines are is open
         return False

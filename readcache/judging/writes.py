@@ -13,13 +13,14 @@ from readcache.judging.protect import kept_label
 from readcache.model.call import Call
 from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
+from readcache.model.names import names_in
 from readcache.model.notices import find_complaints
 from readcache.model.paths import matches
 from readcache.model.text import count_lines, split_lines
 from readcache.model.view import View
 from readcache.model.writes import concerns
 from readcache.policy import Policy
-from readcache.shell.names import names_in
+from readcache.reply import Reason
 
 
 def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:
@@ -80,7 +81,7 @@ def certain_texts(call: Call) -> list[Authored]:
     may have, has neither text.
     """
     authored = call.reading.authored
-    if not authored or not call.complete or call.trouble is not None or call.exit_code not in (0, None):
+    if not authored or not call.complete or call.trouble not in (None, Reason.NEVER) or call.exit_code not in (0, None):
         return []
     if find_complaints(split_lines(call.output)):
         return []

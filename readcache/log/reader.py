@@ -31,6 +31,7 @@ from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
 from readcache.policy import Mode, Rules
 from readcache.reply import Reason, Reply
+from readcache.shell.never import is_answer
 
 if TYPE_CHECKING:
     from readcache.conversation.sync import Reconciler, Synced
@@ -63,6 +64,8 @@ class Reader:
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
+        if call.trouble is None and is_answer(call.label, self.rules.policy):
+            call = replace(call, trouble=Reason.NEVER)
         try:
             reply, delivered = self._judge(call, is_shown=show is None)
         except StoreError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from readcache.model.claims import ANY_SEPARATOR, FileLines, Reading
+from readcache.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
 from readcache.model.text import digest
 from readcache.reply import Reason
 
@@ -23,7 +24,7 @@ class Call:
     reading: Reading
     exit_code: int | None = 0  # None: not known
     batch: str = ""  # calls made at once share it
-    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE: never judged, never credited
+    trouble: Reason | None = None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE, NEVER: not judged, not credited
     fresh: bool = False  # the reader asked for every byte
     started: int = -1  # number of the last call that was logged when this one started; -1: it is not known
     complete: bool = True  # False: the tool cut the output or ran out of time
@@ -113,6 +114,20 @@ def other_read_call(
     if failed:
         return Call(call_id, label, request, output, reading, 1, trouble=Reason.UNREADABLE, **known)
     return Call(call_id, label, request, output, reading, **known)
+
+
+def tool_call(
+    call_id: str,
+    name: str,
+    arguments: Mapping[str, Any] | str | None,
+    output: str,
+    *,
+    batch: str = "",
+) -> Call:
+    """Another tool of the harness: nothing is known of what it prints, nor whether it only reads."""
+    given = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str, ensure_ascii=False)
+    label = f"{name} {given}" if arguments else name
+    return Call(call_id, label, make_request("tool", name, given), output, OPAQUE, None, str(batch))
 
 
 def _read_label(key: str, start: int, end: int | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from readcache.model.claims import FileLines
+from readcache.model.names import below_anything
 from readcache.model.paths import canonical_path
-from readcache.shell.names import below_anything
 from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from readcache.model.claims import WHOLE_TREE
+from readcache.model.names import below_anything, names_in
 from readcache.shell.arguments import Arg, Program, text_arg
 from readcache.shell.effects import Effect, may_have_written
 from readcache.shell.harmless import CHANGES, is_test_or_build, only_reads, words
-from readcache.shell.names import below_anything, names_in
 from readcache.shell.streams import ANYTHING
 from readcache.shell.targets import keys_of
 from readcache.shell.trees import here

@@ -41,7 +41,7 @@ def _read(command: str, cwd: str, failed: bool) -> Reading:
 
 def _loose_writes(command: str, cwd: str) -> tuple[Write, ...]:
     """What is written by the commands in a script of which no more is known, or else whatever the script names."""
-    from readcache.shell.names import names_in
+    from readcache.model.names import names_in
     from readcache.shell.walk import read_loose
 
     try:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from readcache.model.claims import WHOLE_TREE, Anything, Authored, Claim, Literal, Write
-from readcache.shell.names import names_in
+from readcache.model.names import names_in
 from readcache.shell.streams import Claims
 from readcache.shell.syntax import TooLong
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 
 from readcache.model.claims import WHOLE_TREE
+from readcache.model.names import below_anything
 from readcache.shell.arguments import Program, text_arg
 from readcache.shell.harmless import CHANGES, is_test_or_build, words
-from readcache.shell.names import below_anything
 from readcache.shell.targets import keys_of, operands_of, value_of, without
 
 Targets = tuple[str, ...]

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from readcache.model.claims import WHOLE_TREE, Reading, Write
+from readcache.model.names import names_in
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, Program, text_arg
 from readcache.shell.certainty import hides_complaints, is_loud
@@ -17,7 +18,6 @@ from readcache.shell.effects import Effect, may_have_written
 from readcache.shell.expansion import Redirected, arg_of, substitutions, written_by
 from readcache.shell.grammar import loose_commands
 from readcache.shell.guesses import names_given, script_effect
-from readcache.shell.names import names_in
 from readcache.shell.parse import parse_command
 from readcache.shell.prefilter import may_matter
 from readcache.shell.readers import hands_on

@@ -105,7 +105,7 @@ def _is_agents_own() -> bool:
     with open(f"/proc/{pid}/environ", "rb") as file:
         if any(entry.startswith(SINK.encode() + b"=") for entry in file.read().split(b"\0")):
             return False
-    from readcache.judging.never import is_answer
+    from readcache.shell.never import is_answer
 
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = os.fsdecode(file.read()).split("\0")

@@ -59,11 +59,10 @@ def test_numbered_lines_take_it_too() -> None:
     [
         Policy(mode=Mode.ADVISE),
         Policy(protected=("*.py",)),
-        Policy(never=("read",)),
         Policy(min_chars=100_000),
         Policy(horizon_tokens=0),
     ],
-    ids=["advise", "protected", "never", "min_chars", "horizon"],
+    ids=["advise", "protected", "min_chars", "horizon"],
 )
 def test_what_a_policy_says_is_left_to_the_rules(policy: Policy) -> None:
     view = View()

@@ -7,41 +7,37 @@ anything here fails, the real output goes through and the failure is counted.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from readcache.disk.bash import run_bash
 from readcache.disk.lines import LineReader
 from readcache.disk.others import Others
-from readcache.errors import StoreError, UsageError
+from readcache.errors import StoreError
 from readcache.judging import marker
 from readcache.judging.compose import pass_through
 from readcache.judging.writes import tool_write
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
-from readcache.model.call import Call, command_call, other_read_call, read_call
-from readcache.model.events import MADE_UP_ID, Record
+from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
+from readcache.model.events import MADE_UP_ID
 from readcache.model.frame import Framing, framed
 from readcache.model.paths import canonical_path
-from readcache.model.records import events_for
-from readcache.model.view import View
-from readcache.policy import Budget, Policy, Rules
+from readcache.policy import Policy, Rules
 from readcache.reply import Reason, Reply
-from readcache.restore.plan import Compaction, RestorePlan
+from readcache.session.conversation import Conversation, new_id
+from readcache.session.wrap import Wrapped, wrap
 from readcache.shell.read import read_command
-from readcache.wrap import Wrapped, wrap
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, SeenFiles
 
-M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
 
-
-class Session:
+class Session(Conversation):
     """One reader's conversation.
 
     `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` tells the readers of one session apart.
@@ -63,7 +59,7 @@ class Session:
         one_shot: bool = False,
     ) -> None:
         self.root = os.path.abspath(root)
-        self.session_id = str(session_id or _new_id(16))
+        self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
         self.policy = policy
         self.tag = marker.tag(self.session_id)
@@ -95,15 +91,41 @@ class Session:
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
         status is 124.
         """
+        return self._run(command, None, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+
+    async def arun(
+        self,
+        command: str,
+        *,
+        cwd: str | bytes | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        call_id: str | None = None,
+        batch: str | None = None,
+    ) -> Reply:
+        """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
+        from readcache.session.threads import in_thread
+
+        run = functools.partial(self._run, command, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        return await in_thread(run)
+
+    def _run(
+        self,
+        command: str,
+        stop: int | None,
+        *,
+        cwd: str | bytes | os.PathLike[str] | None,
+        env: Mapping[str, str] | None,
+        timeout: float | None,
+        **known: Any,
+    ) -> Reply:
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._ran_here()
         started = self.reader.calls_so_far()
         with self._others.own_call():
-            ran = run_bash(command, cwd=where, env=env, timeout=timeout)
-        known: dict[str, Any] = {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
-        return self._answer_command(
-            command, ran.output, exit_code=ran.exit_code, cwd=where, call_id=call_id, batch=batch, **known
-        )
+            ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
+        known |= {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
+        return self._answer_command(command, ran.output, exit_code=ran.exit_code, cwd=where, **known)
 
     def observe(
         self,
@@ -215,6 +237,21 @@ class Session:
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
         return self._answer(framed(call, frame))
 
+    def observe_tool(
+        self,
+        name: str,
+        output: str,
+        *,
+        arguments: Mapping[str, Any] | str | None = None,
+        call_id: str | None = None,
+        batch: str | None = None,
+        frame: Framing | None = None,
+    ) -> Reply:
+        """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
+        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow."""
+        call = tool_call(self._call_id(call_id), name, arguments, output, batch=batch or self._batch)
+        return self._answer(framed(call, frame))
+
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
@@ -235,54 +272,7 @@ class Session:
         them for the model. UsageError when nobody is watching."""
         return self._others.changes()
 
-    # ------------------------------------------------------------ what the harness tells
-
-    def settle(self, call_id: str, text: str) -> None:
-        """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
-        counts as seen. UsageError for an unknown call: nothing is settled then."""
-        self.reader.settle(str(call_id), text)
-
-    def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
-        it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
-        is not in it yet counts as gone.
-
-        Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
-        what is gone: a note that it is gone, or the full text where no list has held the reply yet. Of a call that the
-        list does not name it is the reply alone, to be put in its place; `mend` does that.
-        """
-        return dict(self.reader.sync(messages).by_call)
-
-    def mend(self, messages: list[M]) -> list[M]:
-        """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
-        from readcache.messages.editing import with_results
-
-        mended = with_results(cast("list[Mapping[str, Any]]", messages), self.reader.sync(messages).by_place)
-        return cast("list[M]", mended)
-
-    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
-        """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
-        be read there is nothing to go by: an empty plan, and the failure is counted."""
-        from readcache.disk.restorable import make_plan
-
-        view, log, kept = self.view, self.reader.log, _ids(keep)
-        with log.lock:  # nobody folds meanwhile
-            try:
-                events = events_for(log.records(), self.agent_id)
-                return make_plan(view, events, self.policy, kept, budget, local=bool(self._is_local))
-            except StoreError as error:
-                log.fail("", Reason.STORE_FAILED, error)
-            except Exception as error:  # a harness must be able to compact, whatever we cannot do
-                log.fail("", Reason.INTERNAL_ERROR, error)
-            return RestorePlan()
-
-    def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
-        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
-        return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{_new_id(4)}")
-
-    def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
-        self.reader.rewind(str(call_id))
+    # ------------------------------------------------------------ other readers, calls made at once
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """The session of a new sub-agent, on the same store; under a name that was used before it is `agent_id-2`, and
@@ -309,7 +299,7 @@ class Session:
     def batch(self) -> Iterator[None]:
         """For tool calls that the model made at once: none of them may point at another one's result."""
         with self.reader.log.lock:  # batches that overlap, in threads or tasks, are one
-            self._batch, self._batches = self._batch or _new_id(4), self._batches + 1
+            self._batch, self._batches = self._batch or new_id(4), self._batches + 1
         try:
             yield
         finally:
@@ -324,33 +314,13 @@ class Session:
         call_id: Callable[[], str | None] | None = None,
         on_reply: Callable[[Reply], object] | None = None,
     ) -> Callable[..., Any]:
-        """Wraps the harness's own bash tool, sync or async; see `readcache.wrap`.
+        """Wraps the harness's own bash tool, sync or async; see `session/wrap.py`.
 
         `call_id()` gives the harness's id for the call under way; `on_reply` is told each reply."""
         wrapped = Wrapped(self._answer_command, self.reader.calls_so_far, self._others.own_call, call_id, on_reply)
         return wrap(bash, wrapped)
 
-    # ------------------------------------------------------------ what there is to see
-
-    @property
-    def view(self) -> View:
-        """What is visible now. Read it, do not change it."""
-        return self.reader.view
-
-    def events(self) -> list[Record]:
-        """The log of this session, every reader's. Raises StoreError."""
-        return self.reader.log.records()
-
-    def stats(self) -> dict[str, int]:
-        """Counters of this reader: calls, characters, tokens saved (net), and one counter for each reason."""
-        counts = Counter(self.view.calls.counts)
-        counts.update(self.reader.log.failures)
-        return dict(sorted(counts.items()))
-
-    def markers_in(self, text: str) -> list[str]:
-        """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
-        CRLF, so that a harness can refuse to write one into a file."""
-        return marker.find_markers(text, self.tag)
+    # ------------------------------------------------------------ the end
 
     def close(self) -> None:
         """Releases the store, unless it was handed in. Closing twice is allowed. Whoever goes on with a session that
@@ -385,15 +355,4 @@ class Session:
         return open_store(store) if store is None or isinstance(store, (str, os.PathLike)) else store
 
     def _call_id(self, given: str | None) -> str:
-        return str(given) if given is not None else MADE_UP_ID + _new_id(6)
-
-
-def _ids(keep: Collection[str]) -> frozenset[str]:
-    if isinstance(keep, str):  # else each of its characters would be one
-        raise UsageError(f"keep={keep!r} is one id where several are meant: give a list, [{keep!r}]")
-    return frozenset(map(str, keep))
-
-
-def _new_id(size: int) -> str:
-    """Twice as many hex digits; `uuid` gives no better ones and takes milliseconds to import."""
-    return os.urandom(size).hex()
+        return str(given) if given is not None else MADE_UP_ID + new_id(6)

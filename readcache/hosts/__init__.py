@@ -1,0 +1,27 @@
+"""The harnesses that people use: one adapter for each, and the server for other languages.
+
+An adapter knows its host and the public names of this package, and nothing else; no other file knows a host.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from readcache import UsageError
+
+# What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`.
+MODULES = {
+    "claude-code": "readcache.hosts.claude_code",
+    "codex": "readcache.hosts.codex",
+    "gemini": "readcache.hosts.gemini",
+    "mini-swe-agent": "readcache.hosts.mini_swe_agent",
+    "opencode": "readcache.hosts.opencode",
+}
+
+
+def host_module(name: str) -> ModuleType:
+    """The adapter's module, which has `HOST`. UsageError for an unknown host."""
+    if name not in MODULES:
+        raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+    return importlib.import_module(MODULES[name])

@@ -1,0 +1,112 @@
+"""What a harness tells a session of its conversation, and what it may ask: the half of `Session` without tools."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from readcache.errors import StoreError, UsageError
+from readcache.judging import marker
+from readcache.log.reader import Reader
+from readcache.model.events import Record
+from readcache.model.records import events_for
+from readcache.model.view import View
+from readcache.policy import Budget, Policy
+from readcache.reply import Reason
+from readcache.restore.plan import Compaction, RestorePlan
+
+M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
+
+
+class Conversation:
+    """One reader's conversation, as far as its harness tells of it."""
+
+    reader: Reader
+    agent_id: str
+    policy: Policy
+    tag: str
+    _is_local: bool | None
+
+    # ------------------------------------------------------------ what the harness tells
+
+    def settle(self, call_id: str, text: str) -> None:
+        """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
+        counts as seen. UsageError for an unknown call: nothing is settled then."""
+        self.reader.settle(str(call_id), text)
+
+    def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
+        it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
+        is not in it yet counts as gone.
+
+        Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
+        what is gone: a note that it is gone, or the full text where no list has held the reply yet. Of a call that the
+        list does not name it is the reply alone, to be put in its place; `mend` does that.
+        """
+        return dict(self.reader.sync(messages).by_call)
+
+    def mend(self, messages: list[M]) -> list[M]:
+        """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
+        from readcache.messages.editing import with_results
+
+        mended = with_results(cast("list[Mapping[str, Any]]", messages), self.reader.sync(messages).by_place)
+        return cast("list[M]", mended)
+
+    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
+        """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
+        be read there is nothing to go by: an empty plan, and the failure is counted."""
+        from readcache.disk.restorable import make_plan
+
+        view, log, kept = self.view, self.reader.log, _ids(keep)
+        with log.lock:  # nobody folds meanwhile
+            try:
+                events = events_for(log.records(), self.agent_id)
+                return make_plan(view, events, self.policy, kept, budget, local=bool(self._is_local))
+            except StoreError as error:
+                log.fail("", Reason.STORE_FAILED, error)
+            except Exception as error:  # a harness must be able to compact, whatever we cannot do
+                log.fail("", Reason.INTERNAL_ERROR, error)
+            return RestorePlan()
+
+    def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
+        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
+        return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
+
+    def rewind(self, call_id: str) -> None:
+        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
+        self.reader.rewind(str(call_id))
+
+    # ------------------------------------------------------------ what there is to see
+
+    @property
+    def view(self) -> View:
+        """What is visible now. Read it, do not change it."""
+        return self.reader.view
+
+    def events(self) -> list[Record]:
+        """The log of this session, every reader's. Raises StoreError."""
+        return self.reader.log.records()
+
+    def stats(self) -> dict[str, int]:
+        """Counters of this reader: calls, characters, tokens saved (net), and one counter for each reason."""
+        counts = Counter(self.view.calls.counts)
+        counts.update(self.reader.log.failures)
+        return dict(sorted(counts.items()))
+
+    def markers_in(self, text: str) -> list[str]:
+        """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
+        CRLF, so that a harness can refuse to write one into a file."""
+        return marker.find_markers(text, self.tag)
+
+
+def _ids(keep: Collection[str]) -> frozenset[str]:
+    if isinstance(keep, str):  # else each of its characters would be one
+        raise UsageError(f"keep={keep!r} is one id where several are meant: give a list, [{keep!r}]")
+    return frozenset(map(str, keep))
+
+
+def new_id(size: int) -> str:
+    """Twice as many hex digits; `uuid` gives no better ones and takes milliseconds to import."""
+    return os.urandom(size).hex()

@@ -1,0 +1,73 @@
+"""A session for each conversation and reader: for servers, middlewares and hooks that see many of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from readcache.errors import StoreError
+from readcache.log.store import Store
+from readcache.policy import Policy
+from readcache.session.session import Session
+
+
+class Sessions:
+    """Hands out one `Session` for each conversation and reader.
+
+    `root` is the directory that relative paths are of. `store`: None (memory, one for each conversation), or what
+    `Session` takes. What two conversations were shown is never mixed; the readers of one share its store, so that a
+    write by one is known to the others. Safe to call from any thread.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] = ".",
+        *,
+        store: str | os.PathLike[str] | Store | None = None,
+        policy: Policy = Policy(),  # noqa: B008  frozen
+        local: bool | None = None,
+    ) -> None:
+        self.root = os.path.abspath(root)
+        self.policy = policy
+        self._store = store
+        self._local = local
+        self._lock = threading.Lock()
+        self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session
+
+    def get(self, conversation: str, agent: str = "main") -> Session:
+        """The session of the reader `agent` in that conversation: the same one each time, until it is closed."""
+        conversation, agent = str(conversation), str(agent)
+        with self._lock:
+            readers = self._open.setdefault(conversation, {})
+            if agent not in readers:
+                readers[agent] = Session(
+                    self.root,
+                    session_id=conversation,
+                    agent_id=agent,
+                    store=_store_of(readers) if self._store is None else self._store,
+                    policy=self.policy,
+                    local=self._local,
+                )
+            return readers[agent]
+
+    def close(self, conversation: str) -> None:
+        """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none."""
+        with self._lock:
+            readers = self._open.pop(str(conversation), {})
+        for session in readers.values():
+            session.close()
+
+    def close_all(self) -> None:
+        """Ends every conversation."""
+        for conversation in list(self._open):
+            self.close(conversation)
+
+
+def _store_of(readers: dict[str, Session]) -> Store | None:
+    """The store in memory that the other readers of the conversation share."""
+    for session in readers.values():
+        try:
+            return session.reader.log.store
+        except StoreError:
+            return None
+    return None

@@ -1,0 +1,93 @@
+"""What an adapter owes, as a suite: derive a test class from `Conformance`, and give it your host with a scripted
+model.
+
+    class TestMyHost(Conformance):
+        def host(self) -> HostUnderTest:
+            return MyHost()
+
+`MyHost.converse` lets a model that follows a script talk to your host, with readcache on or off, and gives what that
+model was sent. The suite knows the files, so it knows what every command really prints: in each request each marker
+must stand for lines that are elsewhere in that very request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Bash:
+    """The model calls the host's shell tool."""
+
+    command: str
+    timeout: float | None = None  # seconds, where the host's tool takes one
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The model calls the host's read tool: lines 1-based, inclusive; `path` is relative to the project."""
+
+    path: str
+    start: int = 1
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The model calls the host's edit tool."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """The model starts a sub-agent whose model makes these calls, one a message."""
+
+    calls: tuple[Bash | Read | Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The conversation is compacted: older messages become a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """The host takes the text of the oldest tool result out of the conversation, and leaves its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The user goes back: the last `calls` tool calls and everything after them never happened, files stay."""
+
+    calls: int
+
+
+ToolUse = Bash | Read | Edit | Delegate
+Step = tuple[ToolUse, ...] | Compact | Clear | Rewind  # calls that the model makes at once, in one message; or an event
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the model was sent after a step, in the next request: every text in it, oldest first (system prompt, its own
+    words and arguments of calls included), and which of them are the results of the step's calls. Of an event and of a
+    `Delegate` there may be no results."""
+
+    texts: tuple[str, ...]
+    results: tuple[str, ...] = ()
+    inner: tuple[Seen, ...] = ()  # what a sub-agent's model was sent, a request each
+
+
+class HostUnderTest(Protocol):
+    """A host with a scripted model. `can`: the kinds of calls and events that it has (`Bash` at least)."""
+
+    can: frozenset[type]
+
+    def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        """One conversation in the project `root`, from its beginning: a `Seen` for each step. `on`: with readcache."""
+        ...

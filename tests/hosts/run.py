@@ -1,0 +1,104 @@
+"""Runs the tests of hosts, each in an environment of its own with the real packages from the registries.
+
+    python tests/hosts/run.py              # those that install quickly, as .ci/run does
+    python tests/hosts/run.py --all
+    python tests/hosts/run.py mcp codex    # these
+    python tests/hosts/run.py --write mcp  # and keep what is measured, see measured.py
+
+`tests/hosts/NAME/needs.json` says what a host needs: "pip" (packages), "npm" (packages, whose programs are put on
+PATH), "python" (the lowest version), "quick" (false: only when it is named, or with --all), and "variants" (a list of
+further "pip" lists that the same tests are run with). Environments are kept in $READCACHE_TEST_HOSTS (default: a
+directory of this user below the temporary one) for the next run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+KEPT = Path(os.environ.get("READCACHE_TEST_HOSTS") or f"{tempfile.gettempdir()}/readcache-hosts-{os.getuid()}")
+
+
+def needs(name: str) -> dict[str, Any]:
+    """What the host's tests need."""
+    found: dict[str, Any] = json.loads((HERE / name / "needs.json").read_text(encoding="utf-8"))
+    return found
+
+
+def interpreter(lowest: str) -> str | None:
+    """A Python of at least that version, this one if it will do."""
+    versions = sorted(Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv").glob("versions/3.*/bin/python"))
+    wanted = tuple(map(int, lowest.split(".")))
+    for python in (sys.executable, *map(str, versions), "python3.12", "python3.13"):
+        check = f"import sys, venv; assert sys.version_info[:2] >= {wanted}"
+        try:
+            if not subprocess.run([python, "-c", check], capture_output=True, check=False).returncode:
+                return python
+        except OSError:
+            continue
+    return None
+
+
+def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[str, str]:
+    """Makes the environment, or brings its readcache up to date; gives the variables that programs run with."""
+    version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout
+    place = KEPT / f"{name}-{hashlib.sha256(repr((pip, npm, version, TOP)).encode()).hexdigest()[:10]}"
+    if not (place / "made").exists():
+        subprocess.run([python, "-m", "venv", "--clear", place], check=True)
+        install: list[str] = [str(place / "bin/pip"), "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*install, "-e", f"{TOP}[test]", *pip], check=True)
+        if npm:
+            subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", place / "npm", *npm], check=True)
+        (place / "made").touch()
+    path = [str(place / "bin"), str(place / "npm/node_modules/.bin"), os.environ["PATH"]]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("READCACHE", "PYTHON"))}
+    return {
+        **kept,
+        "PATH": os.pathsep.join(path),
+        "READCACHE_TEST_HOST": name,
+        "READCACHE_TEST_NPM": str(place / "npm"),
+    }
+
+
+def run(name: str) -> bool:
+    """Runs the tests of one host, with each of its variants; false when they fail."""
+    wants = needs(name)
+    python = interpreter(wants.get("python", "3.10"))
+    if python is None:
+        print(f"== {name}: no Python {wants['python']} is here", flush=True)
+        return False
+    fine, written = True, {"READCACHE_WRITE_MEASURED": "1"} if "--write" in sys.argv else {}
+    for pip in [wants.get("pip", []), *wants.get("variants", [])]:
+        began = time.monotonic()
+        print(f"== {name}: {' '.join([*pip, *wants.get('npm', [])])}", flush=True)
+        env = environment(name, pip, wants.get("npm", []), python) | written
+        command = ["python", "-m", "pytest", "-q", "-n", "0", "-W", "default", "-m", "", str(HERE / name)]
+        fine &= not subprocess.run(command, cwd=TOP, env=env, check=False).returncode
+        print(f"== {name}: {'passed' if fine else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
+    return fine
+
+
+def main(words: list[str]) -> int:
+    """Exit status 1 when a host's tests fail."""
+    known = sorted(path.parent.name for path in HERE.glob("*/needs.json"))
+    names = [word for word in words if not word.startswith("-")]
+    if unknown := set(names) - set(known):
+        print(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    chosen = names or [name for name in known if "--all" in words or needs(name).get("quick", True)]
+    results = {name: run(name) for name in chosen}
+    print(*(f"{name}: {'passed' if fine else 'FAILED'}" for name, fine in results.items()), sep="\n")
+    return 0 if all(results.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""Sessions of many conversations, from one place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from readcache import Outcome, Policy, Reason, Sessions
+from tests.helpers.files import TEXT
+
+
+def test_the_same_conversation_and_reader_have_the_same_session() -> None:
+    sessions = Sessions("/w")
+    assert sessions.get("a") is sessions.get("a", "main")
+    assert sessions.get("a") is not sessions.get("b")
+    assert sessions.get("a") is not sessions.get("a", "sub")
+
+
+def test_what_one_conversation_was_shown_is_no_source_in_another() -> None:
+    sessions = Sessions("/w")
+    sessions.get("a").observe("cat f", TEXT)
+    assert sessions.get("b").observe("cat f", TEXT).text == TEXT
+    assert sessions.get("a", "sub").observe("cat f", TEXT).text == TEXT
+    assert sessions.get("a").observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+
+
+def test_a_write_of_one_reader_is_known_to_the_others_of_its_conversation() -> None:
+    sessions = Sessions("/w")
+    sessions.get("a").observe("cat f", TEXT)
+    sessions.get("a", "sub").wrote("f")
+    assert sessions.get("a").observe("cat f", TEXT).reason is Reason.WRITTEN
+
+
+def test_the_policy_is_that_of_every_session() -> None:
+    policy = Policy(delta=True)
+    assert Sessions("/w", policy=policy).get("a").policy is policy
+
+
+def test_a_closed_conversation_begins_anew_in_memory() -> None:
+    sessions = Sessions("/w")
+    before = sessions.get("a")
+    before.observe("cat f", TEXT)
+    sessions.close("a")
+    sessions.close("never seen")
+    assert sessions.get("a") is not before
+    assert sessions.get("a").observe("cat f", TEXT).text == TEXT
+
+
+def test_a_closed_conversation_goes_on_in_a_durable_store(tmp_path: Path) -> None:
+    sessions = Sessions("/w", store=tmp_path / "s.db")
+    sessions.get("a").observe("cat f", TEXT)
+    sessions.close_all()
+    assert sessions.get("a").observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+    sessions.close_all()
