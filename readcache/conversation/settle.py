@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
-from readcache.model.text import split_lines
+from readcache.model.text import bodies, find_separators, split_lines, split_number
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
@@ -21,13 +21,37 @@ ELISION = "[…]"  # stands between the stretches that a clipped reply is known 
 
 
 def settle(event: Delivered, text: str) -> Settled:
-    """The event that says `text` is what the reader finally sees of `event`."""
+    """The event that says `text` is what the reader finally sees of `event`; a host may have numbered its lines."""
     before, after = split_lines(event.text), split_lines(text)
-    moved = align(before, after)
-    pieces = _move_pieces(event.pieces, moved)
+    sep = _hosts_separator(event, before, after)
+    moved = align(before, bodies(after, sep))
+    if sep is not None:
+        moved = _numbered_right(event.pieces, moved, after, sep)
+    pieces = tuple(replace(piece, sep=sep or piece.sep) for piece in _move_pieces(event.pieces, moved))
     places = find_markers_left(event.pointers, after, moved)
     pointers = tuple(replace(p, line=at) for p, at in zip(event.pointers, places, strict=True))
-    return Settled(event.call_id, text, pieces, pointers, event.origin, _loses(event, before, moved))
+    lost = sep is not None or _loses(event, before, moved)
+    return Settled(event.call_id, text, pieces, pointers, event.origin, lost)
+
+
+def _hosts_separator(event: Delivered, before: list[str], after: list[str]) -> str | None:
+    """What stands between the host's own numbers and the lines, where it has numbered a text that had none."""
+    if not event.pieces or any(piece.sep is not None for piece in event.pieces):
+        return None
+    known = set(before)
+    held = {sep: sum(line in known for line in bodies(after, sep)) for sep in find_separators(after) if sep}
+    best = max(held, key=held.__getitem__, default=None)
+    return best if best is not None and held[best] > sum(line in known for line in after) else None
+
+
+def _numbered_right(pieces: Sequence[Piece], moved: dict[int, int], after: list[str], sep: str) -> dict[int, int]:
+    """Of the lines that are left those whose number is that of their file's line."""
+    numbers = {piece.at + k: piece.first + k for piece in pieces if piece.first for k in range(piece.count)}
+    return {
+        before: there
+        for before, there in moved.items()
+        if before in numbers and (found := split_number(after[there], sep)) is not None and found[0] == numbers[before]
+    }
 
 
 def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Head, HeadTail
+from readcache import Head, HeadTail, Omitted, Outcome, Session
 from readcache.conversation.settle import align, clip_delivery, settle
 from readcache.model.events import Delivered, Piece, Pointer
-from readcache.model.text import split_lines
+from readcache.model.text import bodies, split_lines
+from tests.helpers.files import TEXT
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)
 
@@ -106,3 +109,59 @@ def test_a_very_long_text_keeps_its_common_ends() -> None:
     event = delivered(lines)
     pieces = settle(event, "\n".join([*lines[:3_000], "cut", *lines[5_000:]]) + "\n").pieces
     assert [(piece.first, piece.count) for piece in pieces] == [(1, 3_000), (5_001, 3_000)]
+
+
+def numbered(lines: list[str], first: int, form: str) -> list[str]:
+    return [form.format(number, line) for number, line in enumerate(lines, first)]
+
+
+FORMS = ["{:6}\t{}", "{}→{}", "{:>4}→{}", "{}\t{}", "{}: {}", "{:05}| {}", "{}|{}"]
+
+
+@given(st.lists(st.text("ab →\t:|1.", max_size=6), min_size=1, max_size=12), st.sampled_from(FORMS))
+def test_lines_that_the_host_numbered_itself_are_shown_as_what_they_are(lines: list[str], form: str) -> None:
+    event = delivered(lines)
+    shown = numbered(lines, 1, form)
+    settled = settle(event, "\n".join([*shown, "", "<reminder>not of the file</reminder>"]))
+    for piece in settled.pieces:
+        texts = bodies(split_lines(settled.text)[piece.at : piece.at + piece.count], piece.sep)
+        assert texts == lines[piece.first - 1 : piece.first - 1 + piece.count]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_of_them_is_lost(form: str) -> None:
+    lines = ["def f():", "", "    return 1", "", "", "x = 2", "12", "# 7: seven", "end", "more", "lines"]
+    (piece,) = settle(delivered(lines), "\n".join(numbered(lines, 1, form))).pieces
+    assert (piece.at, piece.count, piece.first, piece.eof) == (0, len(lines), 1, True)
+    assert piece.sep is not None
+
+
+def test_lines_with_other_numbers_than_their_own_are_not_credited() -> None:
+    lines = [f"line {n}" for n in range(20)]
+    assert settle(delivered(lines), "\n".join(numbered(lines, 5, "{}\t{}"))).pieces == ()
+
+
+def test_what_a_host_numbers_and_cuts_is_credited_as_far_as_it_stands_there() -> None:
+    lines = [f"line {n}" for n in range(1, 41)]
+    shown = [*numbered(lines, 1, "{}→{}")[:12], "[28 lines cut]"]
+    (piece,) = settle(delivered(lines), "\n".join(shown)).pieces
+    assert (piece.count, piece.first, piece.sep, piece.eof) == (12, 1, "→", False)
+
+
+def test_a_marker_between_lines_that_the_host_numbered_is_found() -> None:
+    text = "[UNCHANGED 7f3a.2: g lines 1-9, shown above by the read; repeat to see]"
+    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), marker=text))
+    event = replace(event, pieces=(Piece(("/w/g",), 1, 3, 10, eof=True),))
+    settled = settle(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))
+    assert [(piece.at, piece.count, piece.first, piece.sep) for piece in settled.pieces] == [(1, 3, 10, "\t")]
+    assert [pointer.line for pointer in settled.pointers] == [0]
+
+
+def test_a_read_that_the_host_numbers_is_a_source_like_any_other() -> None:
+    session = Session("/w")
+    lines = TEXT.splitlines()
+    session.observe_read("f", TEXT, call_id="c1")
+    session.settle("c1", "\n".join(numbered(lines, 1, "{:6}→{}")))
+    again = session.observe_read("f", TEXT, call_id="c2", edges_only=True)
+    assert (again.outcome, again.segments[0]) == (Outcome.UNCHANGED, Omitted("/w/f", 1, len(lines), ("c1",)))
+    assert session.view.covers("/w/f", 1, len(lines))
