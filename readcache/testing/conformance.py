@@ -2,92 +2,198 @@
 model.
 
     class TestMyHost(Conformance):
-        def host(self) -> HostUnderTest:
-            return MyHost()
+        host = MyHost()
 
 `MyHost.converse` lets a model that follows a script talk to your host, with readcache on or off, and gives what that
-model was sent. The suite knows the files, so it knows what every command really prints: in each request each marker
-must stand for lines that are elsewhere in that very request.
+model was sent. Each conversation is held twice. Without readcache it tells what every call really prints; with it, each
+line that is left out must stand elsewhere in that very request, and each marker must stay true as long as it is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
+
+from readcache.testing.hosts import (
+    Bash,
+    Clear,
+    Compact,
+    Delegate,
+    Edit,
+    HostUnderTest,
+    Read,
+    Rewind,
+    Seen,
+    Step,
+)
+from readcache.testing.requests import Requests, markers
+
+# Of the answer that SWE-bench's harnesses wait for, which would end the conversation as the first line of an output.
+SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+LENGTHS = {"shop.py": 60, "long.txt": 6_000, "crlf.txt": 40, "like.txt": 30}  # lines of the files of `make_project`
+_CAT, _HEAD, _TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Bash:
-    """The model calls the host's shell tool."""
-
-    command: str
-    timeout: float | None = None  # seconds, where the host's tool takes one
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The model calls the host's read tool: lines 1-based, inclusive; `path` is relative to the project."""
-
-    path: str
-    start: int = 1
-    end: int | None = None
+def make_project(root: Path) -> None:
+    """The files that the scripts read: small, longer than any host shows, with odd line ends, with text like ours."""
+    root.mkdir(parents=True)
+    shop = [f"def item_{n}(count: int) -> float:  # number {n} of the shop" for n in range(1, 61)]
+    (root / "shop.py").write_text("\n".join(shop) + "\n")
+    (root / "long.txt").write_text(
+        "".join(f"{n:05} a line of a long file, and some words to fill it\n" for n in range(6_000))
+    )
+    (root / "crlf.txt").write_bytes(b"".join(b"line %d of a file from elsewhere\r\n" % n for n in range(40)))
+    (root / "like.txt").write_text("".join(f"[UNCHANGED 0000.{n}: x lines 1-{n}, shown above]\n" for n in range(30)))
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """The model calls the host's edit tool."""
+class Conformance:
+    """The suite. `host` is yours. Every test is a script; those for what the host has not got are skipped."""
 
-    path: str
-    old: str
-    new: str
+    host: ClassVar[HostUnderTest]
+
+    def hold(self, tmp_path: Path, *steps: Step, unchecked: Sequence[int] = ()) -> list[Seen]:
+        """Holds the conversation without readcache and with it, compares, and gives what came of it with readcache.
+
+        `unchecked`: steps whose results the host itself cuts, and that are not compared. AssertionError."""
+        self._need(*steps)
+        without = self._converse(tmp_path / "without", steps, on=False)
+        seen = self._converse(tmp_path / "with", steps, on=True)
+        check = Requests(self._normal, LENGTHS)
+        for at, (ours, real) in enumerate(zip(seen, without, strict=True)):
+            check.compare(ours, None if at in unchecked else real)
+        assert files_of(tmp_path / "with") == files_of(tmp_path / "without"), "the files differ in the end"
+        return seen
+
+    def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        make_project(root)
+        seen = self.host.converse(root, steps, on=on)
+        assert len(seen) == len(steps), "converse gives one `Seen` for each step"
+        if not on:
+            assert not [text for one in seen for text in one.results if markers(text)], "it was not off"
+        return seen
+
+    def _need(self, *steps: Step) -> None:
+        import pytest
+
+        kinds = {type(call) for step in steps for call in (step if isinstance(step, tuple) else (step,))}
+        if missing := kinds - self.host.can:
+            pytest.skip(f"the host has no {', '.join(sorted(kind.__name__ for kind in missing))}")
+
+    def _normal(self, text: str) -> str:
+        normal = getattr(self.host, "normal", None)
+        return text if normal is None else str(normal(text))
+
+    # ------------------------------------------------------------ what is left out, and what is not
+
+    def test_what_is_visible_is_left_out(self, tmp_path: Path) -> None:
+        seen = self.hold(tmp_path, (_CAT,), (_CAT,))
+        assert markers(seen[1].results[0]), "the second `cat` of a file was not answered by a marker"
+
+    def test_who_insists_gets_the_bytes(self, tmp_path: Path) -> None:
+        seen = self.hold(tmp_path, (_CAT,), (_CAT,), (_CAT,))
+        assert not markers(seen[2].results[0])
+
+    def test_overlaps_of_commands_are_accounted_for(self, tmp_path: Path) -> None:
+        self.hold(
+            tmp_path, (_HEAD,), (_TAIL,), (_CAT,), (Bash("nl -ba shop.py"),), (Bash("cat -n shop.py | head -30"),)
+        )
+
+    def test_overlaps_of_reads_are_accounted_for(self, tmp_path: Path) -> None:
+        reads = (Read("shop.py", 11, 40),), (Read("shop.py", 21, 60),), (Read("shop.py"),), (Read("shop.py", 1, 30),)
+        self.hold(tmp_path, *reads)
+
+    def test_commands_and_reads_are_sources_for_each_other(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (_HEAD,), (Read("shop.py"),), (_TAIL,), (Read("shop.py", 5, 25),))
+
+    def test_odd_files_are_passed_on(self, tmp_path: Path) -> None:
+        odd = [(Bash(f"cat {name}"),) for name in ("crlf.txt", "crlf.txt", "like.txt", "like.txt", "/dev/null")]
+        self.hold(tmp_path, *odd)
+
+    def test_calls_made_at_once_do_not_point_at_each_other(self, tmp_path: Path) -> None:
+        seen = self.hold(tmp_path, (_CAT, _CAT, Bash("head -50 shop.py")), (_TAIL,))
+        assert not [text for text in seen[0].results if markers(text)]
+
+    def test_an_answer_to_the_harness_is_not_touched(self, tmp_path: Path) -> None:
+        self._need((_CAT,))
+        seen = self.hold(
+            tmp_path, (_CAT,), (Bash(SUBMIT.partition(" && ")[2] + " && " + SUBMIT),), (Bash("echo done"),)
+        )
+        assert not markers(seen[1].results[0])
+
+    # ------------------------------------------------------------ writes and failures
+
+    def test_what_a_command_changed_is_shown(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (_CAT,), (Bash("sed -i 's/number 7 /number seven /' shop.py"),), (_CAT,), (_HEAD,))
+
+    def test_what_an_edit_tool_changed_is_shown(self, tmp_path: Path) -> None:
+        edit = Edit("shop.py", "number 7 of", "number seven of")
+        self.hold(tmp_path, (Read("shop.py"),), (edit,), (_CAT,), (Read("shop.py", 1, 20),))
+
+    def test_an_edit_after_a_marker_goes_through(self, tmp_path: Path) -> None:
+        edit = Edit("shop.py", "number 9 of", "number nine of")
+        self.hold(tmp_path, (Read("shop.py"),), (Read("shop.py"),), (edit,), (_CAT,))
+        assert "number nine of" in (tmp_path / "with/shop.py").read_text()
+
+    def test_failures_are_no_sources(self, tmp_path: Path) -> None:
+        missing, failing = Bash("cat no-such-file"), Bash("cat shop.py; exit 3")
+        self.hold(tmp_path, (missing,), (missing,), (failing,), (failing,), (_TAIL,))
+
+    def test_a_read_that_failed_is_no_source(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (Read("no-such-file"),), (Bash("cp shop.py no-such-file"),), (Read("no-such-file"),))
+
+    def test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(self, tmp_path: Path) -> None:
+        late = Bash("cat shop.py; sleep 30; cat crlf.txt", timeout=2)
+        self.hold(tmp_path, (late,), (_CAT,), (Bash("cat crlf.txt"),), unchecked=[0])
+
+    def test_what_the_host_cut_away_is_shown_when_it_is_asked_for(self, tmp_path: Path) -> None:
+        cut = [(Bash(f"sed -n '{first},{first + 25}p' long.txt"),) for first in (3000, 100, 5950, 1400)]
+        self.hold(tmp_path, (Bash("cat long.txt"),), *cut, unchecked=[0])
+
+    def test_what_the_host_cut_away_of_a_read_is_shown_when_it_is_asked_for(self, tmp_path: Path) -> None:
+        cut = [(Read("long.txt", first, first + 25),) for first in (3000, 100, 5950, 1400)]
+        self.hold(tmp_path, (Read("long.txt"),), *cut, unchecked=[0])
+
+    # ------------------------------------------------------------ what leaves the conversation
+
+    def test_nothing_dangles_after_a_compaction(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,))
+
+    def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))
+
+    def test_nothing_dangles_after_going_back(self, tmp_path: Path) -> None:
+        self.hold(tmp_path, (Bash("ls"),), (_CAT,), (_HEAD,), Rewind(2), (_TAIL,), (_CAT,))
+
+    # ------------------------------------------------------------ other readers, and our own failures
+
+    def test_a_sub_agent_is_shown_what_its_parent_saw(self, tmp_path: Path) -> None:
+        seen = self.hold(tmp_path, (_CAT,), (Delegate((_CAT, _HEAD, _CAT)),), (_TAIL,))
+        assert seen[1].inner, "a `Delegate` gives what the sub-agent's model was sent"
+        assert not markers(seen[1].inner[0].results[0])
+
+    def test_what_a_sub_agent_saw_is_shown_to_its_parent(self, tmp_path: Path) -> None:
+        seen = self.hold(tmp_path, (Delegate((_CAT,)),), (_CAT,))
+        assert not markers(seen[1].results[0])
+
+    def test_a_sub_agents_write_is_known_to_its_parent(self, tmp_path: Path) -> None:
+        write = Bash("sed -i 's/number 7 /number seven /' shop.py")
+        self.hold(tmp_path, (_CAT,), (Delegate((write,)),), (_CAT,))
+
+    def test_a_store_that_cannot_be_used_costs_the_agent_nothing(self, tmp_path: Path) -> None:
+        if not hasattr(self.host, "store"):
+            import pytest
+
+            pytest.skip("the host has no `store` to be set")
+        before, self.host.store = self.host.store, tmp_path  # a directory is no store
+        try:
+            seen = self.hold(tmp_path, (_CAT,), (_CAT,))
+        finally:
+            self.host.store = before
+        assert not [text for one in seen for text in one.results if markers(text)]
 
 
-@dataclass(frozen=True, slots=True)
-class Delegate:
-    """The model starts a sub-agent whose model makes these calls, one a message."""
-
-    calls: tuple[Bash | Read | Edit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compact:
-    """The conversation is compacted: older messages become a summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clear:
-    """The host takes the text of the oldest tool result out of the conversation, and leaves its place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewind:
-    """The user goes back: the last `calls` tool calls and everything after them never happened, files stay."""
-
-    calls: int
-
-
-ToolUse = Bash | Read | Edit | Delegate
-Step = tuple[ToolUse, ...] | Compact | Clear | Rewind  # calls that the model makes at once, in one message; or an event
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the model was sent after a step, in the next request: every text in it, oldest first (system prompt, its own
-    words and arguments of calls included), and which of them are the results of the step's calls. Of an event and of a
-    `Delegate` there may be no results."""
-
-    texts: tuple[str, ...]
-    results: tuple[str, ...] = ()
-    inner: tuple[Seen, ...] = ()  # what a sub-agent's model was sent, a request each
-
-
-class HostUnderTest(Protocol):
-    """A host with a scripted model. `can`: the kinds of calls and events that it has (`Bash` at least)."""
-
-    can: frozenset[type]
-
-    def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
-        """One conversation in the project `root`, from its beginning: a `Seen` for each step. `on`: with readcache."""
-        ...
+def files_of(root: Path) -> dict[str, bytes]:
+    """What stands in a project in the end, hidden files and directories aside."""
+    paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
+    return {str(p): (root / p).read_bytes() for p in paths if not any(part[0] in "._" for part in p.parts)}

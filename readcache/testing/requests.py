@@ -1,0 +1,116 @@
+"""Whether what a model was sent is sound: every line that a marker stands for is to be found in the same request.
+
+An oracle of its own: it knows what a marker looks like, and nothing else of how this package works.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from readcache.testing.hosts import Seen
+
+_MARKER = re.compile(
+    r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
+)
+_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:shown|in) ")  # one file, and its lines
+_NUMBER = re.compile(r"\s*\d+(?:\t|→|: |\| ?|:)")  # in front of a line, as hosts and tools write it
+
+
+def markers(text: str) -> list[str]:
+    """The markers, of whatever session, that stand in a text."""
+    return _MARKER.findall(text)
+
+
+class Requests:
+    """The requests of one conversation, in order. `normal` takes out of a text what differs from run to run; `lengths`:
+    how many lines the files have that markers may name."""
+
+    def __init__(self, normal: Callable[[str], str] = str, lengths: Mapping[str, int] | None = None) -> None:
+        self._normal, self._lengths = normal, lengths or {}
+        self._stands_for: dict[str, list[str]] = {}  # marker -> the lines that were left out
+
+    def compare(self, ours: Seen, real: Seen | None) -> None:
+        """A request, and the same one of a conversation without readcache. AssertionError. None: it is not known what
+        the results are in truth."""
+        texts = [*ours.texts, *ours.results]
+        shown = {line for text in texts for line in _lines(_MARKER.sub("", text))}
+        if real is not None:
+            assert len(ours.results) == len(real.results), (
+                f"{len(real.results)} results, and {len(ours.results)} with readcache"
+            )
+            for result, truth in zip(ours.results, real.results, strict=True):
+                self._account(self._normal(result), self._normal(truth))
+            inner = Requests(self._normal, self._lengths)  # a sub-agent begins with nothing
+            assert len(ours.inner) == len(real.inner), "the sub-agent's model was asked more often, or less"
+            for one, other in zip(ours.inner, real.inner, strict=True):
+                inner.compare(one, other)
+        for marker, lines in self._stands_for.items():
+            if any(marker in text for text in texts):
+                missing = [line for line in lines if not _stands(line, shown)]
+                assert not missing, f"{marker} stands for lines that are not in view: {missing[:3]}"
+
+    def _account(self, result: str, truth: str) -> None:
+        """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
+        rest, stretches = truth.rstrip("\n").split("\n"), _stretches(result.rstrip("\n"))
+        at = 0
+        for number, (found, lines) in enumerate(stretches):
+            start = _find(lines, rest, at, is_last=number == len(stretches) - 1) if found else 0
+            if start is None or rest[start : start + len(lines)] != lines:
+                found_instead = _first_difference(lines, rest[at:])
+                raise AssertionError(f"not what the host shows without readcache: {found_instead}")
+            for marker in found:
+                self._stands_for[marker] = rest[at:start]
+                if len(found) == 1:
+                    self._check_numbers(marker, start - at)
+            at = start + len(lines)
+        assert at == len(rest), f"lines are missing, and no marker stands for them: {rest[at:][:3]}"
+
+    def _check_numbers(self, marker: str, count: int) -> None:
+        """A marker names as many lines as it stands for, and none that its file has not got."""
+        found = _NAMED.match(marker)
+        if found is None:
+            return
+        spans = [(int(span.partition("-")[0]), int(span.rpartition("-")[2])) for span in found[2].split(", ")]
+        assert sum(high - low + 1 for low, high in spans) == count, f"{marker} stands for {count} lines"
+        longest = self._lengths.get(found[1], spans[-1][1])
+        assert spans[-1][1] <= longest, f"{marker} names lines of a file with {longest}"
+
+
+def _stretches(result: str) -> list[tuple[list[str], list[str]]]:
+    """(the markers, the lines that follow them), from the lines before the first marker on."""
+    out: list[tuple[list[str], list[str]]] = [([], [])]
+    for line in result.split("\n"):
+        if found := markers(line):
+            if out[-1][1] or not out[-1][0]:
+                out.append(([], []))
+            out[-1][0].extend(found)
+        else:
+            out[-1][1].append(line)
+    return out
+
+
+def _find(lines: Sequence[str], rest: Sequence[str], low: int, *, is_last: bool) -> int | None:
+    """Where the lines stand next; the last ones stand at the end."""
+    if is_last:
+        return len(rest) - len(lines)
+    places = range(low, len(rest) - len(lines) + 1)
+    return next((at for at in places if rest[at : at + len(lines)] == lines), None)
+
+
+def _first_difference(lines: Sequence[str], rest: Sequence[str]) -> str:
+    pairs = [*zip(lines, rest, strict=False)]
+    return next(
+        (f"{ours!r} instead of {real!r}" for ours, real in pairs if ours != real), f"{len(lines)} lines: {lines[:3]}"
+    )
+
+
+def _lines(text: str) -> Iterable[str]:
+    """The lines, and each without a number in front."""
+    for line in text.split("\n"):
+        yield line
+        yield _NUMBER.sub("", line, count=1)
+
+
+def _stands(line: str, shown: set[str]) -> bool:
+    return line in shown or _NUMBER.sub("", line, count=1) in shown
