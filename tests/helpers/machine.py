@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ class Request:
     @property
     def paths(self) -> tuple[str, ...]:
         """The files whose lines a session can know these to be."""
-        if self.shape == "opaque":
+        if self.shape in ("opaque", "tool"):
             return ()
         both = self.shape in ("cat two", "cat and cat")
         return (self.file, self.other) if both and self.other != self.file else (self.file,)
@@ -104,7 +104,7 @@ class Request:
         lines = lines_of(world[self.file])
         part = lines[self.start - 1 : self.end]
         shape = self.shape
-        if shape in ("cat", "opaque"):
+        if shape in ("cat", "opaque", "tool"):
             return world[self.file]
         if shape == "head":
             return "".join(lines[: self.end])
@@ -120,6 +120,8 @@ class Request:
         return "".join(part) if form is None else number(part, self.start, form)
 
     def ask(self, session: Session, output: str, call_id: str) -> Any:
+        if self.shape == "tool":
+            return session.observe_tool("show", output, arguments={"file": self.file}, call_id=call_id)
         if not self.shape.startswith("read"):
             return session.observe(self.command, output, cwd=ROOT, call_id=call_id)
         return session.observe_read(
@@ -127,7 +129,21 @@ class Request:
         )
 
 
-SHAPES = ("cat", "sed", "head", "tail", "cat -n", "nl", "cat two", "cat and cat", "opaque", "read", "read →", "read :")
+SHAPES = (
+    "cat",
+    "sed",
+    "head",
+    "tail",
+    "cat -n",
+    "nl",
+    "cat two",
+    "cat and cat",
+    "opaque",
+    "tool",
+    "read",
+    "read →",
+    "read :",
+)
 REQUESTS = st.builds(
     lambda shape, file, other, start, count: Request(shape, file, other, start, start + count),
     st.sampled_from(SHAPES),
@@ -136,7 +152,9 @@ REQUESTS = st.builds(
     st.sampled_from((1, 1, 5, 12, 20)),
     st.sampled_from((14, 25, 40, 80)),
 )
-HOW = st.sampled_from(("plain",) * 6 + ("insist", "insist", "settle", "settle", "same id", "same id"))
+HOW = st.sampled_from(
+    ("plain",) * 6 + ("insist", "insist", "settle", "settle", "same id", "same id", "numbered", "numbered")
+)
 WHO = st.integers(0, 2)
 SEEDS = st.integers(0, 5000)
 
@@ -181,6 +199,8 @@ class Sessions(RuleBasedStateMachine):
         self._read(self.reader(who), request, how)
 
     def _read(self, reader: Reader, request: Request, how: str) -> None:
+        if how == "numbered":
+            request = replace(request, shape="read")
         output = request.output(self.world)
         used = [call for call in reader.texts if call in reader.results]
         call_id = used[-1] if how == "same id" and used else self.new_id()
@@ -192,6 +212,8 @@ class Sessions(RuleBasedStateMachine):
         if how == "settle":
             third = len(reply.text) // 3
             shown = reply.text[:third] + CUT_BY_HARNESS + reply.text[len(reply.text) - third :]
+        elif how == "numbered":  # by the host, which knows of no marker
+            shown = number(lines_of(reply.text), request.start - (len(output) % 3 == 0), "{:5}→")  # some begin with 0
         reader.take(request.command, reply, output, request.numbered, paths=request.paths, shown=shown)
         if shown is not None:
             reader.session.settle(call_id, shown)

@@ -62,6 +62,12 @@ def identical(new: Sessions) -> Reply:
     return twice(new(), "make test", text())
 
 
+def identical_result_of_a_tool(new: Sessions) -> Reply:
+    session = new()
+    session.observe_tool("search", text(), arguments={"pattern": "line"})
+    return session.observe_tool("search", text(), arguments={"pattern": "line"})
+
+
 def repeated_lines(new: Sessions) -> Reply:
     session = new(Policy(any_output=True))
     session.observe("make test", text())
@@ -241,6 +247,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (overlap, Outcome.PARTIAL, Reason.OVERLAP),
     (unchanged_lines, Outcome.PARTIAL, Reason.UNCHANGED_LINES),
     (identical, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
+    (identical_result_of_a_tool, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
     (repeated_lines, Outcome.PARTIAL, Reason.REPEATED_LINES),
     (not_seen, F, Reason.NOT_SEEN),
     (changed, F, Reason.CHANGED),

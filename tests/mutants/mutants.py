@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.conversation import compaction, mend, sync
+from readcache.conversation import compaction, mend, settle, sync
 from readcache.judging import any_output, cover, judge, marker, reread
 from readcache.log import log, reader
 from readcache.model.call import Call
@@ -139,6 +139,11 @@ MUTANTS = (
     Mutant("what a sync finds clipped counts as seen", _keeps_all(sync), "eager"),
     Mutant("settle is ignored", _deaf_to(Settled), "eager"),
     Mutant("lines that were cut away count as seen", _keeps_all(reader), "eager"),
+    Mutant(
+        "a host may number lines as it likes",
+        lambda: [(settle, "_numbered_right", lambda _, moved, *__: moved)],
+        "eager",
+    ),
     Mutant("writes are ignored", _deaf_to(Wrote)),
     Mutant("other contexts' writes are ignored", _foreign_writes_are_skipped),
     Mutant("bytes are not compared", _believes_the_digest),
