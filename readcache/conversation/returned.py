@@ -11,6 +11,7 @@ from readcache.conversation.locate import CharSpan
 from readcache.conversation.mend import omitted_lines, what_of
 from readcache.judging import marker
 from readcache.model.events import Delivered, Event, Origin, Pointer, Settled
+from readcache.model.text import split_lines
 
 
 def unescaped(text: str) -> str:
@@ -42,6 +43,9 @@ class LoggedMarkers:
         self._read_at = -1  # the number of calls in the log when it was read
         self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
         self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
+        self._content: set[str] = (
+            set()
+        )  # markers that were shown as lines of files, into which the agent had written them
 
     def find(
         self, line: str, tag: str, calls: int, log: Callable[[], Iterable[Event]]
@@ -51,7 +55,7 @@ class LoggedMarkers:
         found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
         if self._read_at != calls and not self._foreign.issuperset(found.values()):
             self._made.clear()
-            self._read(log())
+            self._read(log(), tag)
             self._read_at = calls
         self._foreign.update(text for text in found.values() if text not in self._made)
         before = len(line) + 1
@@ -59,6 +63,10 @@ class LoggedMarkers:
             if end <= before and found[start, end] in self._made:
                 yield (start, end), self._made[found[start, end]]
                 before = start
+
+    def is_content(self, marker: str) -> bool:
+        """True if the line of that marker was ever shown as one of a file."""
+        return marker in self._content
 
     def instead(self, made: Iterable[Made], held: Container[str]) -> str:
         """What is to stand in a marker's place: the lines themselves where no list has held the reply yet, or a note
@@ -69,12 +77,15 @@ class LoggedMarkers:
             return "\n".join(new[0])
         return marker.write_gone(known[-1].pointer.marker, what_of(known[-1].pointer))
 
-    def _read(self, log: Iterable[Event]) -> None:
+    def _read(self, log: Iterable[Event], tag: str) -> None:
         texts: dict[tuple[str, Origin], str] = {}
         for event in log:
             if not isinstance(event, (Delivered, Settled)):
                 continue
             texts[event.call_id, event.origin] = event.text
+            if marker.may_hold(event.text, tag):
+                own = {pointer.marker for pointer in event.pointers}
+                self._content.update(line for line in split_lines(event.text) if line not in own)
             for pointer in event.pointers:
                 if pointer.sources and pointer.line >= 0:
                     there = tuple(texts.get((stand.call_id, stand.origin)) for stand in pointer.stands)

@@ -26,7 +26,6 @@ from readcache.messages.editing import TextPlace
 from readcache.messages.messages import Kind
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.model.key_view import Delivery
-from readcache.model.text import split_lines
 from readcache.model.view import View
 
 Log = Callable[[], Iterable[Event]]
@@ -181,7 +180,7 @@ class Reconciler:
         is_own = text.call_id is None or text.call_id in made
         if is_own and any(self._promises(view, settled, each.event.call_id, marker) for each in own):
             return None  # a copy of a reply that is seen to
-        if _is_content(view, text.call_id, marker):
+        if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
             return None
         if text.call_id is None and self._has_ids and all(_stands_beside(text, each) for each in own):
             return None  # old turns as one text
@@ -294,16 +293,6 @@ def _stands_beside(text: MessageText, made: Made) -> bool:
     """True if the lines that a marker stands for are in the same text."""
     lines = made.lines
     return lines is not None and "\n{}\n".format("\n".join(lines)) in f"\n{text.content}\n"
-
-
-def _is_content(view: View, call_id: str | None, marker: str) -> bool:
-    """True if the call showed that line as one of a file, into which the agent had written a marker."""
-    shown = (d.event for d in view.of_call(call_id or "") if marker in d.event.text)
-    return any(
-        line == marker and all(pointer.line != k for pointer in event.pointers)
-        for event in shown
-        for k, line in enumerate(split_lines(event.text))
-    )
 
 
 def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:

@@ -300,3 +300,20 @@ def test_a_marker_amid_the_lines_of_another_reply_is_not_taken_for_one_of_them(s
     messages = unlinked(("sed g", source), ("cat f g", older))
     assert line not in str(session.mend(messages))
     assert shown
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_marker_in_a_file_stays_there_when_a_compaction_restores_the_file(
+    session: Session, shape: str, edited: bool
+) -> None:
+    session.observe("cat f", text(), call_id="c1")
+    reply = session.observe("cat f", text(), call_id="c2").text
+    saved = reply + text(100, 160)  # the agent wrote it into a file of its own
+    shown = session.observe("cat g", saved, call_id="c3").text
+    assert shown == saved
+    session.sync(message_list(shape, [("c3", "cat g", shown)]))
+    section = "## Files restored after compaction\n" + saved + ("and a remark of the harness\n" if edited else "")
+    after = [{"role": "user", "content": section}, *message_list(shape, [("c3", "cat g", shown)])]
+    assert session.sync(after) == {}
+    assert session.mend(after) is after
