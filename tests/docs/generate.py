@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import reads, tables
+from tests.docs import hosts, reads, tables
 from tests.docs.sandbox import demo_block, sandbox
 from tests.docs.tables import TOP
 
@@ -30,6 +30,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
+    "hosts": hosts.hosts,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -20,7 +20,8 @@ from readcache.cli.main import main
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP, field_table
 
-ALL = (*DOCUMENTS, "CHANGELOG.md", "shims/README.md")
+PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/*.md"))
+ALL = ("README.md", "CHANGELOG.md", "shims/README.md", *PAGES)
 REGENERATE = "run `python -m tests.docs.generate --write`"
 
 
