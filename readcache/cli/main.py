@@ -60,6 +60,10 @@ def _where(error: Exception) -> str:
 def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["run"]:
         return _run(argv[1:])
+    if argv[:1] == ["hook"] and not {"-h", "--help"} & {*argv}:
+        from readcache.cli.hook import hook
+
+        return hook(argv[1:])
     from readcache.cli.parser import parse_words
 
     if argv[:1] in ([], ["help"]):
@@ -72,6 +76,10 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.doctor import doctor
 
         return doctor(settings, options.shims)
+    if options.command in ("init", "uninit"):
+        from readcache.cli import hosts
+
+        return hosts.init(options, settings) if options.command == "init" else hosts.uninit(options, settings)
     from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":

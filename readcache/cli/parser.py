@@ -10,6 +10,7 @@ from typing import NoReturn
 from readcache import __version__
 from readcache.cli.options import ADVISE, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
 from readcache.errors import UsageError
+from readcache.hosts import MODULES
 from readcache.policy import Budget
 
 
@@ -72,6 +73,7 @@ def _build() -> _Parser:
     rewind = add("rewind", "tell the session that everything after a call is gone from the conversation")
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
+    _add_hosts(commands)
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
@@ -81,6 +83,31 @@ def _build() -> _Parser:
     shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, by BASH_ENV")
     shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
     return parser
+
+
+def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """`init`, `uninit` and `hook`."""
+    text = "switch a host on: its settings are changed, and each change is printed"
+    init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
+    text = "take out of a host's settings what init put there"
+    uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
+    for command in (init, uninit):
+        command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
+        place = command.add_mutually_exclusive_group()
+        place.add_argument("--project", action="store_true", help="in this directory's project (the default)")
+        place.add_argument("--user", action="store_true", help="in all of this user's projects")
+        command.add_argument("--dry-run", action="store_true", help="print the changes and make none")
+    mode = init.add_mutually_exclusive_group()
+    mode.add_argument("--advise", action="store_true", help=ADVISE.help)
+    mode.add_argument("--off", action="store_true", help="what is put there does nothing")
+    init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
+    text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
+    hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
+    hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
+    hook.add_argument("--advise", action="store_true", help=ADVISE.help)
+    hook.add_argument("--off", action="store_true", help="answer nothing")
+    hook.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
+    hook.add_argument("--store", metavar="FILE", help=READER_OPTIONS["store"].help)
 
 
 def _count(word: str) -> int:

@@ -1,12 +1,15 @@
-"""What the command line has to know of a host: which settings switch it on, and what answers its hooks."""
+"""What the command line has to know of a host: which settings switch it on, and what answers its hooks.
+
+Nothing here imports anything that takes long: a hook is a process for each tool call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from readcache import Sessions
+if TYPE_CHECKING:
+    from readcache import Sessions
 
 
 class Where(NamedTuple):
@@ -20,13 +23,25 @@ class Where(NamedTuple):
     policy: str  # the name of a preset, see `Policy.named`
     environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
 
+    def words(self, *command: str) -> tuple[str, ...]:
+        """The words that start `readcache COMMAND` with this mode and policy, for a host that starts it by words."""
+        mode = () if self.mode == "on" else (f"--{self.mode}",)
+        policy = () if self.policy == "default" else ("--policy", self.policy)
+        return (*self.program, *command, *mode, *policy)
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+    def line(self, *command: str) -> str:
+        """The same as one line, for a host that gives it to a shell."""
+        import shlex
+
+        return shlex.join(self.words(*command))
+
+
+class Entry(NamedTuple):
     """A value that is put into a settings file (JSON with comments, TOML or YAML, by its suffix).
 
     `keys` leads to it from the top; mappings that are missing are made. Where a list stands there, or the last key is
-    "+", `value` is appended to the list; else it is set, which is refused where the user has another value.
+    "+", `value` is appended to the list; else it is set, which is refused where the user has another value. A text in
+    it has to name readcache and its command, so that it is known again when nothing else remembers it.
     """
 
     path: str
@@ -34,16 +49,15 @@ class Entry:
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFile:
-    """A file that is ours as a whole: a plugin, a hook's script."""
+class OwnFile(NamedTuple):
+    """A file that is ours as a whole: a plugin, a hook's script. It says `readcache init NAME` in a comment, which is
+    how it is known again."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """One host. `hook` answers an event of its hooks; None: nothing is printed, and the host goes on as without us."""
 
     name: str
@@ -51,4 +65,6 @@ class Host:
     why: str  # of that mode, one sentence that `init` prints
     changes: Callable[[Where], Sequence[Entry | OwnFile]]
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
+    rewrite: Callable[[Mapping[str, Any], Where], Mapping[str, Any] | None] | None = None  # asked before `hook`: quick
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
+    trial: tuple[Mapping[str, Any], ...] = ()  # events of a made-up conversation, the last of which is answered

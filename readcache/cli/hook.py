@@ -1,0 +1,115 @@
+"""`readcache hook HOST`: one event on stdin, the answer on stdout.
+
+A host starts it at each tool call, and its user waits: nothing is imported that the event does not need. Whatever fails
+here, the host goes on as without us: nothing is printed, the status is 0, and the failure is noted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from readcache.cli.settings import MODES, Settings, read_settings
+from readcache.errors import UsageError
+
+if TYPE_CHECKING:
+    from readcache import Sessions
+
+WITH_VALUE = ("--policy", "--store")
+
+
+def hook(words: Sequence[str]) -> int:
+    """Answers one event. `words`: those of the command line after `hook`. Always 0."""
+    settings = None
+    try:
+        name, flags = _read_words(words)
+        settings = read_settings(os.environ, flags)
+        mode = "off" if flags.get("off") else settings.mode
+        if mode not in MODES.values():
+            raise UsageError(f"READCACHE={mode} means nothing: set on, advise or off")
+        data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
+        if mode == "off":
+            return 0
+        text = _answer(name, data, settings)
+        if text:
+            os.write(1, text.encode())
+    except Exception as error:
+        from readcache.cli import failures
+
+        failures.note_error(f"hook {' '.join(words)}", error)
+    return 0
+
+
+def _answer(name: str, data: bytes, settings: Settings) -> str:
+    """The answer's JSON; "" for none."""
+    import json
+
+    from readcache.hosts import host_module
+    from readcache.hosts.host import Where
+
+    event, host, answer = json.loads(data), host_module(name).HOST, None
+    if not isinstance(event, dict):
+        raise UsageError("what stands on stdin is no JSON object")
+    if host.rewrite is not None:
+        home, root = os.path.expanduser("~"), os.getcwd()
+        where = Where(root, home, False, program(), settings.mode, settings.policy, os.environ)
+        answer = host.rewrite(event, where)
+    if answer is None and host.hook is not None:
+        sessions = _LaterSessions(settings)
+        try:
+            answer = host.hook(event, cast("Sessions", sessions))
+        finally:
+            sessions.close_all()
+    return "" if answer is None else json.dumps(answer)
+
+
+class _LaterSessions:
+    """A `Sessions` that is made when an event needs one: most of a hook's time is its import."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._made = settings, cast("Sessions | None", None)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            from readcache.cli.held import chosen_policy
+            from readcache.session import Sessions
+
+            policy, store = chosen_policy(self._settings), self._settings.store_spec()
+            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True)
+        return getattr(self._made, name)
+
+    def close_all(self) -> None:
+        """As `Sessions` does."""
+        if self._made is not None:
+            self._made.close_all()
+
+
+def program() -> tuple[str, ...]:
+    """The words that start this readcache: the program beside this Python, else the module."""
+    beside = os.path.join(os.path.dirname(sys.executable), "readcache")
+    return (beside,) if os.access(beside, os.X_OK) else (sys.executable, "-m", "readcache")
+
+
+def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
+    """(the host's name, the options). UsageError."""
+    names, flags, left = list[str](), dict[str, str](), iter(words)
+    for word in left:
+        if word in WITH_VALUE:
+            flags[word[2:]] = _next(left, word)
+        elif word in ("--advise", "--off"):
+            flags[word[2:]] = "yes"
+        elif word.startswith("-"):
+            raise UsageError(f"hook has no option {word}")
+        else:
+            names.append(word)
+    if len(names) != 1:
+        raise UsageError("hook needs the name of one host")
+    return names[0], flags
+
+
+def _next(words: Iterator[str], option: str) -> str:
+    for word in words:
+        return word
+    raise UsageError(f"{option} needs a value")

@@ -1,0 +1,68 @@
+"""`init` and `uninit`: a host's settings are changed, and what is changed is printed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from readcache.cli.hook import program
+from readcache.cli.settings import Settings, state_directory
+from readcache.cli.terminal import say
+from readcache.errors import ReadcacheError, UsageError
+from readcache.hosts import MODULES, host_module
+from readcache.hosts.host import Host, Where
+from readcache.hosts.switch import Switch
+from readcache.policy import Policy
+
+
+def init(options: argparse.Namespace, _: Settings) -> int:
+    """Switches a host on, or changes how it is. ReadcacheError."""
+    host = find_host(options.host)
+    mode = "off" if options.off else "advise" if options.advise else host.mode
+    policy = options.policy or "default"
+    Policy.named(policy)
+    switch = switch_of(host, is_user=options.user, mode=mode, policy=policy)
+    changes = switch.plan_on()
+    for change in changes:
+        print(change.diff(), end="")
+    if not options.dry_run:
+        switch.write(changes)
+    why = host.why if mode == host.mode else "as you asked for"
+    done = "is as it was" if not changes else "would be" if options.dry_run else "is now"
+    say(f"{host.name} {done} {mode}: {why}" if changes else f"{host.name} {done}, {mode}: {why}")
+    return 0
+
+
+def uninit(options: argparse.Namespace, _: Settings) -> int:
+    """Takes out of a host's settings what is ours. ReadcacheError."""
+    host = find_host(options.host)
+    switch = switch_of(host, is_user=options.user)
+    changes = switch.plan_off()
+    for change in changes:
+        print(change.diff(), end="")
+    if not options.dry_run:
+        switch.write(changes)
+    verb = "is" if not changes else "would be" if options.dry_run else "is now"
+    say(f"{host.name}: nothing of readcache {verb} there")
+    return 0
+
+
+def find_host(name: str) -> Host:
+    """UsageError for an unknown one; ReadcacheError where its adapter is not in this version."""
+    if name not in MODULES:
+        raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+    try:
+        host = host_module(name).HOST
+    except ModuleNotFoundError as error:
+        if error.name != MODULES[name]:
+            raise ReadcacheError(f"the adapter of {name} needs {error.name}, which is not installed") from None
+        raise ReadcacheError(f"this version of readcache has no adapter for {name} yet") from None
+    assert isinstance(host, Host)
+    return host
+
+
+def switch_of(host: Host, *, is_user: bool, mode: str = "", policy: str = "default") -> Switch:
+    """The host's switch for this directory's project, or for all of the user's."""
+    home = os.path.expanduser("~")
+    where = Where(os.getcwd(), home, is_user, program(), mode or host.mode, policy, dict(os.environ))
+    return Switch(host, where, os.path.join(state_directory(), "hosts"))

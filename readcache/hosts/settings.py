@@ -1,0 +1,179 @@
+"""Entries in the text of a settings file: put in, found again, taken out. The text is edited, never written anew.
+
+After each edit the text is read again: where it does not say what it is to say, nothing is done, and the user is told.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from readcache import ReadcacheError, UsageError
+from readcache.hosts.edit import Edit, Format, edited
+from readcache.hosts.host import Entry
+from readcache.hosts.settings_json import cut_json, put_json, read_json
+
+Path = tuple[str | int, ...]  # keys of mappings, and places in lists
+_NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
+
+
+def format_of(path: str) -> Format:
+    """The kind of a file, by its suffix."""
+    suffix = path.rpartition(".")[2].lower()
+    if suffix == "toml":
+        from readcache.hosts.settings_toml import TOML
+
+        return TOML
+    if suffix in ("yaml", "yml"):
+        from readcache.hosts.settings_yaml import YAML
+
+        return YAML
+    return Format(read_json, put_json, cut_json)
+
+
+class Settings:
+    """The text of one settings file, while entries are put in and taken out. ReadcacheError names the file."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self._format = format_of(path)
+        self.steps: list[list[Edit]] = []  # what was done to the text, in order
+        self.value = self._read(text)
+
+    def has(self, entry: Entry) -> bool:
+        """True if exactly that value is there, and none that an earlier version of us put there."""
+        return [self._at(path) for path in self._alike(entry)] == [entry.value]
+
+    def put(self, entry: Entry) -> None:
+        """Puts it in. ReadcacheError where the user has another value."""
+        keys, value = list(entry.keys), entry.value
+        expected = copy.deepcopy(self.value)
+        node: Any = expected
+        for place, key in enumerate(keys[:-1]):
+            if key not in node:
+                node[key] = [] if keys[place + 1] == "+" else {}
+            node = node[key]
+            if not isinstance(node, list if keys[place + 1] == "+" else dict):
+                raise self._refusal(f"{'.'.join(keys[: place + 1])} is {_short(node)}", entry)
+        last = keys[-1]
+        if last == "+":
+            node.append(value)
+        elif isinstance(node.get(last), list) and not isinstance(value, list):
+            node[last].append(value)
+            keys.append("+")
+        elif last in node and node[last] != value:
+            raise self._refusal(f"{'.'.join(keys)} is {_short(node[last])}", entry)
+        elif last in node:
+            return
+        else:
+            node[last] = value
+        self._change(self._format.put(self.text, keys, value), expected, entry)
+
+    def take_out(self, entry: Entry, containers: Sequence[Path] | None = None) -> None:
+        """Takes out what was put in for the entry, if it is there, and mappings and lists that are empty then and that
+        we made: those of `containers`; None: all that the entry's keys lead through."""
+        for path in reversed(list(self._alike(entry))):
+            self._cut(path, entry)
+        keys = entry.keys[:-1]
+        for length in range(len(keys), 0, -1):
+            if self._at(keys[:length]) not in ([], {}) or (containers is not None and keys[:length] not in containers):
+                break
+            self._cut(keys[:length], entry)
+
+    def missing_containers(self, entry: Entry) -> list[tuple[str, ...]]:
+        """The mappings and lists that putting the entry in will make."""
+        keys = entry.keys[:-1]
+        return [keys[:length] for length in range(1, len(keys) + 1) if self._at(keys[:length]) is None]
+
+    def _alike(self, entry: Entry) -> Iterator[Path]:
+        """The paths of values that are the entry's, maybe as of another version, program or mode."""
+        keys = entry.keys[:-1] if entry.keys[-1] == "+" else entry.keys
+        found = self._at(keys)
+        if isinstance(found, list) and not isinstance(entry.value, list):
+            for place, value in enumerate(found):
+                if _is_alike(value, entry.value):
+                    yield (*keys, place)
+        elif found is not None and _is_alike(found, entry.value):
+            yield keys
+
+    def _at(self, path: Sequence[str | int]) -> object:
+        """The value there; None for nothing."""
+        node: Any = self.value
+        for step in path:
+            if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
+                return None
+            node = node[step]
+        value: object = node
+        return value
+
+    def _cut(self, path: Sequence[str | int], entry: Entry) -> None:
+        expected = copy.deepcopy(self.value)
+        node: Any = expected
+        for step in path[:-1]:
+            node = node[step]
+        del node[path[-1]]
+        for with_space in (True, False):
+            edits = self._format.cut(self.text, path, with_space=with_space)
+            if self._says(edited(self.text, edits), expected):
+                break
+        self._change(edits, expected, entry)
+
+    def _says(self, text: str, expected: object) -> bool:
+        try:
+            return self._format.read(text) == expected
+        except UsageError:
+            return False
+
+    def _change(self, edits: list[Edit], expected: object, entry: Entry) -> None:
+        text = edited(self.text, edits)
+        if not self._says(text, expected):
+            raise self._refusal("the file is written in a way that we cannot edit", entry)
+        self.text, self.value = text, expected
+        self.steps.append(edits)
+
+    def _read(self, text: str) -> Any:
+        try:
+            value = self._format.read(text)
+        except UsageError as error:
+            raise ReadcacheError(f"{self.path} cannot be read, {error}: repair it first; nothing was changed") from None
+        if not isinstance(value, dict):
+            raise ReadcacheError(f"{self.path} has no mapping at its top: repair it first; nothing was changed")
+        return value
+
+    def _refusal(self, what: str, entry: Entry) -> ReadcacheError:
+        wanted = f"{'.'.join(entry.keys)} = {json.dumps(entry.value)}"
+        return ReadcacheError(f"{self.path}: {what}; nothing was changed: make it {wanted} yourself, or take yours out")
+
+
+def undone(text: str, steps: Sequence[Sequence[Edit]]) -> str:
+    """The text before these steps, which only put something in."""
+    for edits in reversed(steps):
+        for edit in sorted(edits):  # those before it are out already, so that its place is what it was
+            text = text[: edit.at] + text[edit.at + len(edit.text) :]
+    return text
+
+
+def _is_alike(value: object, ours: object) -> bool:
+    return value == ours or (type(value) is type(ours) and _gist(value) == _gist(ours) != "")
+
+
+def _gist(value: object) -> str:
+    """What a value of ours keeps when the program's place, the mode and the policy change: "readcache hook codex"."""
+    found = _NAMED.findall(" ".join(_texts(value)))
+    return found[-1] if found else ""
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "…"

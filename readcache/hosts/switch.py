@@ -1,0 +1,172 @@
+"""Switches a host on and off: what its settings files are to hold, worked out before anything is written.
+
+What was put into a file is remembered in the state directory, as the places and texts of the insertions and nothing of
+the user's. Where the file was left alone since, taking them out gives its very bytes. Where it was not, or nothing is
+remembered, ours are found by what they say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from readcache import ReadcacheError
+from readcache.hosts.edit import Edit
+from readcache.hosts.files import Change, look, missing_directories, require_writable, write_all
+from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.settings import Settings, undone
+
+_BOM = "\ufeff"
+
+
+class Switch:
+    """One host at one place. `memory`: the directory in which is remembered what was put into which file."""
+
+    def __init__(self, host: Host, where: Where, memory: str) -> None:
+        self.host, self.where, self._memory = host, where, memory
+        self._wanted: dict[str, list[Entry | OwnFile]] = {}
+        for change in host.changes(where):
+            self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
+        self._to_remember: dict[str, dict[str, Any] | None] = {}
+
+    def plan_on(self) -> list[Change]:
+        """The changes that switch the host on. ReadcacheError where that cannot be done."""
+        return self._plan(is_on=True)
+
+    def plan_off(self) -> list[Change]:
+        """The changes that take out what is ours, and nothing else. ReadcacheError."""
+        return self._plan(is_on=False)
+
+    def is_on(self) -> bool:
+        """True if all that is ours is where `plan_on` would put it. ReadcacheError for files that cannot be read."""
+        return not self.plan_on()
+
+    def is_known(self) -> bool:
+        """True if the host was switched on here: something of ours is in its files, or we remember it."""
+        if any(os.path.exists(self._record_file(path)) for path in self._wanted):
+            return True
+        return bool(self.plan_off())
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Makes the changes, all or none, and remembers them. ReadcacheError."""
+        write_all(changes)
+        for path, record in self._to_remember.items():
+            name = self._record_file(path)
+            if record is not None:
+                os.makedirs(os.path.dirname(self._memory), mode=0o700, exist_ok=True)
+                os.makedirs(self._memory, mode=0o700, exist_ok=True)
+                with open(name, "w", encoding="utf-8", opener=lambda n, flags: os.open(n, flags, 0o600)) as file:
+                    json.dump(record, file)
+            elif os.path.exists(name):
+                os.unlink(name)
+
+    def _plan(self, *, is_on: bool) -> list[Change]:
+        changes = []
+        for path, wanted in self._wanted.items():
+            target, before = look(path)
+            record = self._record(path)
+            make = self._own_file if isinstance(wanted[0], OwnFile) else self._settings
+            after, new_record = make(path, before, wanted, record, is_on)
+            if after != before:
+                directories = tuple(record.get("directories", ()))
+                change = Change(path, target, before, after, directories)
+                require_writable(change)
+                changes.append(change)
+                if new_record is not None:
+                    new_record["directories"] = directories or missing_directories(target)
+                    new_record["after"] = _digest(after)
+                self._to_remember[path] = new_record
+            elif not is_on:
+                self._to_remember[path] = None
+        return changes
+
+    def _own_file(
+        self, path: str, before: bytes | None, wanted: Sequence[Any], record: dict[str, Any], is_on: bool
+    ) -> tuple[bytes | None, dict[str, Any] | None]:
+        """What a file of our own is to hold, and what is to be remembered of it."""
+        text = wanted[0].text.encode()
+        is_ours = before is not None and (before == text or self._knows(before, record))
+        if before is not None and not is_ours:
+            if is_on:
+                raise ReadcacheError(f"{path} is there and not ours; nothing was changed: move it away")
+            return before, None
+        return (text, {"made": True}) if is_on else (None, None)
+
+    def _settings(
+        self, path: str, before: bytes | None, wanted: Sequence[Any], record: dict[str, Any], is_on: bool
+    ) -> tuple[bytes | None, dict[str, Any] | None]:
+        """What a settings file is to hold, and what is to be remembered of it."""
+        bom, text = _decoded(path, before)
+        entries, old = list(wanted), [Entry(path, tuple(keys), value) for keys, value in record.get("entries", ())]
+        now = Settings(path, text)
+        if is_on and before is not None and all(map(now.has, entries)) and not _stale(now, old, entries):
+            return before, None
+        is_untouched = before is not None and _digest(before) == record.get("after")
+        if is_untouched:
+            base = Settings(path, undone(text, [[Edit(*edit) for edit in step] for step in record["steps"]]))
+        else:
+            base = now
+            containers = [tuple(keys) for keys in record["containers"]] if "containers" in record else None
+            for entry in [*entries, *(entry for entry in old if entry not in entries)]:
+                base.take_out(entry, containers)
+        made = record.get("made", before is None)
+        if not is_on:
+            if base.text.strip() in ("", "{}") and (made or self._is_all_ours(path, text, entries, record)):
+                return None, None
+            return (bom + base.text).encode() if before is not None else None, None
+        base = Settings(path, base.text)
+        containers_made: list[tuple[str, ...]] = []
+        for entry in entries:
+            containers_made += base.missing_containers(entry)
+            base.put(entry)
+        new = {
+            "entries": [[entry.keys, entry.value] for entry in entries],
+            "steps": base.steps,
+            "containers": containers_made,
+            "made": made,
+        }
+        return (bom + base.text).encode(), new
+
+    def _knows(self, data: bytes, record: dict[str, Any]) -> bool:
+        """True if a file of our own is as we made it, or says that we did."""
+        return _digest(data) == record.get("after") or f"readcache init {self.host.name}".encode() in data
+
+    def _is_all_ours(self, path: str, text: str, entries: Sequence[Entry], record: dict[str, Any]) -> bool:
+        """True if nothing is remembered, and the file is as we make one where there is none."""
+        fresh = Settings(path, "")
+        for entry in entries:
+            fresh.put(entry)
+        return not record and fresh.text == text
+
+    def _record_file(self, path: str) -> str:
+        return os.path.join(self._memory, f"{self.host.name}-{_digest(path.encode())[:16]}.json")
+
+    def _record(self, path: str) -> dict[str, Any]:
+        """What is remembered of the file; nothing where that was lost."""
+        try:
+            with open(self._record_file(path), encoding="utf-8") as file:
+                found = json.load(file)
+            return found if isinstance(found, dict) else {}
+        except (OSError, ValueError):
+            return {}
+
+
+def _stale(settings: Settings, old: Sequence[Entry], entries: Sequence[Entry]) -> bool:
+    """True if something is there that is not to be there any more."""
+    return any(settings.has(entry) for entry in old if entry not in entries)
+
+
+def _digest(data: bytes | None) -> str:
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _decoded(path: str, data: bytes | None) -> tuple[str, str]:
+    """(the byte order mark, the text). ReadcacheError for what is not UTF-8."""
+    try:
+        text = (data or b"").decode()
+    except UnicodeDecodeError:
+        raise ReadcacheError(f"{path} is not UTF-8: convert it first; nothing was changed") from None
+    return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
