@@ -6,7 +6,7 @@
   readcache_whole=yes
   . @DIR@/agent-shell.sh
   # READCACHE_BASH: this is the bash that readcache became in the end.
-  if [ "$readcache_served" ] && [ -z "${READCACHE_BASH-}" ] && [ "${READCACHE-}" != off ] &&
+  if [ "$readcache_served" ] && [ -z "${READCACHE_BASH-}" ] && [ "${READCACHE-}" != off ] && [ -z "$readcache_kept" ] &&
     [ "${BASH_EXECUTION_STRING-}" ] && [ -r @DIR@/python.sh ]; then
     mapfile -d '' -t readcache_words <"/proc/$$/cmdline"
     case ${#readcache_words[@]}${readcache_words[1]-} in 3-c)
@@ -23,7 +23,7 @@
   exec {readcache_stderr}>&-
   readcache_dot=$readcache_later
   unset READCACHE_BASH readcache_words readcache_word readcache_later readcache_stderr readcache_served \
-    readcache_whole readcache_python readcache_entry readcache_imports
+    readcache_whole readcache_kept readcache_python readcache_entry readcache_imports
 } {readcache_stderr}>&2 2>/dev/null # `bash -x` writes there what it does
 ${readcache_dot-} ${readcache_dot:+"$readcache_env"}
 { unset readcache_dot readcache_env; } 2>/dev/null

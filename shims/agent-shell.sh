@@ -3,7 +3,19 @@
 # lets it find the shims: bash alone, and no child of it, by `hash -p`; any other shell, and its children, by PATH.
 # KIND: `command` for a shell that was given one command, `shell` for one that stays. No process is started for this.
 {
-  readcache_kind=command readcache_fd= readcache_served= readcache_dot= readcache_env=
+  readcache_kind=command readcache_fd= readcache_served= readcache_dot= readcache_env= readcache_again= readcache_kept=
+  # The agent's own shell may have become another bash (`exec bash -c …`): that has its id and what it wrote down.
+  case ${BASH_VERSION+${READCACHE_SINK-}} in "$$ "*" command bash")
+    while IFS=':	' read -r readcache_name readcache_value; do
+      case $readcache_name in mnt_id | ino) readcache_fd="$readcache_fd$readcache_name:$readcache_value " ;; esac
+    done </proc/self/fdinfo/1
+    case $READCACHE_SINK in "$$ $readcache_fd"*)
+      readcache_again=${READCACHE_SINK#"$$ $readcache_fd"}
+      readcache_again="again ${readcache_again%command bash}"
+      unset READCACHE_SINK ;;
+    esac
+    readcache_fd= ;;
+  esac
   case $- in *[is]*) readcache_kind=shell ;; *)
     # When bash looks at BASH_ENV, it does not say yet that it is going to read stdin; its name does.
     if [ "${BASH_VERSION-}" ] && [ -z "${BASH_EXECUTION_STRING-}" ] && [ "${0##*[-/]}" = "${BASH##*/}" ]; then
@@ -32,6 +44,9 @@
 
   # The BASH_ENV that was there before this one is read as bash would, and is what the children have.
   case $readcache_from${BASH_ENV-} in */agent-shell.sh | */agent-command.sh)
+    case $readcache_from${BASH_EXECUTION_STRING-} in
+      env*exec\ *sh*\ -c\ *) readcache_kept=$BASH_ENV readcache_value=${READCACHE_BASH_ENV-} ;;
+    esac
     unset BASH_ENV
     if [ "${READCACHE_BASH_ENV-}" ]; then
       export BASH_ENV="$READCACHE_BASH_ENV"
@@ -44,7 +59,10 @@ READCACHE_END"
         if [ -f "$readcache_env" ] || [ -p "$readcache_env" ]; then readcache_dot=.; fi
       fi
     fi
-    unset READCACHE_BASH_ENV ;;
+    unset READCACHE_BASH_ENV
+    # The bash that this one is going to become has to read this file too.
+    [ -z "$readcache_kept" ] || export BASH_ENV="$readcache_kept"
+    [ -z "$readcache_kept" ] || [ -z "$readcache_value" ] || export READCACHE_BASH_ENV="$readcache_value" ;;
   esac
 
   # It may have been read by a shell that the agent's command started, and that prints into a file or to a program. So a
@@ -52,7 +70,7 @@ READCACHE_END"
   # in which somebody started the harness, if it did not have these variables from its beginning; or, of a start-up
   # file, which needs no variables, none at all. And a harness holds the other end of the pipe.
   readcache_pid= readcache_near=yes
-  [ "${READCACHE_SESSION-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}" ] || readcache_kind=
+  [ "${READCACHE_SESSION-}${READCACHE_SESSION_FROM-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}" ] || readcache_kind=
   if [ "$readcache_from" ] && [ "$readcache_kind" ]; then readcache_pid=$PPID; fi
   while [ "${readcache_pid#0}" ]; do
     readcache_next= readcache_who= readcache_had=
@@ -75,7 +93,7 @@ READCACHE_END"
     esac
     if [ "$readcache_from$readcache_who" = envshell ]; then
       read -r -N 100000 readcache_value <"/proc/$readcache_pid/environ" || :
-      case $readcache_value in *READCACHE_SESSION=*) readcache_had=yes ;; esac
+      case $readcache_value in *READCACHE_SESSION=* | *READCACHE_SESSION_FROM=*) readcache_had=yes ;; esac
     fi
     case $readcache_near-$readcache_from-$readcache_who in
       *-login-shell | yes-*-starter) readcache_kind= ;;
@@ -95,7 +113,7 @@ READCACHE_END"
     readcache_pid=${readcache_kind:+$readcache_next}
   done
 
-  if [ "${READCACHE_SESSION-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}" ]; then
+  if [ "${READCACHE_SESSION-}${READCACHE_SESSION_FROM-}" ] && [ -z "${READCACHE_SINK-}${READCACHE_INSIDE-}" ]; then
     # What goes into a file goes on to somebody else.
     if [ "$readcache_kind" ] && { [ -p /proc/self/fd/1 ] || [ -S /proc/self/fd/1 ] || [ -t 1 ]; }; then
       while IFS=':	' read -r readcache_name readcache_value; do
@@ -105,16 +123,17 @@ READCACHE_END"
     export READCACHE_SINK=none # below a shell that is not served none is
     case $readcache_fd${BASH_VERSION+bash} in
       *ino:*bash)
-        READCACHE_SINK="$$ $readcache_fd$readcache_kind bash" readcache_served=yes
+        READCACHE_SINK="$$ $readcache_fd$readcache_again$readcache_kind bash" readcache_served=yes
         for readcache_name in @TOOLS@; do
           hash -p @DIR@/"$readcache_name" "$readcache_name"
         done ;;
       *ino:*) export READCACHE_SINK="$$ $readcache_fd$readcache_kind sh" PATH=@DIR@:"$PATH" ;;
     esac
   fi
-  if [ "${readcache_whole-}" ]; then readcache_later=$readcache_dot readcache_dot=; else unset readcache_served; fi
+  if [ "${readcache_whole-}" ]; then readcache_later=$readcache_dot readcache_dot=
+  else unset readcache_served readcache_kept; fi
   unset readcache_kind readcache_fd readcache_from readcache_name readcache_value readcache_who readcache_had \
-    readcache_pid readcache_next readcache_near
+    readcache_pid readcache_next readcache_near readcache_again
 } 2>/dev/null
 ${readcache_dot-} ${readcache_dot:+"$readcache_env"}
 { unset readcache_dot; [ "${readcache_whole-}" ] || unset readcache_env; } 2>/dev/null

@@ -14,7 +14,7 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
-from readcache.cli.settings import MODES, Settings, clip_sizes, store_file
+from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable, store_file
 from readcache.cli.terminal import say
 from readcache.policy import Policy
 
@@ -139,13 +139,17 @@ def _writable_place(path: str) -> str:
 
 def _session(settings: Settings) -> str:
     if not settings.session:
+        if name := os.environ.get(SESSION_FROM):
+            return f"none here: {SESSION_FROM} names {name}, which the host is to set for the commands that it starts"
         return "none is named, so that `run` passes everything through: set READCACHE_SESSION for one"
     from readcache.cli.show import recorded
 
     spec = settings.store_spec()
     contexts = recorded(spec) if os.path.exists(store_file(spec)) else []
     agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
-    return f"{settings.session}: {', '.join(agents)}" if agents else f"{settings.session}, nothing recorded yet"
+    source = f" (as {name} says)" if (name := session_variable(os.environ, settings.session)) else ""
+    what = f": {', '.join(agents)}" if agents else ", nothing recorded yet"
+    return settings.session + source + what
 
 
 def _shims(named: str | None) -> str:

@@ -14,6 +14,8 @@ MODES = {
     **dict.fromkeys(("off", "0", "false", "no"), "off"),
     "advise": "advise",
 }
+# Names the variable that names the session, where READCACHE_SESSION does not.
+SESSION_FROM = "READCACHE_SESSION_FROM"
 # Set for the children of a wrapped command: what runs inside one does not print what the agent reads.
 INSIDE = "READCACHE_INSIDE"
 
@@ -55,8 +57,16 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")
 
     mode = "advise" if flags.get("advise") and mode == "on" else mode
-    reader = named("session"), named("agent") or "main", named("store")
+    # A host that names the conversation in a variable of its own needs one setting for all its conversations.
+    session = named("session") or env.get(env.get(SESSION_FROM, ""), "")
+    reader = session, named("agent") or "main", named("store")
     return Settings(*reader, mode, named("clip"), named("policy") or "default", named("batch"), time.time())
+
+
+def session_variable(env: Mapping[str, str], session: str) -> str:
+    """The variable that `session` was taken from, where that is not READCACHE_SESSION; "" for none."""
+    name = env.get(SESSION_FROM, "")
+    return name if name and not env.get("READCACHE_SESSION") and session == env.get(name, "") else ""
 
 
 def clip_sizes(clip: str) -> tuple[int, ...]:

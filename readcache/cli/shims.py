@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings, session_variable, store_file
 from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, UsageError
 
@@ -64,8 +64,10 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     kept = kept_bash_env(os.environ) if launch else ""
     if kept:
         warn(f"BASH_ENV={kept} is kept: the shims' file reads it, and so do children")
+    variable = session_variable(os.environ, settings.session)
     named = {
-        "READCACHE_SESSION": settings.session or f"sandbox-{os.urandom(8).hex()}",
+        "READCACHE_SESSION": "" if variable else settings.session or f"sandbox-{os.urandom(8).hex()}",
+        "READCACHE_SESSION_FROM": variable,
         "READCACHE_STORE": store_file(settings.store_spec()),
         "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
         "READCACHE_CLIP": settings.clip,

@@ -96,14 +96,15 @@ def _environment() -> dict[str, str]:
 def _is_agents_own() -> bool:
     """True if the caller is still the shell that wrote itself down, and its command one whose output no harness parses.
 
-    A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with the
-    shell's variable in its environment, and the shell was not. OSError where /proc may not be read.
+    A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with this very
+    variable in its environment, and the shell was not; a bash that it became writes down another one. OSError where
+    /proc may not be read.
     """
     pid, *_, kind, shell = os.environ[SINK].split()
     if int(pid) != os.getppid():
         return int(pid) == os.getpid()  # the shell became this very process
     with open(f"/proc/{pid}/environ", "rb") as file:
-        if any(entry.startswith(SINK.encode() + b"=") for entry in file.read().split(b"\0")):
+        if os.fsencode(f"{SINK}={os.environ[SINK]}") in file.read().split(b"\0"):
             return False
     from readcache.shell.never import is_answer
 
