@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 from readcache import __version__
@@ -27,9 +27,11 @@ class Broken(Exception):
     """What is wrong, and what to do."""
 
 
-def doctor(settings: Settings, shims: str | None = None) -> int:
+def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = ()) -> int:
     """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
-    PATH and BASH_ENV lead to."""
+    PATH and BASH_ENV lead to. `hosts`: those that have to be switched on; all others are looked at where they are."""
+    from readcache.cli.hosts import host_checks
+
     checks: list[tuple[str, Callable[[Settings], str]]] = [
         ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
         ("readcache", lambda _: __version__),
@@ -40,6 +42,7 @@ def doctor(settings: Settings, shims: str | None = None) -> int:
         ("session", _session),
         ("shims", lambda _: _shims(shims)),
         ("failures", lambda _: _failures()),
+        *host_checks(hosts),
     ]
     broken = False
     for name, check in checks:

@@ -1,9 +1,10 @@
-"""`init` and `uninit`: a host's settings are changed, and what is changed is printed."""
+"""`init`, `uninit` and what `doctor` says of hosts: a host's settings are changed, and what is changed is printed."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Sequence
 
 from readcache.cli.hook import program
 from readcache.cli.settings import Settings, state_directory
@@ -21,7 +22,7 @@ def init(options: argparse.Namespace, _: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
-    switch = switch_of(host, is_user=options.user, mode=mode, policy=policy)
+    switch = Switch(host, _where(host, is_user=options.user, mode=mode, policy=policy), _memory())
     changes = switch.plan_on()
     for change in changes:
         print(change.diff(), end="")
@@ -36,7 +37,7 @@ def init(options: argparse.Namespace, _: Settings) -> int:
 def uninit(options: argparse.Namespace, _: Settings) -> int:
     """Takes out of a host's settings what is ours. ReadcacheError."""
     host = find_host(options.host)
-    switch = switch_of(host, is_user=options.user)
+    switch = Switch(host, _where(host, is_user=options.user), _memory())
     changes = switch.plan_off()
     for change in changes:
         print(change.diff(), end="")
@@ -61,8 +62,37 @@ def find_host(name: str) -> Host:
     return host
 
 
-def switch_of(host: Host, *, is_user: bool, mode: str = "", policy: str = "default") -> Switch:
-    """The host's switch for this directory's project, or for all of the user's."""
+def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], str]]]:
+    """What `doctor` looks at: hosts that are switched on here or for the user, and those of that name in any case.
+    UsageError for an unknown one."""
+    from readcache.hosts.checks import check_host, is_switched_on
+
+    checks: list[tuple[str, Callable[[Settings], str]]] = []
+    try:
+        memory = _memory()
+    except UsageError:  # without a home nothing was switched on
+        return []
+    for name in dict.fromkeys([*names, *MODULES]):
+        try:
+            host = find_host(name)
+        except UsageError:
+            raise
+        except ReadcacheError:
+            if name not in names:
+                continue
+            raise
+        places = [_where(host, is_user=is_user) for is_user in (False, True)]
+        found = [place for place in places if is_switched_on(host, place, memory)]
+        for place in found or (places[:1] if name in names else []):
+            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory)))  # type: ignore[misc]
+    return checks
+
+
+def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default") -> Where:
+    """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
-    where = Where(os.getcwd(), home, is_user, program(), mode or host.mode, policy, dict(os.environ))
-    return Switch(host, where, os.path.join(state_directory(), "hosts"))
+    return Where(os.getcwd(), home, is_user, program(), mode or host.mode, policy, dict(os.environ))
+
+
+def _memory() -> str:
+    return os.path.join(state_directory(), "hosts")

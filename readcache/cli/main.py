@@ -75,7 +75,7 @@ def _dispatch(argv: list[str]) -> int:
     if options.command == "doctor":
         from readcache.cli.doctor import doctor
 
-        return doctor(settings, options.shims)
+        return doctor(settings, options.shims, options.host)
     if options.command in ("init", "uninit"):
         from readcache.cli import hosts
 

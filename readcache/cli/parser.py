@@ -55,6 +55,7 @@ def _build() -> _Parser:
     stats.add_argument("--json", action="store_true", help="one JSON object")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
+    doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
     compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
     compacted.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that stay")
     compacted.add_argument("--restored", metavar="FILE", help="the plan put back, of restore --json; - is stdin")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from readcache import ReadcacheError
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file before and after; None: it is not there. `target`: where a link leads, else the path itself."""
 
     path: str
@@ -55,7 +55,7 @@ def missing_directories(path: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def require_writable(change: Change) -> None:
+def require_writable(change: FileChange) -> None:
     """ReadcacheError for a file that is read-only, or in a directory in which nothing can be written."""
     target, place = change.target, os.path.dirname(change.target)
     if change.before is not None and not (os.stat(target).st_mode & 0o222 and os.access(target, os.W_OK)):
@@ -66,11 +66,11 @@ def require_writable(change: Change) -> None:
         raise ReadcacheError(f"{change.path} cannot be written, {place} is not writable; nothing was changed")
 
 
-def write_all(changes: Sequence[Change]) -> None:
+def write_all(changes: Sequence[FileChange]) -> None:
     """Makes all the changes; where one fails, those before it are taken back. ReadcacheError."""
     for change in changes:
         require_writable(change)
-    done: list[Change] = []
+    done: list[FileChange] = []
     for change in changes:
         made = missing_directories(change.target)
         try:
@@ -83,10 +83,10 @@ def write_all(changes: Sequence[Change]) -> None:
                 _remove_empty(made)
             reason = error.strerror if isinstance(error, OSError) else error
             raise ReadcacheError(f"{change.path} was not written: {reason}; nothing was changed") from None
-        done.append(Change(change.path, change.target, change.after, change.before, made))
+        done.append(FileChange(change.path, change.target, change.after, change.before, made))
 
 
-def _write(change: Change) -> None:
+def _write(change: FileChange) -> None:
     target = change.target
     if look(target)[1] != change.before:
         raise ReadcacheError("somebody else has just changed it, try again")

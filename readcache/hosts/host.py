@@ -67,4 +67,5 @@ class Host(NamedTuple):
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
     rewrite: Callable[[Mapping[str, Any], Where], Mapping[str, Any] | None] | None = None  # asked before `hook`: quick
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
-    trial: tuple[Mapping[str, Any], ...] = ()  # events of a made-up conversation, the last of which is answered
+    # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
+    trial: Callable[[str], Sequence[Mapping[str, Any]]] | None = None

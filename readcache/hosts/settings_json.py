@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from readcache import UsageError
-from readcache.hosts.edit import Edit
+from readcache.hosts.text_edit import TextEdit
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _COMMENTS_OF_LINE = re.compile(r"(?:[ \t]*(?:/\*.*?\*/|//[^\r\n]*))*", re.DOTALL)
@@ -44,13 +44,13 @@ def read_json(text: str) -> object:
     return {} if root is None else root.value
 
 
-def put_json(text: str, keys: Sequence[str], value: object) -> list[Edit]:
+def put_json(text: str, keys: Sequence[str], value: object) -> list[TextEdit]:
     """The edits that set `value` at the end of the keys. "+" as the last key appends to a list. What they lead through
     is there, of the right kind, or is not there at all."""
     root, newline = _parse(text), "\r\n" if "\r\n" in text else "\n"
     if root is None:
         lead = "" if not text or text.endswith("\n") else newline
-        return [Edit(len(text), lead + _render(nested(keys, value), "  ", "", newline) + newline)]
+        return [TextEdit(len(text), lead + _render(nested(keys, value), "  ", "", newline) + newline)]
     unit, node, left = _indent_unit(text, root), root, list(keys)
     while left and left[0] != "+" and (place := _place(node, left[0])) is not None:
         node, left = node.members[place].node, left[1:]
@@ -62,17 +62,17 @@ def put_json(text: str, keys: Sequence[str], value: object) -> list[Edit]:
     end = last.node.end if last.comma < 0 else last.comma + 1
     if "\n" not in text[node.start : node.members[0].start]:
         item = (key or "") + json.dumps(made, ensure_ascii=False)
-        return [Edit(end, f", {item}" if last.comma < 0 else f" {item},")]
+        return [TextEdit(end, f", {item}" if last.comma < 0 else f" {item},")]
     indent = _indent(text, last.start)
     found = _COMMENTS_OF_LINE.match(text, end)
     after = found.end() if found else end
     item = newline + indent + (key or "") + _render(made, unit, indent, newline)
     if last.comma >= 0:
-        return [Edit(after, item + ",")]
-    return [Edit(end, "," + item)] if after == end else [Edit(end, ","), Edit(after, item)]
+        return [TextEdit(after, item + ",")]
+    return [TextEdit(end, "," + item)] if after == end else [TextEdit(end, ","), TextEdit(after, item)]
 
 
-def cut_json(text: str, path: Sequence[str | int], *, with_space: bool = True) -> list[Edit]:
+def cut_json(text: str, path: Sequence[str | int], *, with_space: bool = True) -> list[TextEdit]:
     """The edits that take out the member at the end of `path`, with its comma and, `with_space`, the white space before
     it."""
     node = _parse(text)
@@ -85,11 +85,11 @@ def cut_json(text: str, path: Sequence[str | int], *, with_space: bool = True) -
     while with_space and text[start - 1] in _SPACE:
         start -= 1
     if member.comma < 0:
-        own = Edit(start, length=end - start)
-        return [Edit(before.comma, length=1), own] if before else [own]
+        own = TextEdit(start, length=end - start)
+        return [TextEdit(before.comma, length=1), own] if before else [own]
     if text[end : member.comma].strip(_SPACE):  # a comment of the user's
-        return [Edit(start, length=end - start), Edit(member.comma, length=1)]
-    return [Edit(start, length=member.comma + 1 - start)]
+        return [TextEdit(start, length=end - start), TextEdit(member.comma, length=1)]
+    return [TextEdit(start, length=member.comma + 1 - start)]
 
 
 def nested(keys: Sequence[str], value: object) -> object:
@@ -99,13 +99,13 @@ def nested(keys: Sequence[str], value: object) -> object:
     return value
 
 
-def _fill(text: str, node: _Node, key: str | None, value: object, unit: str, newline: str) -> list[Edit]:
+def _fill(text: str, node: _Node, key: str | None, value: object, unit: str, newline: str) -> list[TextEdit]:
     """The first member of an object or list that has none."""
     inner = text[node.start + 1 : node.end - 1]
     own = inner.rstrip(_SPACE)  # comments
     outer = _indent(text, node.start)
     item = newline + outer + unit + (key or "") + _render(value, unit, outer + unit, newline)
-    return [Edit(node.start + 1 + len(own), item + ("" if "\n" in inner[len(own) :] else newline + outer))]
+    return [TextEdit(node.start + 1 + len(own), item + ("" if "\n" in inner[len(own) :] else newline + outer))]
 
 
 def _render(value: object, unit: str, indent: str, newline: str) -> str:

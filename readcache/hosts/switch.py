@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from readcache import ReadcacheError
-from readcache.hosts.edit import Edit
-from readcache.hosts.files import Change, look, missing_directories, require_writable, write_all
+from readcache.hosts.files import FileChange, look, missing_directories, require_writable, write_all
 from readcache.hosts.host import Entry, Host, OwnFile, Where
-from readcache.hosts.settings import Settings, undone
+from readcache.hosts.settings_text import SettingsText, undone
+from readcache.hosts.text_edit import TextEdit
 
 _BOM = "\ufeff"
 
@@ -32,11 +32,11 @@ class Switch:
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
         self._to_remember: dict[str, dict[str, Any] | None] = {}
 
-    def plan_on(self) -> list[Change]:
+    def plan_on(self) -> list[FileChange]:
         """The changes that switch the host on. ReadcacheError where that cannot be done."""
         return self._plan(is_on=True)
 
-    def plan_off(self) -> list[Change]:
+    def plan_off(self) -> list[FileChange]:
         """The changes that take out what is ours, and nothing else. ReadcacheError."""
         return self._plan(is_on=False)
 
@@ -48,9 +48,12 @@ class Switch:
         """True if the host was switched on here: something of ours is in its files, or we remember it."""
         if any(os.path.exists(self._record_file(path)) for path in self._wanted):
             return True
-        return bool(self.plan_off())
+        try:
+            return bool(self.plan_off())
+        except ReadcacheError:  # what cannot be read was not written by us
+            return False
 
-    def write(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Sequence[FileChange]) -> None:
         """Makes the changes, all or none, and remembers them. ReadcacheError."""
         write_all(changes)
         for path, record in self._to_remember.items():
@@ -63,7 +66,7 @@ class Switch:
             elif os.path.exists(name):
                 os.unlink(name)
 
-    def _plan(self, *, is_on: bool) -> list[Change]:
+    def _plan(self, *, is_on: bool) -> list[FileChange]:
         changes = []
         for path, wanted in self._wanted.items():
             target, before = look(path)
@@ -72,7 +75,7 @@ class Switch:
             after, new_record = make(path, before, wanted, record, is_on)
             if after != before:
                 directories = tuple(record.get("directories", ()))
-                change = Change(path, target, before, after, directories)
+                change = FileChange(path, target, before, after, directories)
                 require_writable(change)
                 changes.append(change)
                 if new_record is not None:
@@ -101,12 +104,12 @@ class Switch:
         """What a settings file is to hold, and what is to be remembered of it."""
         bom, text = _decoded(path, before)
         entries, old = list(wanted), [Entry(path, tuple(keys), value) for keys, value in record.get("entries", ())]
-        now = Settings(path, text)
+        now = SettingsText(path, text)
         if is_on and before is not None and all(map(now.has, entries)) and not _stale(now, old, entries):
             return before, None
         is_untouched = before is not None and _digest(before) == record.get("after")
         if is_untouched:
-            base = Settings(path, undone(text, [[Edit(*edit) for edit in step] for step in record["steps"]]))
+            base = SettingsText(path, undone(text, [[TextEdit(*edit) for edit in step] for step in record["steps"]]))
         else:
             base = now
             containers = [tuple(keys) for keys in record["containers"]] if "containers" in record else None
@@ -117,7 +120,7 @@ class Switch:
             if base.text.strip() in ("", "{}") and (made or self._is_all_ours(path, text, entries, record)):
                 return None, None
             return (bom + base.text).encode() if before is not None else None, None
-        base = Settings(path, base.text)
+        base = SettingsText(path, base.text)
         containers_made: list[tuple[str, ...]] = []
         for entry in entries:
             containers_made += base.missing_containers(entry)
@@ -136,7 +139,7 @@ class Switch:
 
     def _is_all_ours(self, path: str, text: str, entries: Sequence[Entry], record: dict[str, Any]) -> bool:
         """True if nothing is remembered, and the file is as we make one where there is none."""
-        fresh = Settings(path, "")
+        fresh = SettingsText(path, "")
         for entry in entries:
             fresh.put(entry)
         return not record and fresh.text == text
@@ -154,7 +157,7 @@ class Switch:
             return {}
 
 
-def _stale(settings: Settings, old: Sequence[Entry], entries: Sequence[Entry]) -> bool:
+def _stale(settings: SettingsText, old: Sequence[Entry], entries: Sequence[Entry]) -> bool:
     """True if something is there that is not to be there any more."""
     return any(settings.has(entry) for entry in old if entry not in entries)
 

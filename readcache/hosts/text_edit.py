@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """`text` that is put in at a place, or `length` characters that are cut out there; places are those before."""
 
     at: int
@@ -18,11 +18,11 @@ class Format(NamedTuple):
     """A kind of settings file: its value, and the edits that put a value in or cut one out."""
 
     read: Callable[[str], object]
-    put: Callable[[str, Sequence[str], object], list[Edit]]
-    cut: Callable[..., list[Edit]]
+    put: Callable[[str, Sequence[str], object], list[TextEdit]]
+    cut: Callable[..., list[TextEdit]]
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
+def edited(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with all of them."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.at] + edit.text + text[edit.at + edit.length :]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from readcache import ReadcacheError, UsageError
-from readcache.hosts.edit import Edit, Format, edited
 from readcache.hosts.host import Entry
 from readcache.hosts.settings_json import cut_json, put_json, read_json
+from readcache.hosts.text_edit import Format, TextEdit, edited
 
 Path = tuple[str | int, ...]  # keys of mappings, and places in lists
 _NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
@@ -34,13 +34,13 @@ def format_of(path: str) -> Format:
     return Format(read_json, put_json, cut_json)
 
 
-class Settings:
+class SettingsText:
     """The text of one settings file, while entries are put in and taken out. ReadcacheError names the file."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
         self._format = format_of(path)
-        self.steps: list[list[Edit]] = []  # what was done to the text, in order
+        self.steps: list[list[TextEdit]] = []  # what was done to the text, in order
         self.value = self._read(text)
 
     def has(self, entry: Entry) -> bool:
@@ -127,7 +127,7 @@ class Settings:
         except UsageError:
             return False
 
-    def _change(self, edits: list[Edit], expected: object, entry: Entry) -> None:
+    def _change(self, edits: list[TextEdit], expected: object, entry: Entry) -> None:
         text = edited(self.text, edits)
         if not self._says(text, expected):
             raise self._refusal("the file is written in a way that we cannot edit", entry)
@@ -148,7 +148,7 @@ class Settings:
         return ReadcacheError(f"{self.path}: {what}; nothing was changed: make it {wanted} yourself, or take yours out")
 
 
-def undone(text: str, steps: Sequence[Sequence[Edit]]) -> str:
+def undone(text: str, steps: Sequence[Sequence[TextEdit]]) -> str:
     """The text before these steps, which only put something in."""
     for edits in reversed(steps):
         for edit in sorted(edits):  # those before it are out already, so that its place is what it was

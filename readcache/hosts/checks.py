@@ -1,0 +1,89 @@
+"""Whether a host that was switched on is in force: its settings name a program of ours that is there and answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from readcache import ReadcacheError
+from readcache.hosts.host import Host, Where
+from readcache.hosts.switch import Switch
+
+_PATIENCE = 30.0  # seconds for a program of ours to answer
+_MODES = ("on", "advise", "off")
+_POLICIES = ("default", "delta", "max")
+
+
+def is_switched_on(host: Host, where: Where, memory: str) -> bool:
+    """True if something of ours is there for the host at that place, or is remembered to be."""
+    return Switch(host, where, memory).is_known()
+
+
+def check_host(host: Host, where: Where, memory: str) -> str:
+    """What is in force, in words. ReadcacheError with what is not, and what to do."""
+    place = "--user" if where.is_user else "--project"
+    found = next((each for each in _variants(where) if Switch(host, each, memory).is_on()), None)
+    if found is None:
+        is_there = Switch(host, where, memory).is_known()
+        what = "what is there is of another version, or was changed" if is_there else "it is not switched on"
+        raise ReadcacheError(f"{what}: say `readcache init {host.name} {place}`")
+    said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
+    if found.mode == "off":
+        return said
+    _run([*where.program, "--version"], "", {})
+    if host.hook is not None or host.rewrite is not None:
+        _try_hook(host, found)
+    return f"{said}: {host.in_force(found)}" if host.in_force is not None else said
+
+
+def _variants(where: Where) -> Sequence[Where]:
+    """The ways in which it may have been switched on there."""
+    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in _POLICIES]
+
+
+def _try_hook(host: Host, where: Where) -> None:
+    """Runs the hook as the host does, on events of a conversation that is made up. ReadcacheError."""
+    words = where._replace(mode="on").words("hook", host.name)
+    with tempfile.TemporaryDirectory() as place:
+        alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}
+        if _run(words, "{}", alone):
+            raise ReadcacheError(f"`{' '.join(words)}` answers an event that means nothing: install readcache again")
+        answer = ""
+        for event in host.trial(place) if host.trial is not None else ():
+            answer = _run(words, json.dumps(event), alone)
+        if host.trial is not None and not _is_answer(answer):
+            noted = _noted(os.path.join(place, "readcache", "failures.log"))
+            raise ReadcacheError(f"the hook did not answer a trial event{noted}: install readcache again")
+
+
+def _is_answer(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _noted(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return f" ({' '.join(file.read().split())})"
+
+
+def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str:
+    """What the program prints. ReadcacheError where it does not run."""
+    env: dict[str, Any] = {key: value for key, value in os.environ.items() if not key.startswith("READCACHE")}
+    try:
+        ran = subprocess.run(
+            words, input=text, env=env | {**environment}, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ReadcacheError(f"{words[0]} does not run: {error}; say init again, from where it is installed") from None
+    if ran.returncode:
+        last = " ".join(ran.stderr.split()[-30:])
+        raise ReadcacheError(f"{' '.join(words)} ends with status {ran.returncode}: {last}; install readcache again")
+    return ran.stdout

@@ -1,0 +1,82 @@
+"""Whether Codex CLI runs our hook, as it says itself; and events to try the hook with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def codex_runs(path: str, command: str, root: str) -> str:
+    """Asks Codex, which also knows what is trusted and what is switched off. `path`: the file with the hook.
+    ReadcacheError."""
+    import shutil
+
+    from readcache import ReadcacheError
+
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "readcache", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [root]}},
+    ]
+    program = shutil.which("codex")
+    if program is None:
+        raise ReadcacheError("codex is not on PATH, so that nobody can say whether it takes the hook: install it")
+    answer = _ask(program, asked, root)
+    ours = [
+        hook
+        for place in answer["data"]
+        for hook in place["hooks"]
+        if hook["sourcePath"] == path and hook["command"] == command
+    ]
+    if not ours:
+        raise ReadcacheError(f"codex does not take {path}: trust the project, or set features.hooks in config.toml")
+    if not ours[0]["enabled"] or ours[0]["trustStatus"] not in ("trusted", "managed"):
+        raise ReadcacheError("codex does not run the hook until you trust it: start codex and say /hooks")
+    return "codex runs the hook"
+
+
+def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
+    """The result of the last request to Codex' server, which is started for it."""
+    import subprocess
+
+    with subprocess.Popen([program, "app-server"], cwd=root, stdin=-1, stdout=-1, stderr=-3, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(json.dumps(request) + "\n" for request in asked))
+        server.stdin.flush()
+        for line in server.stdout:
+            if (message := json.loads(line)).get("id") == asked[-1]["id"]:
+                server.stdin.close()
+                return message["result"]
+    return {"data": []}
+
+
+def trial_events(place: str) -> list[dict[str, Any]]:
+    """Two reads of one file, and a session's file for each as it is then; the second read is answered."""
+    text = "".join(f"line {number} of a file that is read twice\n" for number in range(40))
+    call = {"type": "function_call", "name": "exec_command", "arguments": json.dumps({"cmd": "cat file"})}
+    entries, events = list[tuple[str, dict[str, Any]]](), []
+    for name in ("one", "two"):
+        path = os.path.join(place, f"{name}.jsonl")
+        item = {"type": "CommandExecution", "id": name, "exit_code": 0}
+        entries.append(("response_item", call | {"call_id": name}))
+        entries.append(("event_msg", {"type": "item_completed", "item": item}))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in entries)
+        shown = f"Process exited with code 0\nOutput:\n{text}"
+        entries.append(("response_item", {"type": "function_call_output", "call_id": name, "output": shown}))
+        events.append(
+            {
+                "session_id": "trial",
+                "transcript_path": path,
+                "cwd": place,
+                "hook_event_name": "PostToolUse",
+                "tool_name": "Bash",
+                "tool_input": {"command": "cat file"},
+                "tool_response": text,
+                "tool_use_id": name,
+            }
+        )
+    return events
