@@ -36,7 +36,8 @@ def nothing_forbids(where: Where) -> str:
 def trial_chat(place: str) -> list[dict[str, Any]]:
     """Two reads of one file, and a chat's file for each as it is then; the second read is answered."""
     text = "".join(f"line {number} of a file that is read twice\n" for number in range(40))
-    events, entries = [], [{"id": "1", "content": "read it twice"}]
+    events = list[dict[str, Any]]()
+    entries: list[dict[str, Any]] = [{"id": "1", "content": "read it twice"}]
     for name in ("one", "two"):
         path = os.path.join(place, f"{name}.jsonl")
         with open(path, "w", encoding="utf-8") as file:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from readcache import ReadcacheError, UsageError
@@ -53,7 +53,7 @@ class SettingsText:
         expected = copy.deepcopy(self.value)
         node: Any = expected
         for place, key in enumerate(keys[:-1]):
-            if key not in node:
+            if node.get(key) is None:
                 node[key] = [] if keys[place + 1] == "+" else {}
             node = node[key]
             if not isinstance(node, list if keys[place + 1] == "+" else dict):
@@ -70,18 +70,18 @@ class SettingsText:
             return
         else:
             node[last] = value
-        self._change(self._format.put(self.text, keys, value), expected, entry)
+        edits = self._edits(lambda: self._format.put(self.text, keys, value), entry)
+        if any(edit.length for edit in edits):  # nothing of the user's is taken away for it
+            raise self._refusal("it would have to be written in another way", entry)
+        self._change(edits, expected, entry)
 
     def take_out(self, entry: Entry, containers: Sequence[Path] | None = None) -> None:
         """Takes out what was put in for the entry, if it is there, and mappings and lists that are empty then and that
         we made: those of `containers`; None: all that the entry's keys lead through."""
-        for path in reversed(list(self._alike(entry))):
+        while path := next(self._alike(entry), None):
+            while len(path) > 1 and len(self._at(path[:-1])) == 1 and (containers is None or path[:-1] in containers):
+                path = path[:-1]
             self._cut(path, entry)
-        keys = entry.keys[:-1]
-        for length in range(len(keys), 0, -1):
-            if self._at(keys[:length]) not in ([], {}) or (containers is not None and keys[:length] not in containers):
-                break
-            self._cut(keys[:length], entry)
 
     def missing_containers(self, entry: Entry) -> list[tuple[str, ...]]:
         """The mappings and lists that putting the entry in will make."""
@@ -96,18 +96,17 @@ class SettingsText:
             for place, value in enumerate(found):
                 if _is_alike(value, entry.value):
                     yield (*keys, place)
-        elif found is not None and _is_alike(found, entry.value):
+        elif found is not None and (entry.keys[-1] == "readcache" or _is_alike(found, entry.value)):
             yield keys
 
-    def _at(self, path: Sequence[str | int]) -> object:
+    def _at(self, path: Sequence[str | int]) -> Any:
         """The value there; None for nothing."""
-        node: Any = self.value
+        node = self.value
         for step in path:
             if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
                 return None
             node = node[step]
-        value: object = node
-        return value
+        return node
 
     def _cut(self, path: Sequence[str | int], entry: Entry) -> None:
         expected = copy.deepcopy(self.value)
@@ -115,15 +114,20 @@ class SettingsText:
         for step in path[:-1]:
             node = node[step]
         del node[path[-1]]
-        for with_space in (True, False):
-            edits = self._format.cut(self.text, path, with_space=with_space)
-            if self._says(edited(self.text, edits), expected):
-                break
+        edits = self._edits(lambda: self._format.cut(self.text, path), entry)
+        if not self._says(edited(self.text, edits), expected):  # a comment stands where a line ends
+            edits = self._edits(lambda: self._format.cut(self.text, path, with_space=False), entry)
         self._change(edits, expected, entry)
+
+    def _edits(self, make: Callable[[], list[TextEdit]], entry: Entry) -> list[TextEdit]:
+        try:
+            return make()
+        except UsageError as error:
+            raise self._refusal(str(error), entry) from None
 
     def _says(self, text: str, expected: object) -> bool:
         try:
-            return self._format.read(text) == expected
+            return _without_empty(self._format.read(text)) == _without_empty(expected)
         except UsageError:
             return False
 
@@ -131,7 +135,7 @@ class SettingsText:
         text = edited(self.text, edits)
         if not self._says(text, expected):
             raise self._refusal("the file is written in a way that we cannot edit", entry)
-        self.text, self.value = text, expected
+        self.text, self.value = text, self._format.read(text)
         self.steps.append(edits)
 
     def _read(self, text: str) -> Any:
@@ -154,6 +158,13 @@ def undone(text: str, steps: Sequence[Sequence[TextEdit]]) -> str:
         for edit in sorted(edits):  # those before it are out already, so that its place is what it was
             text = text[: edit.at] + text[edit.at + len(edit.text) :]
     return text
+
+
+def _without_empty(value: object) -> object:
+    """The value with nothing in the place of what is empty: YAML has `key:` for both."""
+    if isinstance(value, dict):
+        return {key: _without_empty(inner) for key, inner in value.items()} or None
+    return [_without_empty(inner) for inner in value] or None if isinstance(value, list) else value
 
 
 def _is_alike(value: object, ours: object) -> bool:

@@ -1,0 +1,93 @@
+"""Random settings files of each kind, with the comments, styles and line ends that people write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+KEYS = st.sampled_from(["a", "b", "hooks", "x-y", "with space", "é", "model", "list"])
+WORDS = st.sampled_from(
+    ["", "plain", "with // no comment", "é → ü", "a # b", "{", '"quoted"', "tab\there", "back\\slash"]
+)
+SCALARS = st.one_of(WORDS, st.integers(-9, 9999), st.booleans(), st.none())
+BLANKS = st.sampled_from(["", " ", "  ", "\n", "\n  ", " /* c */ ", " // c, [ {\n", "\n\t"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=8,
+)
+MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+@st.composite
+def jsonc_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """(a file of JSON with comments, its value)"""
+    value = draw(MAPPINGS)
+    text = draw(BLANKS) + _jsonc(draw, value) + draw(BLANKS)
+    return _line_ends(draw, text), value
+
+
+def _jsonc(draw: st.DrawFn, value: Any) -> str:
+    if not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=draw(st.booleans()))
+    parts = []
+    for inner in value:
+        key = f"{json.dumps(inner)}{draw(BLANKS)}:{draw(BLANKS)}" if isinstance(value, dict) else ""
+        parts.append(
+            draw(BLANKS) + key + _jsonc(draw, value[inner] if isinstance(value, dict) else inner) + draw(BLANKS)
+        )
+    inside = ",".join(parts) + ("," + draw(BLANKS) if parts and draw(st.booleans()) else "")
+    inside = inside or draw(BLANKS)
+    return f"{{{inside}}}" if isinstance(value, dict) else f"[{inside}]"
+
+
+@st.composite
+def toml_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """(a TOML file, its value)"""
+    lines: list[str] = draw(st.lists(st.sampled_from(["# c", ""]), max_size=2))
+    value = dict[str, Any]()
+    plain = st.one_of(WORDS, st.integers(-9, 9999), st.booleans(), st.lists(st.integers(0, 9), max_size=3))
+    for key, inner in draw(st.dictionaries(st.sampled_from(["k", "l", "m"]), plain, max_size=3)).items():
+        lines.append(
+            f"{key} {draw(st.sampled_from(['=', '  =']))} {json.dumps(inner)}{draw(st.sampled_from(['', '  # c']))}"
+        )
+        value[key] = inner
+    for name in draw(st.lists(st.sampled_from(["a", "features", "hooks", "x.y", "t.u"]), unique=True, max_size=3)):
+        lines += [*draw(st.lists(st.sampled_from(["", "# of the table"]), max_size=2)), f"[{name}]"]
+        node = value
+        for step in name.split("."):
+            node = node.setdefault(step, {})
+        for key, inner in draw(st.dictionaries(st.sampled_from(["k", "l", "m"]), plain, max_size=2)).items():
+            lines.append(f"{key} = {json.dumps(inner)}")
+            node[key] = inner
+    text = "\n".join(lines) + draw(st.sampled_from(["\n", ""]) if lines else st.just(""))
+    return _line_ends(draw, text), value
+
+
+@st.composite
+def yaml_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """(a YAML file, its value)"""
+    value = draw(st.dictionaries(KEYS, VALUES, max_size=4))
+    lines = [*draw(st.lists(st.sampled_from(["# c", ""]), max_size=2)), *_yaml(draw, value, "")]
+    text = "\n".join(lines) + draw(st.sampled_from(["\n", "", "\n# end\n"]) if lines else st.just(""))
+    return _line_ends(draw, text), value
+
+
+def _yaml(draw: st.DrawFn, value: Any, blank: str) -> list[str]:
+    lines = []
+    comment = st.sampled_from(["", "", "  # c"])
+    for inner in value:
+        head = f"{blank}{json.dumps(inner, ensure_ascii=False)}:" if isinstance(value, dict) else f"{blank}-"
+        inner = value[inner] if isinstance(value, dict) else inner
+        lines += draw(st.lists(st.sampled_from([f"{blank}# c", ""]), max_size=1))
+        if isinstance(inner, (dict, list)) and inner and draw(st.booleans()):
+            lines += [head + draw(comment), *_yaml(draw, inner, blank + draw(st.sampled_from(["  ", "    "])))]
+        else:
+            lines.append(f"{head} {json.dumps(inner, ensure_ascii=False)}{draw(comment)}")
+    return lines
+
+
+def _line_ends(draw: st.DrawFn, text: str) -> str:
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
