@@ -174,7 +174,7 @@ def _is_alike(value: object, ours: object) -> bool:
 def _gist(value: object) -> str:
     """What a value of ours keeps when the program's place, the mode and the policy change: "readcache hook codex"."""
     found = _NAMED.findall(" ".join(_texts(value)))
-    return found[-1] if found else ""
+    return re.sub("['\"]", "", found[-1]) if found else ""
 
 
 def _texts(value: object) -> Iterator[str]:

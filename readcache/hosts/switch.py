@@ -117,7 +117,7 @@ class Switch:
                 base.take_out(entry, containers)
         made = record.get("made", before is None)
         if not is_on:
-            if base.text.strip() in ("", "{}") and (made or self._is_all_ours(path, text, entries, record)):
+            if "".join(base.text.split()) in ("", "{}") and (made or self._is_all_ours(path, text, entries, record)):
                 return None, None
             return (bom + base.text).encode() if before is not None else None, None
         base = SettingsText(path, base.text)

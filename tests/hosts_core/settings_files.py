@@ -38,7 +38,8 @@ def _jsonc(draw: st.DrawFn, value: Any) -> str:
         parts.append(
             draw(BLANKS) + key + _jsonc(draw, value[inner] if isinstance(value, dict) else inner) + draw(BLANKS)
         )
-    inside = ",".join(parts) + ("," + draw(BLANKS) if parts and draw(st.booleans()) else "")
+    has_comma: bool = draw(st.booleans())
+    inside = ",".join(parts) + ("," + draw(BLANKS) if parts and has_comma else "")
     inside = inside or draw(BLANKS)
     return f"{{{inside}}}" if isinstance(value, dict) else f"[{inside}]"
 

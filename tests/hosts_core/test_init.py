@@ -1,0 +1,368 @@
+"""`readcache init`, `uninit` and `hook` as a user and a host call them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from readcache import ReadcacheError
+from readcache.cli import failures
+from readcache.cli.main import main
+from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.switch import Switch
+
+USERS = '{\n\t// mine\n\t"theme": "dark", // as I like it\n\t"hooks": {"AfterTool": [{"matcher": "x"}]}\n}'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, a home and a state directory of its own."""
+    place = tmp_path / "project"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    for name in [name for name in os.environ if name.startswith(("READCACHE", "GEMINI", "CODEX"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return place
+
+
+def settings_of(project: Path, text: str | None = None) -> Path:
+    path = project / ".gemini" / "settings.json"
+    if text is not None:
+        path.parent.mkdir()
+        path.write_bytes(text.encode())
+    return path
+
+
+def test_a_dry_run_prints_each_change_and_makes_none(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "gemini", "--dry-run"]) == 0
+    told = capfd.readouterr().out
+    assert f"+++ {settings_of(project)}" in told
+    assert "hook gemini" in told
+    assert list(project.iterdir()) == []
+    assert not failures.path().startswith(str(project))
+    assert not (project.parent / "state" / "readcache").exists()
+
+
+def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "gemini"]) == 0
+    told = capfd.readouterr().out
+    assert "gemini is now on: its chat file tells what the model still sees" in told
+    assert json.loads(settings_of(project).read_text())["hooks"]["AfterTool"]
+    assert main(["uninit", "gemini"]) == 0
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_users_file_comes_back_byte_for_byte(project: Path, remembers: bool) -> None:
+    path = settings_of(project, USERS)
+    path.chmod(0o640)
+    assert main(["init", "gemini"]) == 0
+    assert path.read_text().startswith(USERS[:40])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert main(["init", "gemini", "--advise"]) == 0
+    if not remembers:
+        for kept in (project.parent / "state/readcache/hosts").iterdir():
+            kept.unlink()
+    assert main(["uninit", "gemini"]) == 0
+    assert path.read_bytes() == USERS.encode()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_file_of_ours_alone_goes_also_when_nothing_is_remembered(project: Path) -> None:
+    main(["init", "gemini"])
+    for kept in (project.parent / "state/readcache/hosts").iterdir():
+        kept.unlink()
+    assert main(["uninit", "gemini"]) == 0
+    assert not settings_of(project).exists()
+
+
+def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = settings_of(project, USERS)
+    main(["init", "gemini"])
+    first = path.read_bytes()
+    capfd.readouterr()
+    assert main(["init", "gemini"]) == 0
+    assert path.read_bytes() == first
+    assert capfd.readouterr().out == "gemini is as it was, on: its chat file tells what the model still sees\n"
+    main(["init", "gemini", "--advise", "--policy", "delta"])
+    hooks = [hook["hooks"][0]["command"] for hook in _hooks(path) if "hooks" in hook]
+    assert len(hooks) == 1
+    assert hooks[0].endswith("hook gemini --advise --policy delta")
+    main(["init", "gemini"])
+    assert path.read_bytes() == first
+
+
+def _hooks(path: Path) -> list[dict[str, list[dict[str, str]]]]:
+    lines = [line for line in path.read_text().splitlines() if not line.strip().startswith("//")]
+    found = json.loads("\n".join(line.split(" //")[0] for line in lines))
+    hooks: list[dict[str, list[dict[str, str]]]] = found["hooks"]["AfterTool"]
+    return hooks
+
+
+def test_another_place_of_the_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+
+    def switch(program: str) -> Switch:
+        where = Where(str(tmp_path), str(tmp_path), False, (program,), "on", "default")
+        host = Host("h", "on", "", lambda where: [Entry(str(path), ("hooks", "+"), {"run": where.line("hook", "h")})])
+        return Switch(host, where, str(tmp_path / "memory"))
+
+    for program in ("/old place/bin/readcache", "/new/bin/readcache"):
+        now = switch(program)
+        now.write(now.plan_on())
+        (tmp_path / "memory" / os.listdir(tmp_path / "memory")[0]).unlink()  # it must be known again by itself
+    assert json.loads(path.read_text()) == {"hooks": [{"run": "/new/bin/readcache hook h"}]}
+
+
+def test_a_link_stays_a_link_and_its_file_is_edited(project: Path) -> None:
+    real = project / "dotfiles.json"
+    real.write_text(USERS)
+    path = settings_of(project)
+    path.parent.mkdir()
+    path.symlink_to(real)
+    assert main(["init", "gemini"]) == 0
+    assert path.is_symlink()
+    assert "hook gemini" in real.read_text()
+    assert main(["uninit", "gemini"]) == 0
+    assert real.read_text() == USERS
+    assert path.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"hooks": [}', "line 1 has no value"),
+        ('{"a": 1}\n{"b": 2}', "line 2 has more after the end"),
+        ("[]", "no mapping at its top"),
+        ('{"hooks": "none"}', 'hooks is "none"'),
+        ('{"hooks": {"AfterTool": {}}}', "hooks.AfterTool is {}"),
+        ("{'a': 1}", "line 1 has no value"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused_in_words_and_nothing_is_done(
+    project: Path, capfd: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    path = settings_of(project, text)
+    assert main(["init", "gemini"]) == 1
+    error = capfd.readouterr().err
+    assert told in error
+    assert str(path) in error
+    assert path.read_text() == text
+
+
+def test_bytes_that_are_no_text_a_lost_link_and_a_read_only_file_are_refused(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = settings_of(project, "{}")
+    path.write_bytes(b'{"a": "\xff"}')
+    assert main(["init", "gemini"]) == 1
+    assert "not UTF-8" in capfd.readouterr().err
+    path.write_text("{}")
+    path.chmod(0o444)
+    assert main(["init", "gemini"]) == 1
+    assert "read-only" in capfd.readouterr().err
+    assert path.read_text() == "{}"
+    path.unlink()
+    path.symlink_to(project / "nowhere")
+    assert main(["init", "gemini"]) == 1
+    assert "which is not there" in capfd.readouterr().err
+    assert os.listdir(path.parent) == ["settings.json"]
+
+
+def test_two_files_are_changed_both_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = tmp_path / "one.json", tmp_path / "deep" / "two.json"
+    one.write_text('{"a": 1}')
+    host = Host("h", "on", "", lambda _: [Entry(str(path), ("readcache",), "run") for path in (one, two)])
+    where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
+    switch = Switch(host, where, str(tmp_path / "memory"))
+    replace = os.replace
+
+    def full(source: str, target: str) -> None:
+        if target == str(two):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ReadcacheError, match="No space left on device; nothing was changed"):
+        switch.write(switch.plan_on())
+    assert one.read_text() == '{"a": 1}'
+    assert sorted(os.listdir(tmp_path)) == ["one.json"]
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text("{}")
+    host = Host("h", "on", "", lambda _: [Entry(str(path), ("readcache",), "run")])
+    where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
+    switch = Switch(host, where, str(tmp_path / "memory"))
+    changes = switch.plan_on()
+    path.write_text('{"new": 1}')
+    with pytest.raises(ReadcacheError, match="just changed"):
+        switch.write(changes)
+    assert path.read_text() == '{"new": 1}'
+
+
+def test_a_file_of_our_own_is_made_brought_up_to_date_and_removed(tmp_path: Path) -> None:
+    path = tmp_path / "plugins" / "readcache.js"
+
+    def switch(mode: str) -> Switch:
+        text = f"// Made by `readcache init h`.\nconst mode = '{mode}'\n"
+        where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), mode, "default")
+        return Switch(Host("h", "on", "", lambda _: [OwnFile(str(path), text)]), where, str(tmp_path / "memory"))
+
+    for mode in ("on", "advise"):
+        now = switch(mode)
+        now.write(now.plan_on())
+        assert mode in path.read_text()
+    now = switch("advise")
+    now.write(now.plan_off())
+    assert os.listdir(tmp_path) == ["memory"]
+    path.parent.mkdir()
+    path.write_text("my own plugin")
+    with pytest.raises(ReadcacheError, match="not ours"):
+        switch("on").plan_on()
+    assert switch("on").plan_off() == []
+
+
+# ------------------------------------------------------------ hooks
+
+
+def hook(words: list[str], event: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(event.encode())))
+    capfd.readouterr()
+    assert main(["hook", *words]) == 0
+    told = capfd.readouterr()
+    assert told.err == ""
+    return told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "event"),
+    [
+        (["codex"], "no json"),
+        (["codex"], "[]"),
+        (["codex"], '{"hook_event_name": "PostToolUse", "tool_name": "Bash"}'),
+        (["nobody"], "{}"),
+        ([], "{}"),
+        (["codex", "--nonsense"], "{}"),
+        (["codex", "--policy"], "{}"),
+        (["gemini", "--policy", "none"], '{"hook_event_name": "AfterTool", "transcript_path": "/dev/null"}'),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_a_hook_that_fails_prints_nothing_ends_with_0_and_is_noted(
+    words: list[str], event: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert hook(words, event, monkeypatch, capfd) == ""
+    assert len(failures.noted()) == 1
+    assert "hook" in failures.noted()[0]
+
+
+def trial(name: str, place: Path) -> list[str]:
+    """Events of which the last is answered."""
+    from readcache.hosts import host_module
+
+    return [json.dumps(event) for event in host_module(name).HOST.trial(str(place))]
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini"])
+@pytest.mark.parametrize(
+    ("words", "env", "is_answered"),
+    [
+        ([], {}, True),
+        (["--policy", "max"], {}, True),
+        (["--advise"], {}, False),
+        (["--off"], {}, False),
+        ([], {"READCACHE": "off"}, False),
+        ([], {"READCACHE": "advise"}, False),
+    ],
+)
+def test_a_hook_leaves_lines_out_only_where_it_is_on(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    words: list[str],
+    env: dict[str, str],
+    is_answered: bool,
+) -> None:
+    for key, value in env.items():
+        monkeypatch.setenv(key, value)
+    first, second = trial(name, project)
+    assert hook([name, *words], first, monkeypatch, capfd) == ""
+    answer = hook([name, *words], second, monkeypatch, capfd)
+    assert ("UNCHANGED" in answer) == is_answered
+    assert failures.noted() == []
+
+
+def test_a_hook_imports_no_session_for_an_event_that_needs_none(project: Path) -> None:
+    program = (
+        "import sys\nfrom readcache.cli.main import main\nassert main(['hook', 'codex']) == 0\n"
+        "assert 'readcache.session' not in sys.modules and 'dataclasses' not in sys.modules"
+    )
+    event = '{"hook_event_name": "PostToolUse", "tool_name": "apply_patch"}'
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    ran = subprocess.run([sys.executable, "-c", program], input=event, text=True, cwd=project, env=env, check=False)
+    assert ran.returncode == 0
+    assert failures.noted() == []
+
+
+# ------------------------------------------------------------ doctor
+
+
+def doctors_line(capfd: pytest.CaptureFixture[str], name: str, *words: str) -> list[str]:
+    capfd.readouterr()
+    main(["doctor", *words])
+    return [line for line in capfd.readouterr().out.splitlines() if line.split()[1] == name]
+
+
+def test_doctor_says_whether_a_host_is_in_force(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))  # for the program that settings name
+    assert doctors_line(capfd, "gemini") == []
+    assert doctors_line(capfd, "gemini", "--host", "gemini")[0].startswith("broken")
+    main(["init", "gemini", "--policy", "delta"])
+    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     on, policy delta (--project)")
+    path = settings_of(project)
+    good = path.read_text()
+    path.write_text(good.replace("{", '{"hooksConfig": {"enabled": false},', 1))
+    assert "switches all hooks off" in doctors_line(capfd, "gemini")[0]
+    path.write_text(good.replace("{", '{"hooksConfig": {"disabled": ["readcache"]},', 1))
+    assert "switches the hook off" in doctors_line(capfd, "gemini")[0]
+    path.write_text(good.replace("AfterTool", "BeforeTool"))
+    assert doctors_line(capfd, "gemini")[0].startswith("broken")
+    path.write_text(good)
+    main(["init", "gemini", "--off"])
+    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     off (--project)")
+    main(["uninit", "gemini"])
+    assert doctors_line(capfd, "gemini") == []
+
+
+def test_doctor_tells_of_a_program_that_does_not_answer(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = project / "readcache"
+    program.write_text("#!/bin/sh\necho 0.1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("readcache.cli.hosts.program", lambda: (str(program),))
+    main(["init", "gemini"])
+    assert "answers an event that means nothing" in doctors_line(capfd, "gemini")[0]
+    program.write_text("#!/bin/sh\n:\n")
+    assert "did not answer a trial event" in doctors_line(capfd, "gemini")[0]
+    program.write_text("#!/bin/sh\nexit 9\n")
+    assert "ends with status 9" in doctors_line(capfd, "gemini")[0]
+    program.unlink()
+    assert "does not run" in doctors_line(capfd, "gemini")[0]
