@@ -15,7 +15,7 @@ from readcache.cli.settings import MODES, Settings, read_settings
 from readcache.errors import UsageError
 
 if TYPE_CHECKING:
-    from readcache import Sessions
+    from readcache import Session, Sessions
 
 WITH_VALUE = ("--policy", "--store")
 
@@ -70,6 +70,13 @@ class _LaterSessions:
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._made = settings, cast("Sessions | None", None)
+        self._got: dict[tuple[str, str], Session] = {}
+
+    def get(self, conversation: str, agent: str = "main") -> Session:
+        """As `Sessions` does."""
+        session: Session = self.__getattr__("get")(conversation, agent)
+        self._got[conversation, agent] = session
+        return session
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
@@ -81,7 +88,12 @@ class _LaterSessions:
         return getattr(self._made, name)
 
     def close_all(self) -> None:
-        """As `Sessions` does."""
+        """As `Sessions` does. What no store took is noted."""
+        from readcache.cli import failures
+
+        for (conversation, _), session in self._got.items():
+            for failed in session.reader.unlogged():
+                failures.note(conversation, failed.cause, failed.detail)
         if self._made is not None:
             self._made.close_all()
 

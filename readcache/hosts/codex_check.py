@@ -33,7 +33,7 @@ def codex_runs(path: str, command: str, root: str) -> str:
     if not ours:
         raise ReadcacheError(f"codex does not take {path}: trust the project, or set features.hooks in config.toml")
     if not ours[0]["enabled"] or ours[0]["trustStatus"] not in ("trusted", "managed"):
-        raise ReadcacheError("codex does not run the hook until you trust it: start codex and say /hooks")
+        raise ReadcacheError("codex does not run the hook until you trust it: start codex, say /hooks")
     return "codex runs the hook"
 
 
