@@ -19,7 +19,7 @@ from readcache.policy import Policy
 def init(options: argparse.Namespace, _: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
-    mode = "off" if options.off else "advise" if options.advise else host.mode
+    mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
     switch = Switch(host, _where(host, is_user=options.user, mode=mode, policy=policy), _memory())

@@ -92,6 +92,8 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
     text = "take out of a host's settings what init put there"
     uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
+    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
+    uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
         place = command.add_mutually_exclusive_group()
@@ -99,11 +101,13 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
         place.add_argument("--user", action="store_true", help="in all of this user's projects")
         command.add_argument("--dry-run", action="store_true", help="print the changes and make none")
     mode = init.add_mutually_exclusive_group()
+    mode.add_argument("--on", action="store_true", help="also where that is not the host's own mode; you vouch for it")
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
+    hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"
     hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
     hook.add_argument("--advise", action="store_true", help=ADVISE.help)
     hook.add_argument("--off", action="store_true", help="answer nothing")

@@ -79,7 +79,10 @@ def command_line() -> str:
     return (
         table(("command", "what it does"), out)
         + "\n"
-        + table(("option of all but `demo`", "what it names"), ((f"`{option}`", text) for option, text in options))
+        + table(
+            ("option of all but `demo` and those of hosts", "what it names"),
+            ((f"`{option}`", text) for option, text in options),
+        )
     )
 
 
