@@ -50,8 +50,9 @@ const isOff = () => SETTINGS.mode === "off" || ["off", "0", "false", "no"].inclu
 
 export const Readcache = async ({ directory }) => {
   if (isOff()) return {}
+  const policy = SETTINGS.policy === "default" ? [] : ["--policy", SETTINGS.policy] // else $READCACHE_POLICY has its say
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-  const server = new ReadcacheServer([...SETTINGS.program, "serve", "--policy", SETTINGS.policy, ...advise])
+  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise])
   const [parents, readers, requests] = [new Map(), new Map(), new Map()] // by session
   const compacting = new Set() // sessions whose next messages are those to be summarised
   const mended = new Map() // session/call -> what the server said later is to stand there
