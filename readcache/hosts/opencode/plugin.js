@@ -1,7 +1,7 @@
 // readcache in opencode: lines that the model can still see are left out of the requests, and say where they stand.
 // What opencode stores and shows stays the real output: markers are put into the messages of each request alone, once
 // the server has agreed to all of them. Without the server, or this file, a request is as it would be without readcache.
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { isAbsolute, join } from "node:path"
 
 const SETTINGS = { program: ["readcache"], mode: "on", policy: "default" }
@@ -53,7 +53,7 @@ export const Readcache = async ({ directory }) => {
   const policy = SETTINGS.policy === "default" ? [] : ["--policy", SETTINGS.policy] // else $READCACHE_POLICY has its say
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
   const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise])
-  const [parents, readers, requests] = [new Map(), new Map(), new Map()] // by session
+  const [parents, readers, batches] = [new Map(), new Map(), new Map()] // by session
   const compacting = new Set() // sessions whose next messages are those to be summarised
   const mended = new Map() // session/call -> what the server said later is to stand there
 
@@ -78,7 +78,7 @@ export const Readcache = async ({ directory }) => {
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, result) => {
       try {
-        const batch = `${sessionID}/${requests.get(sessionID) ?? 0}` // what one message asked for has one answer
+        const batch = batches.get(sessionID) // calls of one message: none of them was seen by the model that made another
         for (const [method, params] of tellings(directory, tool, args, result)) {
           const known = method === "wrote" ? { call_id: callID } : { call_id: callID, batch }
           const { text } = await server.ask(method, readerOf(sessionID), { ...params, ...known })
@@ -92,7 +92,7 @@ export const Readcache = async ({ directory }) => {
       try {
         const session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
-        requests.set(session, (requests.get(session) ?? 0) + 1)
+        batches.set(session, randomUUID())
         const chat = asChat(messages, (part) => shortened(part) ?? real(part))
         const { rewrites } = await server.ask("sync", readerOf(session), { messages: chat })
         for (const [call, text] of Object.entries(rewrites)) mended.set(`${session}/${call}`, text)

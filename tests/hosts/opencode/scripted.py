@@ -1,4 +1,4 @@
-"""opencode with a scripted model: a chat-completions API on localhost, and `opencode serve` that talks to it."""
+"""opencode with a scripted model: a chat-completions API on localhost, and an `opencode serve` that talks to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import threading
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,6 @@ from readcache.hosts.opencode import HOST
 
 Message = dict[str, Any]
 MODEL = {"providerID": "scripted", "modelID": "model"}
-RESULT_LIMIT = 128_000
 
 
 class Model(http.server.ThreadingHTTPServer):
@@ -27,9 +27,9 @@ class Model(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, script: Callable[[Message], Message]) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.script = script
+        self.script: Callable[[Message], Message] = lambda _: {"content": "nothing"}
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -67,25 +67,32 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(f"data: {json.dumps(whole)}\n\n".encode())
 
 
-def install(root: Path, program: Sequence[str], *, mode: str = "on", policy: str = "default") -> None:
-    """Writes what `readcache init opencode --project` would."""
-    where = Where(str(root), str(root), False, tuple(program), mode, policy)
-    for change in HOST.changes(where):
-        assert isinstance(change, OwnFile)
-        Path(change.path).parent.mkdir(parents=True, exist_ok=True)
-        Path(change.path).write_text(change.text, encoding="utf-8")
+def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", policy: str = "default") -> Path:
+    """Writes what `readcache init opencode` does, for the project `place` or the user whose home that is."""
+    where = Where(str(place), str(place), is_user, tuple(program), mode, policy)
+    (change,) = HOST.changes(where)
+    assert isinstance(change, OwnFile)
+    path = Path(change.path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(change.text, encoding="utf-8")
+    return path
 
 
 class Opencode:
-    """A running `opencode serve` in the project `root`."""
+    """A running `opencode serve`, as one of its clients sees it."""
 
-    def __init__(self, root: Path, url: str) -> None:
-        self.root, self.url = root, url
+    def __init__(self, url: str, root: Path, model: Model) -> None:
+        self.url, self.root, self.model = url, root, model
+
+    def at(self, root: Path) -> Opencode:
+        """The same server, for another project."""
+        return Opencode(self.url, root, self.model)
 
     def ask(self, path: str, body: Message | None = None, method: str = "") -> Any:
         """One request to its API."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}{path}", data, {"content-type": "application/json"})
+        url = f"{self.url}{path}?directory={urllib.parse.quote(str(self.root))}"
+        request = urllib.request.Request(url, data, {"content-type": "application/json"})
         request.method = method or ("GET" if body is None else "POST")
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
@@ -96,19 +103,29 @@ class Opencode:
 
     def prompt(self, session: str, text: str) -> Message:
         """A turn: returns when the model has ended it."""
-        found: Message = self.ask(
-            f"/session/{session}/message", {"model": MODEL, "parts": [{"type": "text", "text": text}]}
-        )
+        body = {"model": MODEL, "parts": [{"type": "text", "text": text}]}
+        found: Message = self.ask(f"/session/{session}/message", body)
+        assert not found["info"].get("error"), found["info"]["error"]
         return found
+
+    def messages(self, session: str) -> list[Message]:
+        """What it keeps of the session."""
+        found: list[Message] = self.ask(f"/session/{session}/message")
+        return found
+
+    def parts(self, session: str) -> dict[str, Message]:
+        """The tool calls that it keeps, by id."""
+        parts = (part for message in self.messages(session) for part in message["parts"])
+        return {part["callID"]: part for part in parts if part["type"] == "tool"}
 
 
 @contextmanager
-def opencode(root: Path, home: Path, model: Model, **env: str) -> Iterator[Opencode]:
+def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Opencode]:
     """opencode, with nothing but the scripted model configured."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": model.url, "apiKey": "none"},
-        "models": {"model": {"name": "model", "limit": {"context": RESULT_LIMIT, "output": 8000}}},
+        "models": {"model": {"name": "model", "limit": {"context": 1_000_000, "output": 8000}}},
     }
     config = {
         "provider": {"scripted": provider},
@@ -119,8 +136,11 @@ def opencode(root: Path, home: Path, model: Model, **env: str) -> Iterator[Openc
         "permission": {"*": "allow"},
         "lsp": False,
         "formatter": False,
+        "snapshot": False,
+        "compaction": {"auto": False, "prune": True},
     }
-    home.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True, parents=True)
+    root.mkdir(exist_ok=True, parents=True)
     variables = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -138,7 +158,7 @@ def opencode(root: Path, home: Path, model: Model, **env: str) -> Iterator[Openc
         try:
             assert process.stdout is not None
             found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)))
-            yield Opencode(root, found[0])
+            yield Opencode(found[0], root, model)
         finally:
             process.terminate()
             process.wait(20)
