@@ -15,6 +15,10 @@ def serve(settings: Settings, socket_path: str | None, *, may_run: bool) -> int:
     UsageError."""
     policy, store = chosen_policy(settings), settings.store_spec()
     if settings.mode in ("on", "advise"):
-        return server.serve(socket_path=socket_path, store=store, policy=policy, may_run=may_run or socket_path is None)
+        return server.answer_clients(
+            socket_path=socket_path, store=store, policy=policy, may_run=may_run or socket_path is None
+        )
     policy = replace(policy, mode=Mode.OFF)  # nothing is recorded, so that there is nothing to keep
-    return server.serve(socket_path=socket_path, store=None, policy=policy, may_run=may_run or socket_path is None)
+    return server.answer_clients(
+        socket_path=socket_path, store=None, policy=policy, may_run=may_run or socket_path is None
+    )

@@ -164,17 +164,17 @@ def parse(line: bytes | None) -> object:
         return RequestError("not_json", f"the line is no JSON in UTF-8: {error}; give one object a line")
 
 
-def plain(value: object) -> Any:
+def as_json(value: object) -> Any:
     """A value of the package as JSON has it: names for members, lists for sets, objects for records."""
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): plain(inner) for name, inner in value.items()}
+        return {str(name): as_json(inner) for name, inner in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(plain, value), key=str)
-    return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return sorted(map(as_json, value), key=str)
+    return [as_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _no_number(name: str) -> object:
@@ -203,8 +203,8 @@ def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
 
 def _reply(reply: Reply, *, ran: bool = False) -> dict[str, Any]:
     """`ran`: the client does not have the real output."""
-    omitted = [plain(segment) for segment in reply.segments if isinstance(segment, Omitted)]
-    answer = {name: plain(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
+    omitted = [as_json(segment) for segment in reply.segments if isinstance(segment, Omitted)]
+    answer = {name: as_json(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
     return answer | ({"full_text": reply.full_text} if ran and reply.outcome is not Outcome.FULL else {})
 
 
@@ -239,14 +239,14 @@ def _restore_plan(session: Session, given: dict[str, Any]) -> object:
 def _compacted(session: Session, given: dict[str, Any]) -> object:
     restored = given.pop("restored", None)
     plan = None if restored is None else RestorePlan.from_dict(restored)
-    return plain(session.compacted(restored=plan, **given))
+    return as_json(session.compacted(restored=plan, **given))
 
 
 def _events(session: Session, given: dict[str, Any]) -> object:
     records = [record for record in session.events() if record.seq > given.get("after", 0)]
     found = []
     for record in records[:MOST_EVENTS]:
-        found.append({**plain(record), "event": {"kind": type(record.event).__name__, **plain(record.event)}})
+        found.append({**as_json(record), "event": {"kind": type(record.event).__name__, **as_json(record.event)}})
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 

@@ -28,7 +28,7 @@ KILL_SECONDS = 2
 CHUNK = 65536
 
 
-def serve(*, socket_path: str | None, store: str | None, policy: Policy, may_run: bool) -> int:
+def answer_clients(*, socket_path: str | None, store: str | None, policy: Policy, may_run: bool) -> int:
     """Answers until stdin ends, or, on a socket, until a SIGTERM; the exit status. UsageError for a socket that cannot
     be. `store`: None is memory. `may_run`: `run` and `read` are offered, and the files are those of this machine."""
     ended = threading.Event()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from readcache import UsageError
 
-MOST_PATH_BYTES = 104 - 1  # the least of the systems' bounds, macOS's
+MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
 
 
 @contextlib.contextmanager
@@ -54,32 +54,34 @@ def _check_folder(folder: str, found: os.stat_result) -> None:
 
 
 def _bind(path: str) -> socket.socket:
-    """OSError; UsageError where something else stands."""
+    """Whoever finds the path can connect: it is made under another name. OSError; UsageError where something stands."""
+    _check_stale(path)
+    made = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if os.path.lexists(path):
-            _remove_stale(path)
         umask = os.umask(0o177)
         try:
-            listener.bind(path)
+            listener.bind(made)
         finally:
             os.umask(umask)
         listener.listen(64)
+        os.rename(made, path)
     except BaseException:
         listener.close()
+        with contextlib.suppress(OSError):
+            os.unlink(made)
         raise
     return listener
 
 
-def _remove_stale(path: str) -> None:
+def _check_stale(path: str) -> None:
+    if not os.path.lexists(path):
+        return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise UsageError(f"{path} is there, and is no socket: give another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         try:
             other.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-        except FileNotFoundError:
+        except (ConnectionRefusedError, FileNotFoundError):
             return
     raise UsageError(f"a server answers at {path} already: use it, or give another --socket")
