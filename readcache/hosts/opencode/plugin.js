@@ -48,8 +48,11 @@ function asChat(messages, textOf) {
 const digest = (text) => createHash("sha256").update(text).digest("hex")
 const isOff = () => SETTINGS.mode === "off" || ["off", "0", "false", "no"].includes(process.env.READCACHE?.toLowerCase())
 
-export const Readcache = async ({ directory }) => {
-  if (isOff()) return {}
+const served = (globalThis[Symbol.for("readcache")] ??= new WeakSet()) // user and project may both have this plugin
+
+export const Readcache = async ({ client, directory }) => {
+  if (isOff() || served.has(client)) return {}
+  served.add(client)
   const policy = SETTINGS.policy === "default" ? [] : ["--policy", SETTINGS.policy] // else $READCACHE_POLICY has its say
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
   const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise])

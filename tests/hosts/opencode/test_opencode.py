@@ -113,9 +113,9 @@ def test_the_summary_is_made_of_real_texts(project: Opencode) -> None:
 
     project.model.script = script
     seen = talk.step(Compact())
-    assert any("number 20 of the shop" in text for text in asked[:1])
+    assert asked[0].count("number 20 of the shop") == 2
     assert not markers(asked[0])
-    assert not any(markers(text) for text in seen.texts if "lines 1-40" in text and "number 20" not in str(seen.texts))
+    assert not dangling([seen])
 
 
 def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
@@ -231,6 +231,17 @@ def test_the_environment_turns_it_off(tmp_path: Path) -> None:
         seen = hold(host, (CAT,), (CAT,))
     assert seen[0].results == seen[1].results
     assert not (tmp_path / "home/.local/state/readcache").exists()
+
+
+def test_a_user_and_a_project_that_both_have_it_have_it_once(tmp_path: Path) -> None:
+    make_project(tmp_path / "project")
+    for place, is_user in ((tmp_path / "home", True), (tmp_path / "project", False)):
+        count = ("bash", "-c", f'echo {place} >> {tmp_path}/started; exec {" ".join(PROGRAM)} "$@"', "bash")
+        install(place, count, is_user=is_user)
+    with opencode(tmp_path / "home", Model(), tmp_path / "project", **ENV) as host:
+        seen = hold(host, (CAT,), (CAT,), (CAT,))
+    assert [bool(markers(one.results[0])) for one in seen] == [False, True, False]
+    assert len((tmp_path / "started").read_text().split()) == 1
 
 
 # ---------------------------------------------------------------- figures
