@@ -2,7 +2,8 @@
 import { spawn } from "node:child_process"
 
 // The server is started when it is first asked, and at most `mostStarts` times. `ask` gives the result of a method, or
-// rejects: then the real output is what the model is to see. It never waits longer than `deadline` milliseconds.
+// rejects: then the real output is what the model is to see. It never waits longer than `deadline` milliseconds; a server
+// that lets it wait so long, or that says what is no answer, is ended.
 class ReadcacheServer {
   #child
   #starts = 0
@@ -30,9 +31,13 @@ class ReadcacheServer {
     return (this.#child = child)
   }
   #hear(line) {
-    const { id, result, error } = JSON.parse(line)
-    if (error) this.#waiting.get(id)?.reject(new Error(error.message))
-    else this.#waiting.get(id)?.resolve(result)
+    try {
+      const { id, result, error } = JSON.parse(line)
+      if (error) this.#waiting.get(id)?.reject(new Error(error.message))
+      else this.#waiting.get(id)?.resolve(result)
+    } catch {
+      this.#child?.kill("SIGKILL")
+    }
   }
   async ask(method, reader, params) {
     const child = this.#child ?? this.#start()
@@ -40,7 +45,10 @@ class ReadcacheServer {
     let timer
     const answer = new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      timer = setTimeout(() => reject(new Error("readcache serve is too slow")), this.deadline)
+      timer = setTimeout(() => {
+        reject(new Error("readcache serve is too slow"))
+        child.kill("SIGKILL")
+      }, this.deadline)
       child.stdin.write(JSON.stringify({ id, method, ...reader, params }) + "\n")
     })
     return answer.finally(() => (clearTimeout(timer), this.#waiting.delete(id)))

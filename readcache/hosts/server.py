@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from readcache import Policy, Sessions
+from readcache import Policy, Sessions, UsageError
 from readcache.hosts.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
 from readcache.hosts.socket_file import listening
 
@@ -226,10 +226,13 @@ def _writer(fd: int) -> Callable[[bytes], None]:
 
 @contextlib.contextmanager
 def _stdout_kept() -> Iterator[int]:
-    """A descriptor for answers alone: whatever else is printed by this process goes to stderr."""
-    sys.stdout.flush()
+    """A descriptor for answers alone: whatever else is printed by this process goes to stderr. UsageError."""
+    if sys.stdout is None:  # it was closed when we were started, and 1 may be anything now
+        raise UsageError("stdout is closed: nobody could read an answer; open it, or give --socket")
     out = os.dup(1)
-    os.dup2(2, 1)
+    other = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)
+    os.dup2(other, 1)
+    os.close(other)
     try:
         yield out
     finally:

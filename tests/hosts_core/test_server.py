@@ -101,6 +101,15 @@ def test_a_wrong_word_is_said_and_nothing_is_served(env: dict[str, str]) -> None
     assert b"there is no policy 'most'" in err
 
 
+def test_closed_streams_are_an_end_or_an_error(env: dict[str, str]) -> None:
+    for closed, status, said in (("<&-", 0, b""), (">&-", 2, b"stdout is closed"), ("2>&-", 0, b"")):
+        command = f'exec "{sys.executable}" -m readcache serve {closed}'
+        done = subprocess.run(
+            ["bash", "-c", command], env=env, input=cat(), capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, said in done.stderr) == (status, True)
+
+
 def test_commands_run_beside_other_requests_and_stdin_may_end_meanwhile(env: dict[str, str], tmp_path: Path) -> None:
     command = "sleep 0.5; echo late; cat 2>&1"
     answers = talk(env, line("run", 1, command=command, cwd=str(tmp_path)) + line("stats", 2))

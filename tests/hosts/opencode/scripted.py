@@ -81,12 +81,12 @@ def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "
 class Opencode:
     """A running `opencode serve`, as one of its clients sees it."""
 
-    def __init__(self, url: str, root: Path, model: Model) -> None:
-        self.url, self.root, self.model = url, root, model
+    def __init__(self, url: str, root: Path, model: Model, home: Path) -> None:
+        self.url, self.root, self.model, self.home = url, root, model, home
 
     def at(self, root: Path) -> Opencode:
         """The same server, for another project."""
-        return Opencode(self.url, root, self.model)
+        return Opencode(self.url, root, self.model, self.home)
 
     def ask(self, path: str, body: Message | None = None, method: str = "") -> Any:
         """One request to its API."""
@@ -158,7 +158,7 @@ def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Openc
         try:
             assert process.stdout is not None
             found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)))
-            yield Opencode(found[0], root, model)
+            yield Opencode(found[0], root, model, home)
         finally:
             process.terminate()
             process.wait(20)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from readcache import Session
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Seen, Step
 from readcache.testing.requests import markers
@@ -187,13 +188,26 @@ def test_without_a_program_everything_is_as_without_readcache(project: Opencode)
 
 
 @pytest.mark.parametrize(
-    "program", ["echo nonsense; cat > /dev/null", "exit 3", "cat", "while read -r line; do echo {}; done"]
+    "program",
+    ["echo nonsense; cat > /dev/null", "echo null; cat", "exit 3", "sleep 100", "while read -r x; do echo {}; done"],
 )
-def test_a_server_that_talks_nonsense_costs_nothing(program: str, project: Opencode) -> None:
-    path = install(project.root, ("bash", "-c", program), is_user=False)
+def test_a_server_that_talks_nonsense_or_hangs_costs_little(program: str, project: Opencode, tmp_path: Path) -> None:
+    count = ("bash", "-c", f"echo x >> {tmp_path}/started; {program}")
+    path = install(project.root, count, is_user=False)
     path.write_text(path.read_text(encoding="utf-8").replace("deadline = 5000", "deadline = 300"), encoding="utf-8")
-    seen = hold(project, (CAT,), (CAT,))
-    assert seen[0].results == seen[1].results == ((project.root / "shop.py").read_text(),)
+    seen = hold(project, (CAT,), (CAT,), (CAT,))
+    assert {one.results for one in seen} == {((project.root / "shop.py").read_text(),)}
+    assert len((tmp_path / "started").read_text().split()) == 3
+
+
+def test_a_sub_agent_belongs_to_the_conversation_that_it_serves(project: Opencode) -> None:
+    install(project.root, PROGRAM, is_user=False)
+    talk = Conversation(project)
+    talk.hold([(CAT,), (Delegate((CAT,)),)])
+    store = project.home / ".local/state/readcache/readcache.db"
+    agents = [record.agent_id for record in Session(project.root, session_id=talk.session, store=store).events()]
+    assert agents[0] == "main"
+    assert [agent[:4] for agent in agents[1:]] == ["ses_"]
 
 
 def test_a_server_that_was_killed_is_started_again_and_nothing_dangles(project: Opencode, tmp_path: Path) -> None:
