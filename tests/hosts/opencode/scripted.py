@@ -78,6 +78,14 @@ def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "
     return path
 
 
+def load(root: Path, program: Sequence[str], *, mode: str = "on") -> Path:
+    """The same plugin, as a line of the project's opencode.json: where there is a directory of plugins, opencode first
+    installs a package of its own into it, and waits."""
+    path = install(root / "_plugin", program, is_user=True, mode=mode)
+    (root / "opencode.json").write_text(json.dumps({"plugin": [str(path)]}))
+    return path
+
+
 class Opencode:
     """A running `opencode serve`, as one of its clients sees it."""
 

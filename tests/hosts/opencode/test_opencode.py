@@ -18,7 +18,7 @@ from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, 
 from readcache.testing.requests import markers
 from tests.hosts.measured import Run, record
 from tests.hosts.opencode.host import PROGRAM, TOP, Conversation
-from tests.hosts.opencode.scripted import Model, Opencode, install, opencode
+from tests.hosts.opencode.scripted import Model, Opencode, install, load, opencode
 
 CAT, HEAD, TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")
 ENV = {"PYTHONPATH": str(TOP)}
@@ -45,7 +45,7 @@ def hold(host: Opencode, *steps: Step) -> list[Seen]:
 
 
 def change_plugin(root: Path, old: str, new: str) -> None:
-    path = install(root, PROGRAM, is_user=False)
+    path = load(root, PROGRAM)
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -66,7 +66,7 @@ def test_the_model_is_sent_markers_and_opencode_keeps_the_real_output(project: O
 
 
 def test_the_frame_of_a_read_is_passed_on_and_never_counted(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     (project.root / "blank.py").write_text("import os\n\n" + "".join(f"value_{n} = {n}\n" for n in range(58)))
     seen = hold(project, (Read("blank.py"),), (Bash("cat blank.py"),), (Read("blank.py", 21, 40),))
     assert "blank.py lines 1-60," in markers(seen[1].results[0])[0]
@@ -77,7 +77,7 @@ def test_the_frame_of_a_read_is_passed_on_and_never_counted(project: Opencode) -
 
 
 def test_written_files_are_known_by_what_the_model_wrote(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     text = "".join(f"value_{n} = {n}  # of the new file\n" for n in range(40))
     talk = Conversation(project)
     calls = iter([("call_w", "write", {"filePath": str(project.root / "new.py"), "content": text})])
@@ -96,7 +96,7 @@ def test_a_patch_is_a_write_to_each_of_its_files(project: Opencode) -> None:
         { filePath: "/w/a.py", type: "update" }, { filePath: "/w/b.py", movePath: "/w/c.py", type: "move" } ] } })
       console.log(JSON.stringify(results))
     """
-    path = install(project.root, PROGRAM, is_user=False)
+    path = load(project.root, PROGRAM)
     script = project.root / "try.mjs"
     script.write_text(path.read_text(encoding="utf-8") + node)
     done = subprocess.run(["node", script], capture_output=True, text=True, check=True)
@@ -104,7 +104,7 @@ def test_a_patch_is_a_write_to_each_of_its_files(project: Opencode) -> None:
 
 
 def test_the_summary_is_made_of_real_texts(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     talk, asked = Conversation(project), []
     talk.hold([(CAT,), (HEAD,), (Bash("ls"),)])
 
@@ -120,7 +120,7 @@ def test_the_summary_is_made_of_real_texts(project: Opencode) -> None:
 
 
 def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     talk = Conversation(project)
     assert markers(talk.hold([(CAT,), (CAT,)])[1].results[0])
     fork = Conversation(project)
@@ -131,7 +131,7 @@ def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
 
 
 def test_a_sub_agent_costs_its_parent_nothing(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     seen = hold(project, (CAT,), (Delegate((Bash("ls"), Bash("ls -a"))),), (TAIL,))
     assert markers(seen[2].results[0])
 
@@ -168,7 +168,7 @@ def test_without_a_look_at_what_was_pruned_a_marker_dangles(project: Opencode) -
 
 
 def test_with_it_none_does(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     assert not dangling(hold(project, (CAT,), (HEAD,), Clear(), (Bash("ls"),)))
 
 
@@ -182,7 +182,7 @@ def test_without_batches_a_call_points_at_one_that_was_made_at_once(project: Ope
 
 
 def test_without_a_program_everything_is_as_without_readcache(project: Opencode) -> None:
-    install(project.root, ("/no/such/program",), is_user=False)
+    load(project.root, ("/no/such/program",))
     seen = hold(project, (CAT,), (CAT,))
     assert seen[0].results == seen[1].results == ((project.root / "shop.py").read_text(),)
 
@@ -193,7 +193,7 @@ def test_without_a_program_everything_is_as_without_readcache(project: Opencode)
 )
 def test_a_server_that_talks_nonsense_or_hangs_costs_little(program: str, project: Opencode, tmp_path: Path) -> None:
     count = ("bash", "-c", f"echo x >> {tmp_path}/started; {program}")
-    path = install(project.root, count, is_user=False)
+    path = load(project.root, count)
     path.write_text(path.read_text(encoding="utf-8").replace("deadline = 5000", "deadline = 300"), encoding="utf-8")
     seen = hold(project, (CAT,), (CAT,), (CAT,))
     assert {one.results for one in seen} == {((project.root / "shop.py").read_text(),)}
@@ -201,7 +201,7 @@ def test_a_server_that_talks_nonsense_or_hangs_costs_little(program: str, projec
 
 
 def test_a_sub_agent_belongs_to_the_conversation_that_it_serves(project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False)
+    load(project.root, PROGRAM)
     talk = Conversation(project)
     talk.hold([(CAT,), (Delegate((CAT,)),)])
     store = project.home / ".local/state/readcache/readcache.db"
@@ -212,7 +212,7 @@ def test_a_sub_agent_belongs_to_the_conversation_that_it_serves(project: Opencod
 
 def test_a_server_that_was_killed_is_started_again_and_nothing_dangles(project: Opencode, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    install(project.root, ("bash", "-c", f'echo $$ >> {pids}; exec {" ".join(PROGRAM)} "$@"', "bash"), is_user=False)
+    load(project.root, ("bash", "-c", f'echo $$ >> {pids}; exec {" ".join(PROGRAM)} "$@"', "bash"))
     talk = Conversation(project)
     seen = talk.hold([(CAT,), (CAT,)])
     assert markers(seen[1].results[0])
@@ -233,7 +233,7 @@ def test_a_server_that_was_killed_is_started_again_and_nothing_dangles(project: 
 
 @pytest.mark.parametrize("mode", ["advise", "off"])
 def test_turned_down_it_leaves_nothing_out(mode: str, project: Opencode) -> None:
-    install(project.root, PROGRAM, is_user=False, mode=mode)
+    load(project.root, PROGRAM, mode=mode)
     seen = hold(project, (CAT,), (CAT,))
     assert seen[0].results == seen[1].results
 
@@ -279,7 +279,7 @@ def test_the_same_work_with_fewer_characters(running: Opencode, tmp_path: Path) 
     for name in ("without", "with"):
         make_project(tmp_path / name)
         if name == "with":
-            install(tmp_path / name, PROGRAM, is_user=False)
+            load(tmp_path / name, PROGRAM)
         hold(running.at(tmp_path / name), (Bash("true"),))  # opencode and the server have started
         talk, began = Conversation(running.at(tmp_path / name)), time.monotonic()
         talk.hold(script)
