@@ -86,6 +86,10 @@ def _dispatch(argv: list[str]) -> int:
         return demo.demo()
     if settings.store:
         require_store(settings.store)
+    if options.command == "serve":
+        from readcache.cli.serve import serve
+
+        return serve(settings, options.socket, may_run=options.run)
     if options.command == "explain":
         return explain.explain(settings, options.path)
     if options.command == "log":

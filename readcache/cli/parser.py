@@ -75,6 +75,11 @@ def _build() -> _Parser:
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     _add_hosts(commands)
+    serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
+    serve.add_argument("--socket", metavar="PATH", help="on a Unix socket, for many clients; else on stdin and stdout")
+    serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
+    _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
+    serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")

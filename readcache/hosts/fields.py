@@ -1,0 +1,53 @@
+"""The fields of a request, as they are checked: whoever sends a wrong one is told which it is, and what to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from readcache import UsageError
+
+MOST = 2**53  # whole numbers that every JSON reader keeps
+
+
+class Field(NamedTuple):
+    """A kind of value: what it is called, and whether a value is one."""
+
+    what: str
+    fits: Callable[[Any], bool]
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return type(value) is int and least <= value <= MOST
+
+
+def _is_seconds(value: object) -> bool:
+    return type(value) in (int, float) and 0 < float(str(value)) <= MOST
+
+
+TEXT = Field("a text", lambda value: isinstance(value, str))
+FLAG = Field("true or false", lambda value: isinstance(value, bool))
+LINE = Field("a whole number from 0 up", lambda value: _is_whole(value, 0))
+STATUS = Field("a whole number", lambda value: _is_whole(value, -MOST))
+SECONDS = Field("a number of seconds above 0", _is_seconds)
+OBJECT = Field("an object", lambda value: isinstance(value, dict))
+IDS = Field("a list of texts", lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value))
+MESSAGES = Field(
+    "a list of objects", lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value)
+)
+NAMES = Field(
+    "an object with texts", lambda value: isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+)
+
+
+def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], needed: Collection[str]) -> dict[str, Any]:
+    """The values that were given; a null is none, but for `exit_code`, which it says is not known. UsageError."""
+    for name, value in given.items():
+        if name not in fields:
+            raise UsageError(f"{of} has no field {name!r}: give {', '.join(fields) or 'none'}")
+        if value is not None and not fields[name].fits(value):
+            raise UsageError(f"{of}: {name} is not {fields[name].what}: give one, or leave it out")
+    values = {name: value for name, value in given.items() if value is not None or name == "exit_code"}
+    if missing := [name for name in needed if name not in values]:
+        raise UsageError(f"{of} needs {' and '.join(sorted(missing))}")
+    return values

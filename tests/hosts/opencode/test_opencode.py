@@ -1,0 +1,291 @@
+"""opencode with its plugin, with the real program: what the plugin takes care of, and what happens when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from readcache import Session
+from readcache.testing.conformance import make_project
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Seen, Step
+from readcache.testing.requests import markers
+from tests.hosts.measured import Run, record
+from tests.hosts.opencode.host import PROGRAM, TOP, Conversation
+from tests.hosts.opencode.scripted import Model, Opencode, install, load, opencode
+
+CAT, HEAD, TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")
+ENV = {"PYTHONPATH": str(TOP)}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opencode]:
+    """opencode without readcache in its user's configuration."""
+    place = tmp_path_factory.mktemp("opencode")
+    with opencode(place / "home", Model(), place / "nowhere", **ENV) as host:
+        yield host
+
+
+@pytest.fixture
+def project(running: Opencode, tmp_path: Path) -> Opencode:
+    """A project of its own in that opencode."""
+    root = tmp_path / "project"
+    make_project(root)
+    return running.at(root)
+
+
+def hold(host: Opencode, *steps: Step) -> list[Seen]:
+    return Conversation(host).hold(steps)
+
+
+def change_plugin(root: Path, old: str, new: str) -> None:
+    path = load(root, PROGRAM)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+# ---------------------------------------------------------------- what the model is sent, and what opencode keeps
+
+
+def test_the_model_is_sent_markers_and_opencode_keeps_the_real_output(project: Opencode) -> None:
+    install(project.root, PROGRAM, is_user=False)
+    talk = Conversation(project)
+    seen = talk.hold([(CAT,), (CAT,), (Edit("shop.py", "number 7 of", "number seven of"),), (CAT,)])
+    assert markers(seen[1].results[0])
+    assert seen[3].results[0] == (project.root / "shop.py").read_text()
+    kept = [part["state"]["output"] for part in project.parts(talk.session).values()]
+    assert kept[0] == kept[1] != kept[3]
+    assert not any(markers(text) for text in kept)
+
+
+def test_the_frame_of_a_read_is_passed_on_and_never_counted(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    (project.root / "blank.py").write_text("import os\n\n" + "".join(f"value_{n} = {n}\n" for n in range(58)))
+    seen = hold(project, (Read("blank.py"),), (Bash("cat blank.py"),), (Read("blank.py", 21, 40),))
+    assert "blank.py lines 1-60," in markers(seen[1].results[0])[0]
+    head, rest = seen[2].results[0].split("<content>\n")
+    assert head.startswith("<path>")
+    assert "blank.py lines 21-40," in rest
+    assert rest.endswith("\n\n(Showing lines 21-40 of 60. Use offset=41 to continue.)\n</content>")
+
+
+def test_written_files_are_known_by_what_the_model_wrote(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    text = "".join(f"value_{n} = {n}  # of the new file\n" for n in range(40))
+    talk = Conversation(project)
+    calls = iter([("call_w", "write", {"filePath": str(project.root / "new.py"), "content": text})])
+    scripted = talk.script
+    project.model.script = lambda request: (
+        {"tool_calls": [call]} if request.get("tools") and (call := next(calls, None)) else scripted(request)
+    )
+    project.prompt(talk.session, "write it")
+    seen = talk.hold([(Bash("cat new.py"),)])
+    assert "your" in markers(seen[0].results[0])[0]
+
+
+def test_a_patch_is_a_write_to_each_of_its_files(project: Opencode) -> None:
+    node = """
+      const results = tellings("/w", "apply_patch", { patchText: "" }, { output: "Success.", metadata: { files: [
+        { filePath: "/w/a.py", type: "update" }, { filePath: "/w/b.py", movePath: "/w/c.py", type: "move" } ] } })
+      console.log(JSON.stringify(results))
+    """
+    path = load(project.root, PROGRAM)
+    script = project.root / "try.mjs"
+    script.write_text(path.read_text(encoding="utf-8") + node)
+    done = subprocess.run(["node", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [["wrote", {"path": f"/w/{name}.py"}] for name in "abc"]
+
+
+def test_the_summary_is_made_of_real_texts(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    talk, asked = Conversation(project), []
+    talk.hold([(CAT,), (HEAD,), (Bash("ls"),)])
+
+    def script(request: dict[str, object]) -> dict[str, object]:
+        asked.append(json.dumps(request))
+        return talk.script(request)
+
+    project.model.script = script
+    seen = talk.step(Compact())
+    assert asked[0].count("number 20 of the shop") == 2
+    assert not markers(asked[0])
+    assert not dangling([seen])
+
+
+def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    talk = Conversation(project)
+    assert markers(talk.hold([(CAT,), (CAT,)])[1].results[0])
+    fork = Conversation(project)
+    fork.session = project.ask(f"/session/{talk.session}/fork", {})["id"]
+    seen = fork.hold([(Bash("true"),)])
+    assert sum("number 20 of the shop" in text for text in seen[0].texts) == 2
+    assert not any(markers(text) for text in seen[0].texts)
+
+
+def test_a_sub_agent_costs_its_parent_nothing(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    seen = hold(project, (CAT,), (Delegate((Bash("ls"), Bash("ls -a"))),), (TAIL,))
+    assert markers(seen[2].results[0])
+
+
+def test_a_conversation_that_goes_on_in_another_process_is_sent_as_before(tmp_path: Path) -> None:
+    make_project(tmp_path / "project")
+    install(tmp_path / "home", PROGRAM, is_user=True)
+    model = Model()
+    with opencode(tmp_path / "home", model, tmp_path / "project", **ENV) as host:
+        talk = Conversation(host)
+        before = talk.hold([(CAT,), (HEAD,)])
+    with opencode(tmp_path / "home", model, tmp_path / "project", **ENV) as host:
+        talk.host = host
+        after = talk.hold([(TAIL,)])
+    assert markers(before[1].results[0])
+    assert before[1].results[0] in after[0].texts
+    assert markers(after[0].results[0])
+
+
+# ---------------------------------------------------------------- each piece of care is needed
+
+
+def dangling(seen: Sequence[Seen]) -> list[str]:
+    """Markers in requests that hold the 30th line nowhere: every marker of these conversations stands for it."""
+    texts = [one.texts for one in seen]
+    found = [m for each in texts for text in each for m in markers(text) if "number 30 of" not in "".join(each)]
+    return [marker for marker in found if not marker.startswith("[GONE ")]
+
+
+def test_without_a_look_at_what_was_pruned_a_marker_dangles(project: Opencode) -> None:
+    steps: tuple[Step, ...] = ((CAT,), (HEAD,), Clear(), (Bash("ls"),))
+    change_plugin(project.root, 'state.time.compacted ? "" : state.output', "state.output")
+    assert dangling(hold(project, *steps))
+
+
+def test_with_it_none_does(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    assert not dangling(hold(project, (CAT,), (HEAD,), Clear(), (Bash("ls"),)))
+
+
+def test_without_batches_a_call_points_at_one_that_was_made_at_once(project: Opencode) -> None:
+    change_plugin(project.root, "{ call_id: callID, batch }", "{ call_id: callID }")
+    (seen,) = hold(project, (CAT, CAT))
+    assert [text for text in seen.results if markers(text)]
+
+
+# ---------------------------------------------------------------- failing and turning it off
+
+
+def test_without_a_program_everything_is_as_without_readcache(project: Opencode) -> None:
+    load(project.root, ("/no/such/program",))
+    seen = hold(project, (CAT,), (CAT,))
+    assert seen[0].results == seen[1].results == ((project.root / "shop.py").read_text(),)
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["echo nonsense; cat > /dev/null", "echo null; cat", "exit 3", "sleep 100", "while read -r x; do echo {}; done"],
+)
+def test_a_server_that_talks_nonsense_or_hangs_costs_little(program: str, project: Opencode, tmp_path: Path) -> None:
+    count = ("bash", "-c", f"echo x >> {tmp_path}/started; {program}")
+    path = load(project.root, count)
+    path.write_text(path.read_text(encoding="utf-8").replace("deadline = 5000", "deadline = 300"), encoding="utf-8")
+    seen = hold(project, (CAT,), (CAT,), (CAT,))
+    assert {one.results for one in seen} == {((project.root / "shop.py").read_text(),)}
+    assert len((tmp_path / "started").read_text().split()) == 3
+
+
+def test_a_sub_agent_belongs_to_the_conversation_that_it_serves(project: Opencode) -> None:
+    load(project.root, PROGRAM)
+    talk = Conversation(project)
+    talk.hold([(CAT,), (Delegate((CAT,)),)])
+    store = project.home / ".local/state/readcache/readcache.db"
+    agents = [record.agent_id for record in Session(project.root, session_id=talk.session, store=store).events()]
+    assert agents[0] == "main"
+    assert [agent[:4] for agent in agents[1:]] == ["ses_"]
+
+
+def test_a_server_that_was_killed_is_started_again_and_nothing_dangles(project: Opencode, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    load(project.root, ("bash", "-c", f'echo $$ >> {pids}; exec {" ".join(PROGRAM)} "$@"', "bash"))
+    talk = Conversation(project)
+    seen = talk.hold([(CAT,), (CAT,)])
+    assert markers(seen[1].results[0])
+    for step in ((TAIL,), (HEAD,), (CAT,), (TAIL,)):
+        os.kill(int(pids.read_text().split()[-1]), signal.SIGKILL)
+        time.sleep(0.2)
+        seen += talk.hold([step])
+        assert not dangling(seen)
+        if len(pids.read_text().split()) == 3:  # it is not started a fourth time
+            break
+    os.kill(int(pids.read_text().split()[-1]), signal.SIGKILL)
+    time.sleep(0.2)
+    last = talk.hold([(CAT,)])[0]
+    assert last.results == ((project.root / "shop.py").read_text(),)
+    assert not any(markers(text) for text in last.texts)
+    assert len(pids.read_text().split()) == 3
+
+
+@pytest.mark.parametrize("mode", ["advise", "off"])
+def test_turned_down_it_leaves_nothing_out(mode: str, project: Opencode) -> None:
+    load(project.root, PROGRAM, mode=mode)
+    seen = hold(project, (CAT,), (CAT,))
+    assert seen[0].results == seen[1].results
+
+
+def test_the_environment_turns_it_off(tmp_path: Path) -> None:
+    make_project(tmp_path / "project")
+    install(tmp_path / "project", PROGRAM, is_user=False)
+    with opencode(tmp_path / "home", Model(), tmp_path / "project", READCACHE="off", **ENV) as host:
+        seen = hold(host, (CAT,), (CAT,))
+    assert seen[0].results == seen[1].results
+    assert not (tmp_path / "home/.local/state/readcache").exists()
+
+
+def test_a_user_and_a_project_that_both_have_it_have_it_once(tmp_path: Path) -> None:
+    make_project(tmp_path / "project")
+    for place, is_user in ((tmp_path / "home", True), (tmp_path / "project", False)):
+        count = ("bash", "-c", f'echo {place} >> {tmp_path}/started; exec {" ".join(PROGRAM)} "$@"', "bash")
+        install(place, count, is_user=is_user)
+    with opencode(tmp_path / "home", Model(), tmp_path / "project", **ENV) as host:
+        seen = hold(host, (CAT,), (CAT,), (CAT,))
+    assert [bool(markers(one.results[0])) for one in seen] == [False, True, False]
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_the_same_work_with_fewer_characters(running: Opencode, tmp_path: Path) -> None:
+    script: tuple[Step, ...] = (
+        (CAT,),
+        (Read("shop.py"),),
+        (Read("shop.py", 10, 40),),
+        (Edit("shop.py", "number 7 of", "number seven of"),),
+        (CAT,),
+        (HEAD,),
+        (Bash("cat long.txt | head -200"),),
+        (Bash("sed -n '50,150p' long.txt"),),
+        (Bash("git diff --no-index /dev/null shop.py; true"),),
+        (CAT,),
+        (TAIL,),
+    )
+    runs = []
+    for name in ("without", "with"):
+        make_project(tmp_path / name)
+        if name == "with":
+            load(tmp_path / name, PROGRAM)
+        hold(running.at(tmp_path / name), (Bash("true"),))  # opencode and the server have started
+        talk, began = Conversation(running.at(tmp_path / name)), time.monotonic()
+        talk.hold(script)
+        runs.append(Run(talk.result_chars, round(time.monotonic() - began, 2), len(script)))
+    version = subprocess.run(["opencode", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    record("opencode", {"opencode-ai": version}, *runs)
+    assert runs[1].chars < 0.8 * runs[0].chars
+    names = ("shop.py", "long.txt")
+    assert all((tmp_path / "with" / name).read_bytes() == (tmp_path / "without" / name).read_bytes() for name in names)

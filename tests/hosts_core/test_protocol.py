@@ -1,0 +1,354 @@
+"""The protocol of the server, without streams: whatever a client sends is answered, and means what `Session` means."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readcache import Mode, Policy, Sessions, __version__
+from readcache.hosts.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
+from readcache.hosts.protocol import METHODS, MOST_CONVERSATIONS, Protocol, parse, to_line
+
+TOP = Path(__file__).resolve().parents[2]
+SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
+HALF = "".join(SONG.splitlines(True)[:20])
+
+
+class Client:
+    """Asks a protocol of its own."""
+
+    def __init__(self, *, may_run: bool = True, **options: Any) -> None:
+        self.protocol = Protocol(Sessions("/w", **options), may_run=may_run)
+
+    def send(self, method: str, agent: str = "main", conversation: str = "c", **params: Any) -> dict[str, Any]:
+        request = {"id": 1, "method": method, "conversation": conversation, "agent": agent, "params": params}
+        answer: dict[str, Any] = json.loads(to_line(self.protocol.answer(parse(json.dumps(request).encode()))))
+        assert answer["id"] == 1
+        return answer
+
+    def ask(self, method: str, agent: str = "main", conversation: str = "c", **params: Any) -> Any:
+        answer = self.send(method, agent, conversation, **params)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def error(self, method: str, **params: Any) -> str:
+        return str(self.send(method, **params)["error"]["message"])
+
+    def cat(self, output: str = SONG, **more: Any) -> str:
+        outcome: str = self.ask("observe", command="cat song", output=output, **more)["outcome"]
+        return outcome
+
+
+# ---------------------------------------------------------------- the methods
+
+
+def test_hello_gives_versions_methods_and_limits() -> None:
+    hello = Client(may_run=False).ask("hello", protocol=1)
+    assert (hello["protocol"], hello["readcache"], hello["mode"]) == (1, __version__, "on")
+    assert set(hello["methods"]) == {*METHODS, "hello", "close"} - {"run", "read"}
+    assert "protocol 1" in Client().error("hello", protocol=2)
+
+
+def test_what_is_visible_is_left_out_and_accounted_for() -> None:
+    client = Client()
+    assert client.cat(call_id="one") == "full"
+    reply = client.ask("observe", command="head -n 20 song", output=HALF, call_id="two")
+    assert reply["text"].startswith("[UNCHANGED ")
+    assert reply["omitted"] == [{"path": "/w/song", "start": 1, "end": 20, "sources": ["one"]}]
+    assert (reply["outcome"], reply["reason"], reply["call_id"], reply["exit_code"]) == (
+        "unchanged",
+        "covered",
+        "two",
+        0,
+    )
+    assert client.ask("stats")["covered"] == 1
+
+
+def test_conversations_and_readers_see_nothing_of_each_other() -> None:
+    client = Client()
+    assert client.cat() == client.cat(conversation="other") == client.cat(agent="sub") == "full"
+    assert client.cat() == "unchanged"
+
+
+def test_a_write_by_one_reader_is_known_to_another() -> None:
+    client = Client()
+    client.cat()
+    client.ask("wrote", agent="sub", path="song")
+    assert client.cat() == "full"
+
+
+def test_a_forked_reader_begins_with_what_its_parent_saw_when_it_is_to() -> None:
+    client = Client()
+    client.cat()
+    assert client.cat(agent=client.ask("fork", name="empty")["agent"]) == "full"
+    assert client.cat(agent=client.ask("fork", name="twin", inherit=True)["agent"]) == "unchanged"
+    assert client.ask("fork", name="twin")["agent"] == "twin-2"
+
+
+def test_a_read_with_a_frame_names_the_lines_of_the_file() -> None:
+    client = Client()
+    frame = {"head": 1, "tail": 1}
+    client.ask("observe_read", path="song", output=f"<file>\n{SONG}</file>\n", frame=frame)
+    reply = client.ask("observe_read", path="song", output=f"<file>\n{HALF}</file>\n", end=20, frame=frame)
+    assert re.fullmatch(r"<file>\n\[UNCHANGED [^\n]*song lines 1-20,[^\n]*\n</file>\n", reply["text"])
+
+
+def test_the_same_result_of_another_tool_is_left_out() -> None:
+    client = Client()
+    call: dict[str, Any] = {"name": "grep", "arguments": {"pattern": "b"}, "output": SONG}
+    assert [client.ask("observe_tool", **call)["outcome"] for _ in range(2)] == ["full", "identical_output"]
+
+
+def test_calls_of_one_batch_do_not_point_at_each_other() -> None:
+    client = Client()
+    assert [client.cat(batch="b"), client.cat(batch="b"), client.cat(batch="c")] == ["full", "full", "unchanged"]
+
+
+def test_a_list_without_the_source_brings_the_lines_back() -> None:
+    client = Client()
+    client.cat(call_id="one")
+    marker = client.ask("observe", command="cat song", output=SONG, call_id="two")["text"]
+    messages = [{"role": "tool", "tool_call_id": "two", "content": marker}]
+    assert client.ask("sync", messages=messages)["rewrites"] == {"two": SONG}
+
+
+def test_messages_come_back_mended_or_not_at_all() -> None:
+    client = Client()
+    client.cat(call_id="one")
+    messages = [{"role": "tool", "tool_call_id": "one", "content": SONG}]
+    assert client.ask("mend", messages=messages) == {"changed": False}
+    marker = client.ask("observe", command="cat song", output=SONG, call_id="two")["text"]
+    mended = client.ask("mend", messages=[{"role": "tool", "tool_call_id": "two", "content": marker}])
+    assert mended == {"changed": True, "messages": [{"role": "tool", "tool_call_id": "two", "content": SONG}]}
+
+
+def test_a_plan_is_restored_and_is_a_source_then() -> None:
+    client = Client()
+    client.cat()
+    plan = client.ask("restore_plan", budget={"max_files": 1})
+    assert SONG in plan["text"]
+    assert client.ask("compacted", restored={k: v for k, v in plan.items() if k != "text"})["restored_id"]
+    assert client.cat() == "unchanged"
+    client.ask("compacted")
+    assert client.cat() == "full"
+
+
+def test_what_was_settled_or_rewound_counts_no_more() -> None:
+    client = Client()
+    client.ask("observe", command="ls", output="song\n", call_id="zero")
+    client.cat(call_id="one")
+    client.ask("settle", call_id="one", text="cut")
+    assert client.cat(call_id="two") == "full"
+    client.ask("rewind", call_id="zero")
+    assert client.cat() == "full"
+    assert "no call 'nine'" in client.error("rewind", call_id="nine")
+
+
+def test_events_come_in_parts() -> None:
+    client = Client()
+    client.cat(call_id="one")
+    client.cat(call_id="two")
+    got = client.ask("events")
+    assert [(each["seq"], each["event"]["kind"]) for each in got["events"]] == [(1, "Delivered"), (2, "Delivered")]
+    assert not got["more"]
+    assert [each["event"]["call_id"] for each in client.ask("events", after=1)["events"]] == ["two"]
+
+
+def test_markers_are_found_in_a_text() -> None:
+    client = Client()
+    client.cat()
+    marker = client.ask("observe", command="head -n 20 song", output=HALF)["text"].strip()
+    assert client.ask("markers_in", text=f"+  {marker}\n")["markers"] == [marker]
+
+
+def test_a_closed_conversation_begins_anew() -> None:
+    client = Client()
+    client.cat()
+    client.ask("fork", name="x")
+    assert client.ask("close") == {}
+    assert client.cat() == "full"
+
+
+def test_commands_and_files_of_this_machine_are_offered_only_where_that_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "song").write_text(SONG)
+    allowed, refused = Client(), Client(may_run=False)
+    assert allowed.ask("run", command="cat song", cwd=str(tmp_path))["text"] == SONG
+    reply = allowed.ask("read", path=str(tmp_path / "song"))
+    assert (reply["outcome"], reply["full_text"]) == ("unchanged", SONG)
+    for method in ("run", "read"):
+        answer = refused.send(method, command="true")
+        assert answer["error"]["code"] == "not_offered"
+
+
+def test_switched_off_every_answer_is_the_real_text() -> None:
+    client = Client(policy=Policy(mode=Mode.OFF))
+    assert [client.cat(), client.cat()] == ["full", "full"]
+    assert client.ask("hello")["mode"] == "off"
+
+
+def test_a_store_that_cannot_be_used_costs_the_saving_alone(tmp_path: Path) -> None:
+    client = Client(store=tmp_path)
+    assert [client.cat(), client.cat()] == ["full", "full"]
+    assert client.ask("observe", command="cat song", output=SONG)["reason"] == "store_failed"
+    assert client.send("events")["error"]["code"] == "failed"
+
+
+def test_the_conversation_that_was_not_used_for_longest_is_let_go() -> None:
+    client = Client()
+    client.cat(conversation="first")
+    for number in range(MOST_CONVERSATIONS - 1):
+        client.ask("stats", conversation=str(number))
+    assert client.cat(conversation="first") == "unchanged"
+    for number in range(MOST_CONVERSATIONS + 1):
+        client.ask("stats", conversation=f"new {number}")
+    assert client.cat(conversation="first") == "full"
+
+
+# ---------------------------------------------------------------- what is wrong with a request
+
+
+WRONG: list[tuple[object, str]] = [
+    ([], "a request is an object"),
+    ({"id": {}, "method": "stats"}, "id is neither a text nor a whole number"),
+    ({"id": 1}, "a request needs method"),
+    ({"id": 1, "method": 5}, "method is not a text"),
+    ({"id": 1, "method": "stats", "session": "c"}, "no field 'session': give method, conversation, agent"),
+    ({"id": 1, "method": "stats"}, 'name it in "conversation"'),
+    ({"id": 1, "method": "obserb", "conversation": "c"}, "there is no method 'obserb': give one of hello, observe,"),
+    ({"id": 1, "method": "stats", "conversation": "c", "params": []}, "params is no object"),
+    ({"id": 1, "method": "stats", "conversation": "c", "params": {"x": 1}}, "stats has no field 'x': give none"),
+]
+
+
+@pytest.mark.parametrize(("request_", "what"), WRONG, ids=[what for _, what in WRONG])
+def test_what_is_wrong_with_a_request_is_said_in_words(request_: object, what: str) -> None:
+    assert what in Client().protocol.answer(request_)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("params", "what"),
+    [
+        ({"command": "ls"}, "observe needs output"),
+        ({"command": 3, "output": ""}, "command is not a text"),
+        ({"command": "ls", "output": "", "exit_code": "0"}, "exit_code is not a whole number"),
+        ({"command": "ls", "output": "", "exit_code": True}, "exit_code is not a whole number"),
+        ({"command": "ls", "output": "", "complete": 1}, "complete is not true or false"),
+        ({"command": "ls", "output": "", "frame": {"top": 1}}, "frame has no field 'top': give head, tail"),
+        ({"command": "ls", "output": "", "frame": {"head": -1}}, "head is not a whole number from 0 up"),
+    ],
+)
+def test_what_is_wrong_with_a_field_is_said_in_words(params: dict[str, Any], what: str) -> None:
+    assert what in Client().error("observe", **params)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"{", "not_json"),
+        (b'{"id": NaN}', "not_json"),
+        (b"\xff\xfe", "not_json"),
+        (b"[" * 100_000, "not_json"),
+        (b"1" * 5000, "not_json"),
+        (b'{"id": 1.5, "method": "stats"}', "bad_request"),
+        (None, "too_long"),
+    ],
+)
+def test_a_line_that_is_no_request_is_answered(line: bytes | None, code: str) -> None:
+    answer = Client().protocol.answer(parse(line))
+    assert (answer["id"], answer["error"]["code"]) == (None, code)
+
+
+def test_lone_surrogates_and_nuls_go_through() -> None:
+    client = Client()
+    for text in ("\ud800 \udfff\n" * 90, "\0" * 900):
+        assert client.ask("observe", command=f"echo {text[:2]}", output=text, cwd="/w/\0")["text"] == text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+texts = st.sampled_from(["", "cat song", "/w/song", "one", "two", SONG, HALF, "\0", "\ud800"]) | st.text(max_size=9)
+objects = st.dictionaries(
+    st.sampled_from(["head", "tail", "role", "content", "tool_call_id", "id"]), texts | json_values
+)
+RIGHT: dict[Field, st.SearchStrategy[Any]] = {
+    TEXT: texts,
+    FLAG: st.booleans(),
+    LINE: st.integers(0, 50) | st.integers(0, 2**53),
+    STATUS: st.integers(-2, 2),
+    SECONDS: st.floats(0.1, 2),
+    OBJECT: objects,
+    IDS: st.lists(texts, max_size=2),
+    MESSAGES: st.lists(objects, max_size=3),
+    NAMES: st.dictionaries(texts, texts, max_size=2),
+}
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> object:
+    """Requests that are right, or nearly so, and any other value now and then."""
+    if not draw(st.integers(0, 9)):
+        return draw(json_values)
+    method = draw(st.sampled_from([*METHODS, "hello", "close"]))
+    fields = METHODS[method].fields if method in METHODS else {}
+    needed = METHODS[method].needed if method in METHODS else ()
+    params = {name: draw(RIGHT[field]) for name, field in fields.items() if name in needed or draw(st.booleans())}
+    request = {"id": 1, "method": method, "conversation": draw(st.sampled_from("cd")), "params": params}
+    if not draw(st.integers(0, 9)):
+        spoilt = draw(st.sampled_from([params, request]))
+        spoilt[draw(st.sampled_from([*spoilt, "more"]))] = draw(json_values)
+    return request
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(requests(), max_size=6))
+def test_whatever_is_sent_is_answered(sent: list[object]) -> None:
+    protocol = Protocol(Sessions("/w"), may_run=True)
+    for request in sent:
+        answer = json.loads(to_line(protocol.answer(parse(json.dumps(request).encode()))))
+        assert set(answer) in ({"id", "result"}, {"id", "error"})
+        assert answer.get("error", {}).get("code") != "bug", answer
+    probe = {"id": 5, "method": "observe", "conversation": "probe", "params": {"command": "cat song", "output": SONG}}
+    assert protocol.answer(probe)["result"]["text"] == SONG
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60))
+def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
+    assert set(json.loads(to_line(Protocol(Sessions("/w")).answer(parse(line))))) == {"id", "error"}
+
+
+# ---------------------------------------------------------------- the document
+
+
+def document() -> str:
+    return (TOP / "readcache/hosts/protocol.md").read_text(encoding="utf-8")
+
+
+def test_the_document_has_each_method_with_its_fields() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", document().partition("## Methods")[2], re.MULTILINE)
+    told = {
+        name: (set(re.findall(r"`(\w+)`", fields)), set(re.findall(r"\*\*`(\w+)`", fields))) for name, fields in rows
+    }
+    real = {name: (set(method.fields), set(method.needed)) for name, method in METHODS.items()}
+    assert told == {**real, "hello": ({"protocol"}, set()), "close": (set(), set())}
+
+
+def test_the_client_of_the_document_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(TOP))
+    (code,) = re.findall(r"^```python\n(.*?)^```$", document(), re.MULTILINE | re.DOTALL)
+    program = tmp_path / "client.py"
+    program.write_text(code + "client.server.stdin.close()\nassert client.server.wait(20) == 0\n")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == re.findall(r"# -> (\w+)$", code, re.MULTILINE)

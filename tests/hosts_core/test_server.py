@@ -1,0 +1,398 @@
+"""`readcache serve` as a process: streams, sockets, clients that are slow, dead or many, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import UsageError
+from readcache.hosts import server
+from readcache.hosts.protocol import MOST_BYTES
+from readcache.hosts.socket_file import listening
+
+TOP = Path(__file__).resolve().parents[2]
+SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
+
+
+def line(method: str, number: int = 1, conversation: str = "c", **params: Any) -> bytes:
+    request = {"id": number, "method": method, "conversation": conversation, "params": params}
+    return json.dumps(request).encode() + b"\n"
+
+
+def cat(number: int = 1, conversation: str = "c") -> bytes:
+    return line("observe", number, conversation, command="cat song", output=SONG, cwd="/w")
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """The variables of a process with a state directory of its own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("READCACHE")}
+    return {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(TOP)}
+
+
+class _Process(subprocess.Popen[bytes]):
+    """After a test that failed, nobody waits for it."""
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, value, trace)
+
+
+def serve(env: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "readcache", "serve", *words]
+    return _Process(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def talk(env: dict[str, str], sent: bytes, *words: str) -> list[dict[str, Any]]:
+    with serve(env, *words) as process:
+        out, err = process.communicate(sent, timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    return [json.loads(each) for each in out.splitlines()]
+
+
+# ---------------------------------------------------------------- stdin and stdout
+
+
+def test_requests_are_answered_in_their_order_until_stdin_ends(env: dict[str, str]) -> None:
+    answers = talk(env, b"".join(cat(number) for number in range(3)) + b"\n \n{oops\n" + line("stats", 9)[:-1])
+    assert [answer["id"] for answer in answers] == [0, 1, 2, None, 9]
+    assert [answer["result"]["outcome"] for answer in answers[:3]] == ["full", "unchanged", "full"]
+
+
+def test_what_one_server_was_told_the_next_one_knows(env: dict[str, str]) -> None:
+    assert talk(env, cat())[0]["result"]["outcome"] == "full"
+    assert talk(env, cat())[0]["result"]["outcome"] == "unchanged"
+
+
+def test_advise_and_policy_are_taken_from_the_words(env: dict[str, str]) -> None:
+    answers = talk(env, cat() + cat() + line("hello"), "--advise", "--policy", "max")
+    assert [answer["result"].get("reason") for answer in answers] == ["not_seen", "advised", None]
+    assert answers[2]["result"]["mode"] == "advise"
+
+
+@pytest.mark.parametrize("value", ["off", "0", "what?"])
+def test_switched_off_it_answers_with_the_real_text_and_keeps_nothing(value: str, env: dict[str, str]) -> None:
+    answers = talk({**env, "READCACHE": value}, cat() + cat())
+    assert [answer["result"]["text"] for answer in answers] == [SONG, SONG]
+    assert not Path(env["XDG_STATE_HOME"]).exists()
+
+
+def test_a_wrong_word_is_said_and_nothing_is_served(env: dict[str, str]) -> None:
+    with serve(env, "--policy", "most") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert b"there is no policy 'most'" in err
+
+
+def test_closed_streams_are_an_end_or_an_error(env: dict[str, str]) -> None:
+    for closed, status, said in (("<&-", 0, b""), (">&-", 2, b"stdout is closed"), ("2>&-", 0, b"")):
+        command = f'exec "{sys.executable}" -m readcache serve {closed}'
+        done = subprocess.run(
+            ["bash", "-c", command], env=env, input=cat(), capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, said in done.stderr) == (status, True)
+
+
+def test_commands_run_beside_other_requests_and_stdin_may_end_meanwhile(env: dict[str, str], tmp_path: Path) -> None:
+    command = "sleep 0.5; echo late; cat 2>&1"
+    answers = talk(env, line("run", 1, command=command, cwd=str(tmp_path)) + line("stats", 2))
+    assert [answer["id"] for answer in answers] == [2, 1]
+    assert answers[1]["result"]["text"] == "late\n"
+
+
+def test_what_commands_print_never_gets_among_the_answers(env: dict[str, str], tmp_path: Path) -> None:
+    answers = talk(env, line("run", command="echo out; echo err >&2; echo x > /proc/self/fd/1", cwd=str(tmp_path)))
+    assert answers[0]["result"]["text"] == "out\nerr\nx\n"
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z" if Path("/proc").is_dir() else True
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "the parent dies"])
+def test_at_its_end_the_commands_are_killed(end: str, env: dict[str, str], tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    with serve(env) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(line("run", command=f"echo $$ > {pid}; exec sleep 300"))
+        process.stdin.flush()
+        wait_until(lambda: pid.exists() and pid.read_text())
+        if end == "SIGTERM":
+            process.terminate()
+            answer = json.loads(process.stdout.readline())
+            assert answer["error"]["code"] == "cancelled"
+        else:
+            process.stdout.close()
+            process.stdin.close()
+        assert process.wait(20) == 0
+    wait_until(lambda: not is_alive(int(pid.read_text())))
+
+
+def test_after_a_sigterm_the_results_count_as_shown(env: dict[str, str]) -> None:
+    with serve(env) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(cat())
+        process.stdin.flush()
+        process.stdout.readline()
+        process.terminate()
+        assert process.wait(20) == 0
+    assert talk(env, cat())[0]["result"]["outcome"] == "unchanged"
+
+
+def test_after_a_kill_they_do_not(env: dict[str, str]) -> None:
+    with serve(env) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(cat())
+        process.stdin.flush()
+        process.stdout.readline()
+        process.kill()
+    assert talk(env, cat())[0]["result"]["outcome"] == "full"
+
+
+def test_a_line_that_is_too_long_is_skipped(env: dict[str, str]) -> None:
+    answers = talk(env, b"x" * (MOST_BYTES + 1) + b"\n" + cat())
+    assert [answer.get("error", {}).get("code") for answer in answers] == ["too_long", None]
+
+
+@given(st.lists(st.binary(max_size=5)), st.integers(1, 7), st.booleans())
+def test_lines_come_whole_however_they_are_cut(parts: list[bytes], size: int, ends: bool) -> None:
+    whole = [part.replace(b"\n", b"") for part in parts]
+    sent = b"\n".join(whole) + (b"\n" if ends else b"")
+    chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
+    found = [found.strip() for found in server.lines(lambda _: next(chunks, b"")) if found is not None]
+    assert found == [each.strip() for each in whole if each.strip()]
+
+
+def test_a_long_line_is_known_by_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_BYTES", 8)
+    for sent, found in (
+        (b"12345678\n123456789\nx\n", [b"12345678", None, b"x"]),
+        (b"123456789", [None]),
+        (b"12345678", [b"12345678"]),
+    ):
+        for size in range(1, len(sent) + 1):
+            chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
+            assert list(server.lines(lambda _, chunks=chunks: next(chunks, b""))) == found  # type: ignore[misc]  # a default
+
+
+# ---------------------------------------------------------------- a socket
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A short path in a directory of ours: sockets take no long ones."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="rc-") as found:
+        yield Path(found) / "s"
+
+
+@contextmanager
+def on_socket(env: dict[str, str], place: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    with serve(env, "--socket", str(place), *words) as process:
+        try:
+            wait_until(lambda: place.exists() or process.poll() is not None)
+            yield process
+        finally:
+            process.terminate()
+
+
+class SocketClient:
+    """One connection."""
+
+    def __init__(self, place: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(20)
+        self.socket.connect(str(place))
+        self.file = self.socket.makefile("rb")
+
+    def ask(self, sent: bytes) -> dict[str, Any]:
+        self.socket.sendall(sent)
+        answer: dict[str, Any] = json.loads(self.file.readline())
+        return answer
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+
+def test_the_socket_is_its_owners_alone_and_goes_with_the_server(env: dict[str, str], place: Path) -> None:
+    place = place.parent / "new" / "s"
+    with on_socket(env, place) as process:
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+        process.terminate()
+        assert process.wait(20) == 0
+    assert not place.exists()
+
+
+def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(env: dict[str, str], place: Path) -> None:
+    with on_socket(env, place):
+        slow = SocketClient(place)
+        slow.socket.setblocking(False)
+        sent = cat(conversation="slow") * 200
+        with contextlib.suppress(BlockingIOError):  # it never reads an answer, until nothing more is taken from it
+            while sent:
+                slow.socket.send(sent)
+        wrong: list[object] = []
+
+        def work(name: str) -> None:
+            client = SocketClient(place)
+            outcomes = [client.ask(cat(k, name))["result"]["outcome"] for k in range(9)]
+            if outcomes != ["full", "unchanged", "full", *["unchanged", "full"] * 3]:
+                wrong.append(outcomes)
+            client.close()
+
+        threads = [threading.Thread(target=work, args=(f"c{k}",)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert not wrong
+        slow.close()
+
+
+def test_a_client_that_dies_or_talks_nonsense_hurts_nobody(env: dict[str, str], place: Path) -> None:
+    with on_socket(env, place) as process:
+        for sent in (b"", b"{", b"\n\n", cat() * 50, b"\xff" * 9, line("hello")[:7]):
+            client = SocketClient(place)
+            client.socket.sendall(sent)
+            client.close()
+        client = SocketClient(place)
+        assert client.ask(cat(conversation="new"))["result"]["outcome"] == "full"
+        client.close()
+        assert process.poll() is None
+
+
+def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, str], place: Path) -> None:
+    for words, code in (((), "not_offered"), (("--run",), None)):
+        with on_socket(env, place, *words) as process:
+            client = SocketClient(place)
+            answer = client.ask(line("run", command="echo here"))
+            client.close()
+            process.terminate()
+            process.wait(20)
+        assert answer.get("error", {}).get("code") == code
+
+
+def test_a_path_in_a_text_is_never_opened_for_a_client_of_a_socket(
+    env: dict[str, str], place: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("".join(f"line {k} that nobody sent\n" for k in range(40)))
+    with on_socket(env, place):
+        client = SocketClient(place)
+        client.ask(line("observe", command=f"cat {secret}", output=SONG))
+        plan = client.ask(line("restore_plan"))["result"]
+        client.close()
+    assert "nobody sent" not in json.dumps(plan)
+
+
+def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[str, str], place: Path) -> None:
+    with on_socket(env, place) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait(20)
+    assert place.exists()
+    before = place.stat().st_ctime_ns
+    with serve(env, "--socket", str(place)) as process:
+        wait_until(lambda: place.exists() and place.stat().st_ctime_ns != before)
+        client = SocketClient(place)
+        assert client.ask(cat())["id"] == 1
+        with serve(env, "--socket", str(place)) as other:
+            _, err = other.communicate(timeout=60)
+        assert other.returncode == 2
+        assert b"a server answers at" in err
+        client.close()
+        process.terminate()
+
+
+def test_a_place_that_will_not_do_is_named(place: Path) -> None:
+    folder = place.parent
+    (folder / "file").write_text("mine")
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    for path, what in (
+        (folder / "file", "no socket: give another"),
+        (folder / "open" / "s", "others may write into"),
+        (folder / ("x" * 200), "more than 94 bytes"),
+        (folder / "file" / "s", "no socket can be made"),
+    ):
+        with pytest.raises(UsageError, match=what), listening(str(path)):
+            pass
+    assert (folder / "file").read_text() == "mine"
+
+
+def test_a_directory_of_another_user_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(UsageError, match="is not yours"), listening(str(place)):
+        pass
+
+
+def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) -> None:
+    with on_socket(env, place) as process:
+        process.kill()
+        process.wait(20)
+    others = [serve(env, "--socket", str(place)) for _ in range(4)]
+    wait_until(lambda: sum(other.poll() is None for other in others) == 1, 60)
+    client = SocketClient(place)
+    assert client.ask(cat())["id"] == 1
+    client.close()
+    for other in others:
+        other.terminate()
+        other.communicate(timeout=20)
+    assert sorted(other.returncode for other in others) == [0, 2, 2, 2]
+
+
+def test_no_more_clients_than_it_has_room_for(env: dict[str, str], place: Path) -> None:
+    with on_socket(env, place):
+        clients = [SocketClient(place) for _ in range(server.MOST_CLIENTS)]
+        assert clients[-1].ask(cat())["id"] == 1
+        late = SocketClient(place)
+        assert json.loads(late.file.readline())["error"]["code"] == "busy"
+        for client in clients[:2]:
+            client.close()
+        late.close()
+
+        def served() -> bool:
+            again = SocketClient(place)
+            try:
+                return "result" in again.ask(cat())
+            except OSError:  # sent away
+                return False
+            finally:
+                again.close()
+
+        wait_until(served)
+        for client in clients[2:]:
+            client.close()
