@@ -25,6 +25,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import Field
 
 from readcache import Policy
 from readcache.hosts.langchain import ReadcacheMiddleware
@@ -33,13 +34,13 @@ from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, 
 _numbers = count(1)
 
 
-class Script(BaseChatModel):
+class Script(BaseChatModel):  # type: ignore[misc]  # no types here
     """A model that says what is in `answers`, and keeps what it was sent."""
 
-    answers: list[AIMessage] = []
-    requests: list[list[BaseMessage]] = []
+    answers: list[AIMessage] = Field(default_factory=list)
+    requests: list[list[BaseMessage]] = Field(default_factory=list)
 
-    def bind_tools(self, tools: Any, **_: Any) -> Any:
+    def bind_tools(self, *_: Any, **__: Any) -> Any:
         """It needs no tools to be told."""
         return self
 
@@ -110,14 +111,13 @@ class LangChainHost:
         middleware = [summary, ContextEditingMiddleware(edits=[talk.clearing]), *self.shell(root), *ours]
         return create_agent(talk.model, self.tools(root), middleware=middleware, checkpointer=InMemorySaver())
 
-    def shell(self, root: Path) -> list[Any]:
+    def shell(self, _root: Path) -> list[Any]:
         """More middleware."""
         return []
 
     def tools(self, root: Path) -> list[Any]:
         """Tools as users write them."""
 
-        @tool
         def bash(command: str, timeout: float | None = None) -> str:
             """Runs a command."""
             try:
@@ -128,7 +128,6 @@ class LangChainHost:
                 return "Error: the command ran out of time."
             return ran.stdout if not ran.returncode else f"{ran.stdout}\nExit code: {ran.returncode}"
 
-        @tool
         def read_file(path: str, start_line: int = 1, end_line: int | None = None) -> str:
             """Reads lines of a file."""
             try:
@@ -137,17 +136,17 @@ class LangChainHost:
                 raise ToolException(f"cannot read {path}") from error
             return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, start_line))
 
-        @tool
         def edit_file(path: str, old: str, new: str) -> str:
             """Changes a text in a file."""
             (root / path).write_text((root / path).read_text().replace(old, new, 1))
             return "edited"
 
-        for each in (bash, read_file, edit_file):
+        tools = [tool(each) for each in (bash, read_file, edit_file)]
+        for each in tools:
             each.handle_tool_error = True
-        return [bash, read_file, edit_file]
+        return tools
 
-    def call(self, use: ToolUse, talk: Conversation) -> tuple[str, dict[str, Any]]:
+    def call(self, use: ToolUse, _talk: Conversation) -> tuple[str, dict[str, Any]]:
         """The call of a tool."""
         shell, read, edit = self.names
         if isinstance(use, Bash):
@@ -172,11 +171,11 @@ class ShellHost(LangChainHost):
             )
         ]
 
-    def tools(self, root: Path) -> list[Any]:
+    def tools(self, _root: Path) -> list[Any]:
         """No others."""
         return []
 
-    def call(self, use: ToolUse, talk: Conversation) -> tuple[str, dict[str, Any]]:
+    def call(self, use: ToolUse, _talk: Conversation) -> tuple[str, dict[str, Any]]:
         """The call of the shell, which takes no timeout, and which `exit` would end."""
         assert isinstance(use, Bash)
         return "shell", {"command": use.command.replace("exit 3", "(exit 3)")}
@@ -234,7 +233,7 @@ class Conversation:
 
     def __init__(self, host: LangChainHost, root: Path, ours: list[Any]) -> None:
         self.host, self.root = host, root
-        self.model, self.worker = Script(answers=[], requests=[]), Script(answers=[], requests=[])
+        self.model, self.worker = Script(), Script()
         self.clearing, self.is_full = Clearing(), False
         self.agent = host.agent(self, root, ours)
         self.config: Any = {"configurable": {"thread_id": "one"}, "recursion_limit": 1000}
