@@ -10,12 +10,13 @@ from typing import Any
 import anthropic
 import httpx2 as httpx
 
-from readcache import Session
+from readcache import Mode, Policy, Session
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Edit, Read, Rewind, Seen
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import example
-from tests.hosts.plain_loops import LoopHost, shell_line
+from tests.hosts.measured_script import STEPS, measure
+from tests.hosts.plain_loops import Loop, LoopHost, shell_line
 
 _numbers = count(1)
 EDITOR = "str_replace_based_edit_tool"
@@ -123,3 +124,13 @@ def test_a_directory_is_listed(tmp_path: Path) -> None:
     listed, failed = talk.requests[-1][-1]["content"]
     assert listed["content"] == "crlf.txt\nlike.txt\nlong.txt\nshop.py"
     assert failed["is_error"]
+
+
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk = Messages()
+        Loop(talk, Session(root, policy=Policy(mode=Mode.ON if on else Mode.OFF))).converse(STEPS)
+        sent = [message for request in talk.requests for message in request if talk.is_result(message)]
+        return sum(len(_text(block)) for message in sent for block in message["content"])
+
+    measure("anthropic-loop", "anthropic", hold, tmp_path)

@@ -20,6 +20,7 @@ from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import example
+from tests.hosts.measured_script import STEPS, measure
 from tests.hosts.user_tools import user_call, user_tools
 
 ReadcachePlugin = example("Google ADK").ReadcachePlugin
@@ -171,3 +172,20 @@ def test_events_of_the_conversation_are_not_changed_by_what_is_sent(tmp_path: Pa
 
     before, after = asyncio.run(hold())
     assert after[: len(before)] == before
+
+
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk = Conversation(root, [ReadcachePlugin(str(root))] if on else [])
+        sent: list[Any] = []
+
+        async def converse() -> None:
+            await talk.converse([])
+            for step in STEPS:
+                await talk.step(step)
+                sent.extend(part for request in talk.model.requests for content in request for part in content.parts)
+
+        asyncio.run(converse())
+        return sum(len(text_of(part)) for part in sent if part.function_response)
+
+    measure("google-adk", "google-adk", hold, tmp_path)

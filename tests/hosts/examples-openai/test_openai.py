@@ -9,13 +9,15 @@ from typing import Any
 
 import httpx2 as httpx
 import openai
+import pytest
 
-from readcache import Session
+from readcache import Mode, Policy, Session
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Rewind, Seen
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import example
-from tests.hosts.plain_loops import LoopHost, shell_line
+from tests.hosts.measured_script import STEPS, measure, with_a_shell_alone
+from tests.hosts.plain_loops import Loop, LoopHost, shell_line
 
 _numbers = count(1)
 CAN = frozenset((Bash, Compact, Clear, Rewind))
@@ -144,3 +146,16 @@ def test_what_the_page_says_of_a_list_that_is_shortened_by_the_user_holds(tmp_pa
         talk.work(session, [*messages[:first], talk.cleared(messages[first]), *messages[first + 1 :]])
         sent = "\n".join(talk.text_of(message) for message in talk.requests[-1])
         assert not [marker for marker in markers(sent) if "GONE" not in marker]
+
+
+@pytest.mark.parametrize(("name", "api"), [("openai-chat-loop", Chat), ("openai-responses-loop", Responses)])
+def test_what_it_saves_is_measured(name: str, api: type[Chat], tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk = api()
+        Loop(talk, Session(root, policy=Policy(mode=Mode.ON if on else Mode.OFF))).converse(
+            [with_a_shell_alone(step) for step in STEPS]
+        )
+        sent = [message for request in talk.requests for message in request if talk.is_result(message)]
+        return sum(len(talk.text_of(message)) for message in sent)
+
+    measure(name, "openai", hold, tmp_path)

@@ -17,6 +17,7 @@ from readcache.testing.conformance import Conformance
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import example
+from tests.hosts.measured_script import STEPS, measure
 from tests.hosts.user_tools import user_call, user_tools
 
 Readcache = example("Pydantic AI").Readcache
@@ -126,3 +127,15 @@ def test_a_history_that_is_cut_inside_of_the_request_leaves_no_marker_without_it
     assert "GONE" in "".join(seen[2].texts) or not markers("".join(seen[2].texts))
     assert seen[2].texts.count("[cleared]") == 1
     assert not markers("".join(seen[3].texts))
+
+
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk, chars = Conversation(root, [Readcache(str(root))] if on else []), 0
+        for step in STEPS:
+            talk.step(step)
+            parts = [part for request in talk.requests for message in request for part in message.parts]
+            chars += sum(len(_text(part)) for part in parts if isinstance(part, ToolReturnPart))
+        return chars
+
+    measure("pydantic-ai", "pydantic-ai-slim", hold, tmp_path)
