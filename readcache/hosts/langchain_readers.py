@@ -87,5 +87,4 @@ def _place(request: Any) -> tuple[str, str]:
     """The thread, and in it the namespace of the agent's graph: "", or one for each run of a sub-agent."""
     running = request.runtime.execution_info
     first = next(iter(messages_of(request.state)), None)  # without a checkpointer there is no thread
-    thread = running.thread_id or f"from {getattr(first, 'id', None)}"
-    return thread, running.checkpoint_ns.rpartition("|")[0]
+    return running.thread_id or f"from {getattr(first, 'id', None)}", running.checkpoint_ns.rpartition("|")[0]

@@ -31,6 +31,9 @@ _STATUS = r"[\[(<]?(?:(?:command|process) [a-z]+ with )?(?:exit|return)[ _]?(?:c
 _STATUS_LINE = re.compile(rf"(?P<head>\A{_STATUS}[ \t]*\n)|(?P<tail>(?:\A|\n{{1,2}}){_STATUS}\s*\Z)", re.IGNORECASE)
 
 
+_NUMBERED = re.compile(r"^ *0*(\d+)(?:\t|→|: ?| ?\| ?)", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """A tool's result, and what the host says of it. Of `None` it says nothing."""
@@ -77,7 +80,7 @@ def answer_tool(session: Session, result: ToolResult, kind: str) -> Reply | None
         where = result.cwd or _first(result.arguments, _DIRECTORIES)
         known |= {"cwd": where, "complete": result.complete, "frame": result.frame or without_status}
         return session.observe(command, result.output, exit_code=result.exit_code, **known)
-    lines = result.lines or _lines_asked(result.arguments)
+    lines = result.lines or _lines_asked(result.arguments) or _lines_from(result.arguments, result.output)
     if kind == "read" and path is not None and lines is not None:
         numbered = result.frame is None and _is_numbered(result.output, lines[0])
         if numbered or command is None:  # an editor's view of a directory has no numbers
@@ -100,18 +103,27 @@ def _first(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _lines_asked(arguments: Mapping[str, Any]) -> tuple[int, int | None] | None:
-    """The first line and the last (None: the end of the file) that a read asked for; None where that is not certain: an
-    `offset` counts from 0 or from 1."""
+    """The first line and the last (None: the end of the file) that a read asked for; None where that is not certain."""
     given = {name: value for name, value in arguments.items() if value not in (None, False, "")}
     span = given.get("view_range")
     spans = [(given.pop(low, None), given.pop(high, None)) for low, high in _SPANS]
     found = next((pair for pair in spans if pair != (None, None)), (None, None))
-    if isinstance(span, (list, tuple)) and len(span) == 2:
-        found = (span[0], None if span[1] == -1 else span[1])
+    if span is not None:
+        found = (span[0], None if span[1] == -1 else span[1]) if isinstance(span, list) and len(span) == 2 else ("", "")
     verb = {"command"} if given.get("command") == "view" else set()
     if given.keys() - _SAYS_NOTHING - verb or not all(value is None or type(value) is int for value in found):
         return None
     return found[0] or 1, found[1]
+
+
+def _lines_from(arguments: Mapping[str, Any], output: str) -> tuple[int, int] | None:
+    """The lines of a read from an `offset`, which counts from 0 or from 1: as the numbers in front of them say."""
+    rest = {name: value for name, value in arguments.items() if name not in ("offset", "limit")}
+    offset = arguments.get("offset") or 0
+    numbers = [int(found) for found in _NUMBERED.findall(output)]
+    if _lines_asked(rest) != (1, None) or not numbers or numbers[0] not in (offset, offset + 1):
+        return None
+    return (numbers[0], numbers[-1]) if numbers[-1] - numbers[0] + 1 == len(numbers) else None
 
 
 def _is_numbered(output: str, first: int) -> bool:

@@ -1,4 +1,4 @@
-"""Agents of LangChain and deepagents whose model follows a script, as the conformance suite drives them."""
+"""Agents of LangChain whose model follows a script, as the conformance suite drives them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from deepagents import create_deep_agent
-from deepagents.backends import CompositeBackend, LocalShellBackend, StateBackend
-from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     ClearToolUsesEdit,
@@ -29,7 +26,8 @@ from pydantic import Field
 
 from readcache import Policy
 from readcache.hosts.langchain import ReadcacheMiddleware
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Edit, Read, Rewind, Seen, Step, ToolUse
+from tests.hosts.measured_script import STEPS
 
 _numbers = count(1)
 
@@ -181,53 +179,6 @@ class ShellHost(LangChainHost):
         return "shell", {"command": use.command.replace("exit 3", "(exit 3)")}
 
 
-class DeepHost(LangChainHost):
-    """create_deep_agent on this machine. `virtual`: paths of the file tools begin at the project, as is the default."""
-
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
-
-    def __init__(self, policy: str = "default", *, virtual: bool = True, **options: Any) -> None:
-        super().__init__(policy, **options)
-        self.virtual = virtual
-
-    def agent(self, talk: Conversation, root: Path, ours: list[Any]) -> Any:
-        """The agent that is talked to; its sub-agent `worker` has the middleware in its own list."""
-        local = LocalShellBackend(root_dir=root, virtual_mode=self.virtual, inherit_env=True)
-        aside = StateBackend()  # what deepagents itself writes is not in the project
-        backend = CompositeBackend(
-            default=local, routes={"/conversation_history/": aside, "/large_tool_results/": aside}
-        )
-        worker = {"name": "worker", "description": "Works.", "system_prompt": "Work.", "model": talk.worker}
-        summary = DeepSummarization(
-            Script(answers=[AIMessage("what came before")] * 9),
-            backend=backend,
-            trigger=("tokens", 1000),
-            keep=("messages", 1),
-            token_counter=talk.count_tokens,
-        )
-        return create_deep_agent(
-            talk.model,
-            backend=backend,
-            subagents=[{**worker, "middleware": ours}],
-            middleware=[summary, ContextEditingMiddleware(edits=[talk.clearing]), *ours],
-            checkpointer=InMemorySaver(),
-        )
-
-    def call(self, use: ToolUse, talk: Conversation) -> tuple[str, dict[str, Any]]:
-        """The call of one of deepagents' tools."""
-        if isinstance(use, Bash):
-            timeout = {"timeout": int(use.timeout)} if use.timeout else {}
-            return "execute", {"command": use.command, **timeout}
-        if isinstance(use, Delegate):
-            talk.worker.answers = [says(self.call(inner, talk)) for inner in use.calls]
-            return "task", {"description": "work", "subagent_type": "worker"}
-        path = f"/{use.path}" if self.virtual else str(talk.root / use.path)
-        if isinstance(use, Read):
-            limit = {} if use.end is None else {"limit": use.end - use.start + 1}
-            return "read_file", {"file_path": path, "offset": use.start - 1, **limit}
-        return "edit_file", {"file_path": path, "old_string": use.old, "new_string": use.new}
-
-
 class Conversation:
     """One thread."""
 
@@ -277,3 +228,25 @@ class Conversation:
         texts = tuple(text_of(message) for message in request if message not in results)
         inside = tuple(self.seen(one, 1, []) for one in inner[1:])  # the first asks for a call
         return Seen(texts, tuple(str(message.text) for message in results), inside)
+
+
+def hold(host: LangChainHost, root: Path, *, on: bool) -> int:
+    """Holds the conversation that is measured; gives the characters of all results in all requests."""
+    talk = Conversation(host, root, [ReadcacheMiddleware(str(root))] if on else [])
+    talk.converse(STEPS)
+    return sum(len(text) for request in talk.model.requests for text in results(request))
+
+
+def thread(name: str = "one") -> Any:
+    """The settings of a run in that thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+def results(messages: list[BaseMessage]) -> list[str]:
+    """The texts of the results of tools."""
+    return [str(message.text) for message in messages if isinstance(message, ToolMessage)]
+
+
+def ask(agent: Any, config: Any = None) -> None:
+    """A user's turn."""
+    agent.invoke({"messages": [("user", "go on")]}, config)

@@ -1,4 +1,4 @@
-"""What breaks in LangChain and deepagents without care: each of these was met with the real packages."""
+"""What breaks in LangChain without care: each of these was met with the real packages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
-from deepagents.backends import LocalShellBackend
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     ContextEditingMiddleware,
@@ -30,12 +28,11 @@ from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.hosts.tool_results import ToolResult
 from readcache.testing.conformance import make_project
 from readcache.testing.requests import markers
-from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, says
+from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
 
 CAT = ("bash", {"command": "cat shop.py"})
 HEAD = ("bash", {"command": "head -40 shop.py"})
 TAIL = ("bash", {"command": "tail -40 shop.py"})
-READ = ("read_file", {"file_path": "/shop.py"})
 
 
 @pytest.fixture
@@ -44,26 +41,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def thread(name: str = "one") -> Any:
-    return {"configurable": {"thread_id": name}}
-
-
-def results(messages: list[BaseMessage]) -> list[str]:
-    return [str(message.text) for message in messages if isinstance(message, ToolMessage)]
-
-
 def agent_of(root: Path, model: Script, *middleware: Any, saver: Any = None, tools: Any = None) -> Any:
     tools = LangChainHost().tools(root) if tools is None else tools
     return create_agent(model, tools, middleware=list(middleware), checkpointer=saver)
-
-
-def deep_agent_of(root: Path, model: Script, ours: Any, **more: Any) -> Any:
-    backend = LocalShellBackend(root_dir=root, virtual_mode=True, inherit_env=True)
-    return create_deep_agent(model, backend=backend, middleware=[ours], **more)
-
-
-def ask(agent: Any, config: Any = None) -> None:
-    agent.invoke({"messages": [("user", "go on")]}, config)
 
 
 # ------------------------------------------------------------ who reads
@@ -98,55 +78,6 @@ def test_a_conversation_that_is_handed_in_again_goes_on(root: Path) -> None:
     model.answers = [says(HEAD)]
     agent.invoke({"messages": [*said, HumanMessage("more")]})
     assert markers(results(model.requests[-1])[1])
-
-
-def test_a_forked_sub_agent_knows_what_its_parent_saw_and_not_the_other_way_round(root: Path) -> None:
-    model = Script()
-    ours = ReadcacheMiddleware(str(root))
-    fork = {"name": "twin", "description": "Works.", "system_prompt": "Work.", "model": model, "mode": "fork"}
-    agent = deep_agent_of(root, model, ours, subagents=[fork], checkpointer=InMemorySaver())
-    execute = ("execute", {"command": "cat shop.py"})
-    crlf = ("execute", {"command": "cat crlf.txt"})
-    model.answers = [
-        says(execute),
-        says(("task", {"description": "look", "subagent_type": "twin"})),
-        says(execute),
-        says(crlf),
-        AIMessage("the twin is done"),
-        says(crlf),
-    ]
-    ask(agent, thread())
-    in_fork = [request for request in model.requests if "the subagent that was just invoked" in str(request)]
-    assert [len(results(request)) for request in in_fork] == [1, 2, 3]
-    assert markers(results(in_fork[1])[1]), "it has its parent's messages"
-    assert not markers(results(model.requests[-1])[-1]), "its parent has not got its own"
-
-
-def test_what_a_parent_knows_stays_while_a_sub_agent_works(root: Path) -> None:
-    ours, execute = ReadcacheMiddleware(str(root)), ("execute", {"command": "cat shop.py"})
-    worker = Script(answers=[says(("execute", {"command": "cat crlf.txt"}))])
-    spec = {"name": "w", "description": "Works.", "system_prompt": "Work.", "model": worker, "middleware": [ours]}
-    task = ("task", {"description": "look", "subagent_type": "w"})
-    tail = ("execute", {"command": "tail -40 shop.py"})
-    model = Script(answers=[says(execute), says(tail), says(task), says(execute)])
-    ask(deep_agent_of(root, model, ours, subagents=[spec], checkpointer=InMemorySaver()), thread())
-    shown = results(model.requests[-1])
-    assert shown[1] == results(model.requests[2])[1], "the prompt begins as it was"
-    assert [bool(markers(text)) for text in shown] == [False, True, False, True]
-
-
-def test_sub_agents_at_work_at_once_are_readers_of_their_own(root: Path) -> None:
-    ours = ReadcacheMiddleware(str(root))
-    workers = [Script(answers=[says(("execute", {"command": "cat shop.py"}))]) for _ in range(2)]
-    specs = [
-        {"name": f"worker{n}", "description": "Works.", "system_prompt": "Work.", "model": model, "middleware": [ours]}
-        for n, model in enumerate(workers)
-    ]
-    tasks = [("task", {"description": "look", "subagent_type": spec["name"]}) for spec in specs]
-    model = Script(answers=[says(*tasks)])
-    ask(deep_agent_of(root, model, ours, subagents=specs, checkpointer=InMemorySaver()), thread())
-    for worker in workers:
-        assert not markers(results(worker.requests[-1])[0])
 
 
 def test_an_agent_that_is_a_node_of_a_larger_graph_is_sound_in_each_of_its_runs(root: Path) -> None:
@@ -381,54 +312,6 @@ def test_a_shell_that_stays_is_followed_into_other_directories(root: Path) -> No
     ask(agent, thread())
     last = results(model.requests[-1])[5]
     assert last.startswith("[FILE_UNCHANGED"), "a new run of the agent begins in the root again"
-
-
-def test_a_text_that_the_agent_wrote_itself_is_visible(root: Path) -> None:
-    text = "".join(f"line {n} of a new file, with some words\n" for n in range(40))
-    write = ("write_file", {"file_path": "/new.txt", "content": text})
-    calls = [write, ("read_file", {"file_path": "/new.txt"}), ("execute", {"command": "cat new.txt"})]
-    model = Script(answers=[says(call) for call in calls])
-    ask(deep_agent_of(root, model, ReadcacheMiddleware(str(root))))
-    shown = results(model.requests[-1])
-    assert shown[1].startswith("@@ lines 1-40 of 40 @@\n[")
-    assert [len(markers(one)) for one in shown] == [0, 1, 1]
-    assert "[Command succeeded with exit code 0]" in shown[2]
-
-
-def test_lines_of_deepagents_reads_are_the_files(root: Path) -> None:
-    window = ("read_file", {"file_path": "/shop.py", "offset": 9, "limit": 30})
-    model = Script(answers=[says(READ), says(window)])
-    ask(deep_agent_of(root, model, ReadcacheMiddleware(str(root))))
-    header, marker = results(model.requests[-1])[1].strip().split("\n")
-    assert header == "@@ lines 10-39 of 60 | next offset 39 @@"
-    assert "shop.py lines 10-39," in marker
-
-
-def test_searches_and_listings_are_left_out_when_they_are_the_same_again(root: Path) -> None:
-    grep = ("grep", {"pattern": "item_", "output_mode": "content"})
-    model = Script(answers=[says(grep), says(grep)])
-    ask(deep_agent_of(root, model, ReadcacheMiddleware(str(root))))
-    assert [len(markers(one)) for one in results(model.requests[-1])] == [0, 1]
-
-
-def test_a_result_that_is_long_enough_for_a_file_has_no_marker(root: Path) -> None:
-    model = Script(answers=[says(("execute", {"command": f"head -{n} long.txt"})) for n in (1000, 1100, 4000)])
-    backend = LocalShellBackend(root_dir=root, inherit_env=True, max_output_bytes=1_000_000)
-    ask(create_deep_agent(model, backend=backend, middleware=[ReadcacheMiddleware(str(root))]))
-    assert markers(results(model.requests[-1])[1])
-    (offloaded,) = (path.read_text() for path in (root / "large_tool_results").iterdir())
-    assert not markers(offloaded)
-    assert "00000 a line" in offloaded
-
-
-def test_what_the_shell_cut_is_not_said_to_be_a_file(root: Path) -> None:
-    thirty = len("".join((root / "shop.py").read_text().splitlines(True)[:30]))
-    model = Script(answers=[says(("execute", {"command": "cat shop.py"})) for _ in range(2)])
-    backend = LocalShellBackend(root_dir=root, inherit_env=True, max_output_bytes=thirty)
-    ask(create_deep_agent(model, backend=backend, middleware=[ReadcacheMiddleware(str(root))]))
-    first, second = results(model.requests[-1])
-    assert f"Output truncated at {thirty} bytes" in first
-    assert not [marker for marker in markers(second) if "shop.py lines" in marker]
 
 
 def test_the_text_of_an_error_is_not_said_to_be_a_file(root: Path) -> None:
