@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
+    ClearToolUsesEdit,
     ContextEditingMiddleware,
     HostExecutionPolicy,
     HumanInTheLoopMiddleware,
@@ -21,6 +23,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
 from readcache import Budget, Mode, Policy, Reply, Session
@@ -101,6 +104,39 @@ def check_true(request: list[BaseMessage]) -> None:
     assert "GONE" not in shown
 
 
+def test_threads_at_once_are_kept_apart(root: Path) -> None:
+    ours = ReadcacheMiddleware(str(root))
+
+    def talk(number: int) -> list[bool]:
+        model = Script(answers=[says(CAT), says(HEAD, TAIL)])
+        ask(agent_of(root, model, ours, saver=InMemorySaver()), thread(f"thread {number}"))
+        return [bool(markers(text)) for text in results(model.requests[-1])]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(talk, range(12))) == [[False, True, True]] * 12
+
+
+def test_of_many_threads_the_oldest_is_forgotten_and_loses_no_line(root: Path) -> None:
+    saver, ours, model = InMemorySaver(), ReadcacheMiddleware(str(root)), Script(answers=[says(CAT), says(HEAD)])
+    agent = agent_of(root, model, ours, saver=saver)
+    ask(agent, thread())
+    for number in range(260):
+        ask(agent, thread(f"other {number}"))
+    ask(agent, thread())
+    assert not markers("".join(results(model.requests[-1])))
+    assert results(model.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+@pytest.mark.parametrize("state", [{"messages": [HumanMessage("hi")]}, {}, []])
+def test_a_call_that_a_program_made_is_not_touched(root: Path, state: Any) -> None:
+    ours = ReadcacheMiddleware(str(root))
+    given = ToolMessage((root / "shop.py").read_text(), tool_call_id="own")
+    call = {"name": "bash", "args": {"command": "cat shop.py"}, "id": "own", "type": "tool_call"}
+    asked = ToolCallRequest(tool_call=call, tool=None, state=state, runtime=None)
+    for _ in range(2):
+        assert ours.wrap_tool_call(asked, lambda _: given) is given
+
+
 # ------------------------------------------------------------ what leaves the request
 
 
@@ -119,6 +155,33 @@ def test_a_fresh_result_whose_source_is_cleared_before_the_next_request_is_shown
     ask(agent, thread())  # the state still has the marker
     assert "GONE" not in results(model.requests[-1])[1]
     assert not markers(results(model.requests[-1])[1])
+
+
+def test_arguments_that_are_cleared_are_no_source_though_a_copy_of_them_stays(root: Path) -> None:
+    body = "".join(f"line {n} of a new file, with some words\n" for n in range(40))
+    wrote, read = (
+        says(("bash", {"command": f"cat > new.txt <<'EOF'\n{body}EOF"})),
+        says(("bash", {"command": "cat new.txt"})),
+    )
+    for answer in (wrote, read):  # as Anthropic's models say it
+        call = answer.tool_calls[0]
+        answer.content = [{"type": "tool_use", "id": call["id"], "name": call["name"], "input": dict(call["args"])}]
+
+    class OneEdit:
+        is_due = False
+
+        def apply(self, messages: list[Any], *, count_tokens: Any) -> None:
+            if self.is_due:
+                ClearToolUsesEdit(trigger=-1, keep=1, clear_tool_inputs=True).apply(messages, count_tokens=count_tokens)
+
+    edit, model = OneEdit(), Script(answers=[wrote, read])
+    clearing = ContextEditingMiddleware(edits=[edit])
+    agent = agent_of(root, model, clearing, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    ask(agent, thread())
+    assert markers(results(model.requests[-1])[1]), "it wrote the text itself"
+    edit.is_due = True
+    ask(agent, thread())
+    assert not [marker for marker in markers(results(model.requests[-1])[1]) if "GONE" not in marker]
 
 
 def test_what_a_summary_took_is_put_behind_it_and_pointed_at(root: Path) -> None:
