@@ -1,0 +1,120 @@
+"""LangChain's messages and tool results as a session takes them: shapes, and what deepagents puts around a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from readcache import Reply
+from readcache.hosts.left_out import lines_left_out, put_back
+from readcache.hosts.tool_results import ToolResult
+
+# deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
+_HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
+_CUT = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")  # artifacts of shells
+_ROLES = {"human": "user", "ai": "assistant"}
+_WORDS = ("text", "thinking", "image", "image_url")  # blocks of an answer; its calls stand beside them
+_KEPT = "readcache"  # in `response_metadata`: what the model is never sent
+
+
+def asked_by(state: Any, call_id: str) -> str | None:
+    """The id of the model's message that made a call; None for one that a program made."""
+    answer = next((m for m in reversed(messages_of(state)) if isinstance(m, AIMessage)), None)
+    is_there = answer is not None and any(call["id"] == call_id for call in answer.tool_calls)
+    return str(answer.id or call_id) if answer is not None and is_there else None
+
+
+def messages_of(state: Any) -> Sequence[BaseMessage]:
+    """The messages of an agent's state, whatever that is."""
+    found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", state)
+    return found if isinstance(found, (list, tuple)) else ()
+
+
+def call_ids(messages: Sequence[BaseMessage]) -> list[str]:
+    """The ids of the calls whose results are there."""
+    return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+
+
+def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolResult | None:
+    """What the message says; None where that is no text."""
+    text = _text(message)
+    if text is None:
+        return None
+    artifact = message.artifact if isinstance(message.artifact, Mapping) else {}
+    is_cut, status, lines, frame = any(map(artifact.get, _CUT)), artifact.get("exit_code"), None, None
+    if header := _HEADER.match(text):
+        first, last = int(header[1]), int(header[2])
+        lines, is_cut = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
+        frame = _between(header.end(), last - first + 1)
+    return ToolResult(
+        name=call["name"],
+        arguments=call["args"],
+        output=text,
+        call_id=call["id"],
+        batch=batch,
+        is_error=message.status == "error",
+        complete=not is_cut,
+        exit_code=status if isinstance(status, int) else None,
+        cwd=cwd,
+        lines=lines,
+        frame=frame,
+    )
+
+
+def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:
+    """The message as the model is to see it. What was left out is kept beside it; `by` names the session."""
+    kept = {**message.response_metadata, _KEPT: {"by": by, "lines": lines_left_out(reply)}}
+    return message.model_copy(update={"content": _with_text(message.content, reply.text), "response_metadata": kept})
+
+
+def in_full(message: BaseMessage, unless_by: str = "") -> BaseMessage:
+    """The message with the lines that were left out of it, unless that session left them out."""
+    kept = message.response_metadata.get(_KEPT)
+    if not isinstance(message, ToolMessage) or not isinstance(kept, Mapping) or kept.get("by") == unless_by:
+        return message
+    text = _text(message) or ""
+    full = put_back(text, kept.get("lines", ()))
+    return message if full == text else message.model_copy(update={"content": _with_text(message.content, full)})
+
+
+def as_chat(message: BaseMessage) -> dict[str, Any]:
+    """The message in the shape of OpenAI's chats."""
+    out = {"role": _ROLES.get(message.type, message.type), "content": message.content}
+    if isinstance(message, ToolMessage):
+        out["tool_call_id"] = message.tool_call_id
+    elif isinstance(message, AIMessage):
+        if not isinstance(message.content, str):  # some put the calls here, too, as they were before they were edited
+            out["content"] = [b for b in message.content if isinstance(b, str) or b.get("type") in _WORDS]
+        calls = [(call["id"], {"name": call["name"], "arguments": call["args"]}) for call in message.tool_calls]
+        out["tool_calls"] = [{"id": name, "type": "function", "function": called} for name, called in calls]
+    return out
+
+
+def _between(low: int, count: int) -> Any:
+    """A frame: so many characters before, and all behind so many lines."""
+
+    def frame(text: str) -> tuple[str, str, str]:
+        lines = text[low:].split("\n")
+        high = low + len("\n".join(lines[:count])) + (len(lines) > count)
+        return text[:low], text[low:high], text[high:]
+
+    return frame
+
+
+def _text(message: BaseMessage) -> str | None:
+    """The text of a message that has one, alone or among images."""
+    if isinstance(message.content, str):
+        return message.content
+    texts = [block for block in message.content if isinstance(block, str) or block.get("type") == "text"]
+    return None if len(texts) != 1 else texts[0] if isinstance(texts[0], str) else texts[0].get("text")
+
+
+def _with_text(content: Any, text: str) -> Any:
+    if isinstance(content, str):
+        return text
+    is_text = [isinstance(block, str) or block.get("type") == "text" for block in content]
+    pairs = zip(content, is_text, strict=True)
+    return [(text if isinstance(b, str) else {**b, "text": text}) if is_it else b for b, is_it in pairs]

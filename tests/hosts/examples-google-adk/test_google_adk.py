@@ -1,0 +1,191 @@
+"""The example for Google ADK, as it stands on the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
+from google.adk.runners import InMemoryRunner
+from google.adk.tools.agent_tool import AgentTool
+from google.genai import types
+from pydantic import Field
+
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.requests import markers
+from tests.hosts.examples_page import example
+from tests.hosts.measured_script import STEPS, measure
+from tests.hosts.user_tools import user_call, user_tools
+
+ReadcachePlugin = example("Google ADK").ReadcachePlugin
+Content = Any
+
+
+class Script(BaseLlm):  # type: ignore[misc]  # no types here
+    """A model that makes the calls in `answers`, and keeps what it was sent."""
+
+    model: str = "script"
+    answers: list[list[Any]] = Field(default_factory=list)
+    requests: list[list[Content]] = Field(default_factory=list)
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+        """What the model says next."""
+        assert not stream
+        self.requests.append([content.model_copy(deep=True) for content in llm_request.contents])
+        calls = self.answers.pop(0) if self.answers else []
+        parts = [types.Part.from_function_call(name=name, args=args) for name, args in calls]
+        yield LlmResponse(content=types.Content(role="model", parts=parts or [types.Part(text="done")]))
+
+
+class AdkHost:
+    """An agent with the user's tools, and one more agent that is a tool of it. Plugins shorten what is sent."""
+
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    store: Path | None = None
+
+    def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        """See `HostUnderTest`."""
+        ours = [ReadcachePlugin(str(root), store=self.store and str(self.store))] if on else []
+        return asyncio.run(Conversation(root, ours).converse(steps))
+
+
+class Conversation:
+    """One conversation."""
+
+    def __init__(self, root: Path, ours: list[Any], *, are_last: bool = True) -> None:
+        self.model, self.inner = Script(), Script()
+        self.cleared, self.summed_up = 0, 0
+        shortens = [ContextFilterPlugin(custom_filter=self.shorten)]
+        worker = LlmAgent(name="worker", model=self.inner, tools=user_tools(root))
+        agent = LlmAgent(name="coder", model=self.model, tools=[*user_tools(root), AgentTool(worker)])
+        plugins = [*shortens, *ours] if are_last else [*ours, *shortens]
+        self.runner = InMemoryRunner(agent, app_name="app", plugins=plugins)
+        self.invocations: list[tuple[int, str]] = []  # calls, and where they were made
+
+    def shorten(self, contents: list[Content]) -> list[Content]:
+        """The host takes the beginning out, and the oldest results."""
+        left, out = self.cleared, [types.Content(role="user", parts=[types.Part(text="A summary.")])][: self.summed_up]
+        for content in contents[self.summed_up :]:
+            parts = []
+            for part in content.parts:
+                gone = bool(part.function_response) and left > 0
+                left -= gone
+                cut = part.function_response and part.function_response.model_copy(
+                    update={"response": {"result": "[cleared]"}}
+                )
+                parts.append(part.model_copy(update={"function_response": cut}) if gone else part)
+            out.append(content.model_copy(update={"parts": parts}))
+        return out
+
+    async def converse(self, steps: Sequence[Step]) -> list[Seen]:
+        """One `Seen` for each step."""
+        self.session = await self.runner.session_service.create_session(app_name="app", user_id="me")
+        return [await self.step(step) for step in steps]
+
+    async def step(self, step: Step) -> Seen:
+        """What the model is sent after it."""
+        calls = 0
+        self.model.requests.clear()
+        self.inner.requests.clear()
+        if isinstance(step, tuple):
+            calls = len(step)
+            inside = [use for use in step if isinstance(use, Delegate)]
+            self.inner.answers = [[user_call(use)] for one in inside for use in one.calls]
+            self.model.answers = [
+                [("worker", {"request": "look"}) if isinstance(use, Delegate) else user_call(use) for use in step]
+            ]
+        elif isinstance(step, Clear):
+            self.cleared += 1
+        elif isinstance(step, Rewind):
+            await self.go_back(step.calls)
+        if isinstance(step, Compact):
+            self.summed_up = len(await self.events()) or 1
+        said = types.Content(role="user", parts=[types.Part(text="go on")])
+        async for event in self.runner.run_async(user_id="me", session_id=self.session.id, new_message=said):
+            where = event.invocation_id
+        self.invocations.append((calls, where))
+        return seen(self.model.requests[-1], calls, self.inner.requests)
+
+    async def events(self) -> list[Any]:
+        """Those of the conversation."""
+        now = await self.runner.session_service.get_session(app_name="app", user_id="me", session_id=self.session.id)
+        return list(now.events)
+
+    async def go_back(self, calls: int) -> None:
+        """The last calls never happened."""
+        while calls > 0:
+            made, where = self.invocations.pop()
+            calls -= made
+        before: dict[str, Any] = {"user_id": "me", "session_id": self.session.id}
+        await self.runner.rewind_async(rewind_before_invocation_id=where, **before)
+
+
+def seen(request: list[Content], calls: int, inner: list[list[Content]]) -> Seen:
+    """A request in the suite's words."""
+    parts = [part for content in request for part in content.parts]
+    results = [part for part in parts if part.function_response][-calls:] if calls else []
+    texts = tuple(text_of(part) for part in parts if not any(part is result for result in results))
+    return Seen(texts, tuple(map(text_of, results)), tuple(seen(one, 1, []) for one in inner[1:]))
+
+
+def text_of(part: Any) -> str:
+    """What a model reads there."""
+    if part.function_response:
+        return str(part.function_response.response.get("result"))
+    if part.function_call:
+        return "\n".join(map(str, part.function_call.args.values()))
+    return part.text or ""
+
+
+class TestGoogleADK(Conformance):
+    host = AdkHost()
+
+
+def test_behind_the_plugin_nothing_may_shorten_what_is_sent(tmp_path: Path) -> None:
+    """Why the page says that the plugin is the last of the list."""
+    make_project(tmp_path / "p")
+    steps: list[Step] = [(Bash("cat shop.py"),), (Bash("head -40 shop.py"),), Clear()]
+    plugin = ReadcachePlugin(str(tmp_path / "p"))
+    right = asyncio.run(Conversation(tmp_path / "p", [plugin]).converse(steps))
+    assert not [marker for text in right[2].texts for marker in markers(text) if "GONE" not in marker]
+    plugin = ReadcachePlugin(str(tmp_path / "p"))
+    wrong = asyncio.run(Conversation(tmp_path / "p", [plugin], are_last=False).converse(steps))
+    assert [marker for text in wrong[2].texts for marker in markers(text) if "GONE" not in marker]
+
+
+def test_events_of_the_conversation_are_not_changed_by_what_is_sent(tmp_path: Path) -> None:
+    make_project(tmp_path / "p")
+    plugin = ReadcachePlugin(str(tmp_path / "p"))
+    talk = Conversation(tmp_path / "p", [plugin])
+
+    async def hold() -> tuple[list[str], list[str]]:
+        await talk.converse([(Bash("cat shop.py"),), (Bash("head -40 shop.py"),)])
+        before = [str(event.content) for event in await talk.events()]
+        await talk.step(Clear())
+        return before, [str(event.content) for event in await talk.events()]
+
+    before, after = asyncio.run(hold())
+    assert after[: len(before)] == before
+
+
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk = Conversation(root, [ReadcachePlugin(str(root))] if on else [])
+        sent: list[Any] = []
+
+        async def converse() -> None:
+            await talk.converse([])
+            for step in STEPS:
+                await talk.step(step)
+                sent.extend(part for request in talk.model.requests for content in request for part in content.parts)
+
+        asyncio.run(converse())
+        return sum(len(text_of(part)) for part in sent if part.function_response)
+
+    measure("google-adk", "google-adk", hold, tmp_path)

@@ -1,0 +1,141 @@
+"""The example for Pydantic AI, as it stands on the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
+
+from readcache.testing.conformance import Conformance
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.requests import markers
+from tests.hosts.examples_page import example
+from tests.hosts.measured_script import STEPS, measure
+from tests.hosts.user_tools import user_call, user_tools
+
+Readcache = example("Pydantic AI").Readcache
+
+
+class PydanticHost:
+    """An agent with the user's tools. Its history is cleared by a processor, and handed to each run."""
+
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    store: Path | None = None
+
+    def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        """See `HostUnderTest`."""
+        ours = [Readcache(str(root), store=self.store and str(self.store))] if on else []
+        return Conversation(root, ours).converse(steps)
+
+
+class Conversation:
+    """One conversation with an agent and its sub-agent."""
+
+    def __init__(self, root: Path, ours: list[Any]) -> None:
+        self.requests: list[list[ModelMessage]] = []
+        self.answers: list[list[Any]] = []
+        self.history: list[ModelMessage] = []
+        self.past = [(0, self.history)]
+        self.cleared = self.number = 0
+        processor: Any = ProcessHistory(self.clear)
+        # Ours is first in the list: it sees to its place itself.
+        more: dict[str, Any] = {"tools": user_tools(root), "capabilities": [*ours, processor]}
+        self.agent = Agent(FunctionModel(self.answer), name="coder", **more)
+        self.worker = Agent(FunctionModel(self.answer), name="worker", tools=user_tools(root), capabilities=[*ours])
+        self.agent.tool_plain(self.delegate)
+
+    async def delegate(self, task: str) -> str:
+        """Has a sub-agent do it."""
+        return str((await self.worker.run(task)).output)
+
+    def answer(self, messages: list[ModelMessage], _: Any) -> ModelResponse:
+        """What the model says next."""
+        self.requests.append(messages)
+        calls = self.answers.pop(0) if self.answers else []
+        made = [
+            ToolCallPart(name, args, tool_call_id=f"call-{self.number + n}") for n, (name, args) in enumerate(calls)
+        ]
+        self.number += len(made)
+        return ModelResponse(parts=made or [TextPart("done")])
+
+    def clear(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """The host takes the oldest results out."""
+        left, out = self.cleared, []
+        for message in messages:
+            parts: list[Any] = []
+            for part in message.parts:
+                gone = isinstance(part, ToolReturnPart) and left > 0
+                left -= gone
+                parts.append(replace(part, content="[cleared]") if gone else part)
+            out.append(replace(message, parts=parts))
+        return out
+
+    def converse(self, steps: Sequence[Step]) -> list[Seen]:
+        """One `Seen` for each step."""
+        return [self.step(step) for step in steps]
+
+    def step(self, step: Step) -> Seen:
+        """What the model is sent after it."""
+        calls, made = 0, self.past[-1][0]
+        self.requests.clear()
+        if isinstance(step, tuple):
+            calls = len(step)
+            inner = [use for use in step if isinstance(use, Delegate)]
+            outer = [("delegate", {"task": "look"}) if isinstance(use, Delegate) else user_call(use) for use in step]
+            self.answers = [outer, *([user_call(use)] for one in inner for use in one.calls)]
+            made += calls
+        elif isinstance(step, Compact):
+            self.history = [ModelRequest.user_text_prompt("A summary.")]
+        elif isinstance(step, Clear):
+            self.cleared += 1
+        else:
+            made -= step.calls
+            self.history = next(history for number, history in self.past if number == made)
+        ran = asyncio.run(self.agent.run("go on", message_history=self.history, conversation_id="one"))
+        self.history = ran.all_messages()
+        self.past.append((made, self.history))
+        return self.seen(self.requests[-1], calls, self.requests[2:-1])
+
+    def seen(self, request: list[ModelMessage], calls: int, inner: list[list[ModelMessage]]) -> Seen:
+        """A request in the suite's words."""
+        parts = [part for message in request for part in message.parts]
+        results = [part for part in parts if isinstance(part, ToolReturnPart)][-calls:] if calls else []
+        texts = tuple(_text(part) for part in parts if not any(part is result for result in results))
+        return Seen(texts, tuple(map(_text, results)), tuple(self.seen(one, 1, []) for one in inner))
+
+
+def _text(part: Any) -> str:
+    if isinstance(part, ToolCallPart):
+        return "\n".join(map(str, part.args_as_dict().values()))
+    return part.model_response_str() if isinstance(part, ToolReturnPart) else str(getattr(part, "content", ""))
+
+
+class TestPydanticAI(Conformance):
+    host = PydanticHost()
+
+
+def test_a_history_that_is_cut_inside_of_the_request_leaves_no_marker_without_its_lines(tmp_path: Path) -> None:
+    suite = TestPydanticAI()
+    seen = suite.hold(tmp_path, (Bash("cat shop.py"),), (Bash("head -40 shop.py"),), Clear(), Clear())
+    assert "GONE" in "".join(seen[2].texts) or not markers("".join(seen[2].texts))
+    assert seen[2].texts.count("[cleared]") == 1
+    assert not markers("".join(seen[3].texts))
+
+
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> int:
+        talk, chars = Conversation(root, [Readcache(str(root))] if on else []), 0
+        for step in STEPS:
+            talk.step(step)
+            parts = [part for request in talk.requests for message in request for part in message.parts]
+            chars += sum(len(_text(part)) for part in parts if isinstance(part, ToolReturnPart))
+        return chars
+
+    measure("pydantic-ai", "pydantic-ai-slim", hold, tmp_path)

@@ -1,0 +1,443 @@
+"""What breaks in LangChain without care: each of these was met with the real packages."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HostExecutionPolicy,
+    HumanInTheLoopMiddleware,
+    ModelRequest,
+    ShellToolMiddleware,
+    SummarizationMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command, interrupt
+
+from readcache import Budget, Mode, Policy, Reply, Session
+from readcache.hosts.langchain import ReadcacheMiddleware
+from readcache.hosts.tool_results import ToolResult
+from readcache.testing.conformance import make_project
+from readcache.testing.requests import markers
+from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
+
+CAT = ("bash", {"command": "cat shop.py"})
+HEAD = ("bash", {"command": "head -40 shop.py"})
+TAIL = ("bash", {"command": "tail -40 shop.py"})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    make_project(tmp_path / "project")
+    return tmp_path / "project"
+
+
+def agent_of(root: Path, model: Script, *middleware: Any, saver: Any = None, tools: Any = None) -> Any:
+    tools = LangChainHost().tools(root) if tools is None else tools
+    return create_agent(model, tools, middleware=list(middleware), checkpointer=saver)
+
+
+# ------------------------------------------------------------ who reads
+
+
+def test_threads_that_share_a_middleware_are_shown_everything_of_their_own(root: Path) -> None:
+    model = Script()
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    for name in ("one", "two"):
+        model.answers = [says(CAT)]
+        ask(agent, thread(name))
+        assert not markers(results(model.requests[-1])[0])
+    model.answers = [says(CAT)]
+    ask(agent, thread("one"))
+    assert markers(results(model.requests[-1])[1])
+
+
+def test_conversations_without_a_thread_are_told_apart(root: Path) -> None:
+    model = Script(answers=[says(CAT), says(CAT)])
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)))
+    ask(agent)
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True]
+    model.answers = [says(CAT)]
+    ask(agent)
+    assert not markers(results(model.requests[-1])[0])
+
+
+def test_a_conversation_that_is_handed_in_again_goes_on(root: Path) -> None:
+    model = Script(answers=[says(CAT)])
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)))
+    said = agent.invoke({"messages": [("user", "go on")]})["messages"]
+    model.answers = [says(HEAD)]
+    agent.invoke({"messages": [*said, HumanMessage("more")]})
+    assert markers(results(model.requests[-1])[1])
+
+
+def test_an_agent_that_is_a_node_of_a_larger_graph_is_sound_in_each_of_its_runs(root: Path) -> None:
+    model = Script(answers=[says(CAT), says(HEAD)])
+    graph = StateGraph(MessagesState)
+    graph.add_node("coder", agent_of(root, model, ReadcacheMiddleware(str(root))))
+    graph.add_edge(START, "coder")
+    whole = graph.compile(checkpointer=InMemorySaver())
+    ask(whole, thread())
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True]
+    model.answers = [says(HEAD)]
+    ask(whole, thread())
+    check_true(model.requests[-1])
+
+
+def check_true(request: list[BaseMessage]) -> None:
+    """Every line of shop.py that a result of this request may leave out is in another one."""
+    shown = "\n".join(results(request))
+    if markers(shown):
+        assert all(f"# number {n} of the shop" in shown for n in range(1, 41))
+    assert "GONE" not in shown
+
+
+def test_threads_at_once_are_kept_apart(root: Path) -> None:
+    ours = ReadcacheMiddleware(str(root))
+
+    def talk(number: int) -> list[bool]:
+        model = Script(answers=[says(CAT), says(HEAD, TAIL)])
+        ask(agent_of(root, model, ours, saver=InMemorySaver()), thread(f"thread {number}"))
+        return [bool(markers(text)) for text in results(model.requests[-1])]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(talk, range(12))) == [[False, True, True]] * 12
+
+
+def test_of_many_threads_the_oldest_is_forgotten_and_loses_no_line(root: Path) -> None:
+    saver, ours, model = InMemorySaver(), ReadcacheMiddleware(str(root)), Script(answers=[says(CAT), says(HEAD)])
+    agent = agent_of(root, model, ours, saver=saver)
+    ask(agent, thread())
+    for number in range(260):
+        ask(agent, thread(f"other {number}"))
+    ask(agent, thread())
+    assert not markers("".join(results(model.requests[-1])))
+    assert results(model.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+@pytest.mark.parametrize("state", [{"messages": [HumanMessage("hi")]}, {}, []])
+def test_a_call_that_a_program_made_is_not_touched(root: Path, state: Any) -> None:
+    ours = ReadcacheMiddleware(str(root))
+    given = ToolMessage((root / "shop.py").read_text(), tool_call_id="own")
+    call = {"name": "bash", "args": {"command": "cat shop.py"}, "id": "own", "type": "tool_call"}
+    asked = ToolCallRequest(tool_call=call, tool=None, state=state, runtime=None)
+    for _ in range(2):
+        assert ours.wrap_tool_call(asked, lambda _: given) is given
+
+
+# ------------------------------------------------------------ what leaves the request
+
+
+def test_a_fresh_result_whose_source_is_cleared_before_the_next_request_is_shown_in_full(root: Path) -> None:
+    class AsSoonAsThereIsASecond(Clearing):
+        def apply(self, messages: list[Any], *, count_tokens: Any) -> None:
+            self.cleared = int(len(results(messages)) > 1)
+            super().apply(messages, count_tokens=count_tokens)
+
+    model = Script(answers=[says(CAT), says(HEAD)])
+    clearing = ContextEditingMiddleware(edits=[AsSoonAsThereIsASecond()])
+    agent = agent_of(root, model, clearing, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    ask(agent, thread())
+    assert results(model.requests[-1])[0] == "[cleared]"
+    assert results(model.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+    ask(agent, thread())  # the state still has the marker
+    assert "GONE" not in results(model.requests[-1])[1]
+    assert not markers(results(model.requests[-1])[1])
+
+
+def test_arguments_that_are_cleared_are_no_source_though_a_copy_of_them_stays(root: Path) -> None:
+    body = "".join(f"line {n} of a new file, with some words\n" for n in range(40))
+    wrote, read = (
+        says(("bash", {"command": f"cat > new.txt <<'EOF'\n{body}EOF"})),
+        says(("bash", {"command": "cat new.txt"})),
+    )
+    for answer in (wrote, read):  # as Anthropic's models say it
+        call = answer.tool_calls[0]
+        answer.content = [{"type": "tool_use", "id": call["id"], "name": call["name"], "input": dict(call["args"])}]
+
+    class OneEdit:
+        is_due = False
+
+        def apply(self, messages: list[Any], *, count_tokens: Any) -> None:
+            if self.is_due:
+                ClearToolUsesEdit(trigger=-1, keep=1, clear_tool_inputs=True).apply(messages, count_tokens=count_tokens)
+
+    edit, model = OneEdit(), Script(answers=[wrote, read])
+    clearing = ContextEditingMiddleware(edits=[edit])
+    agent = agent_of(root, model, clearing, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    ask(agent, thread())
+    assert markers(results(model.requests[-1])[1]), "it wrote the text itself"
+    edit.is_due = True
+    ask(agent, thread())
+    assert not [marker for marker in markers(results(model.requests[-1])[1]) if "GONE" not in marker]
+
+
+def test_what_a_summary_took_is_put_behind_it_and_pointed_at(root: Path) -> None:
+    is_due = {"now": False}
+    summary = SummarizationMiddleware(
+        Script(answers=[AIMessage("what came before")]),
+        trigger=("tokens", 1000),
+        keep=("messages", 1),
+        token_counter=lambda _: 10_000 if is_due["now"] else 0,
+    )
+    model = Script(answers=[says(CAT)])
+    ours = ReadcacheMiddleware(str(root), restore=Budget())
+    agent = agent_of(root, model, summary, ours, saver=InMemorySaver())
+    ask(agent, thread())
+    is_due["now"] = True
+    ask(agent, thread())
+    is_due["now"] = False
+    first = str(model.requests[-1][0].text)
+    assert first.startswith("Here is a summary")
+    assert "def item_60(count: int)" in first
+    model.answers = [says(HEAD)]
+    ask(agent, thread())
+    assert str(model.requests[-1][0].text) == first, "the beginning of a prompt stays what it is"
+    assert "Files restored after compaction" in markers(results(model.requests[-1])[0])[0]
+    kept = agent.get_state(thread()).values["messages"][0].text
+    assert "def item_60" not in kept, "the state is as the host made it"
+
+
+# ------------------------------------------------------------ what the state keeps
+
+
+def test_a_checkpoint_that_another_process_goes_on_from_loses_no_line(root: Path) -> None:
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(HEAD)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root)), saver=saver), thread())
+    assert markers(results(model.requests[-1])[1])
+    later = Script()
+    clearing = Clearing()
+    clearing.cleared = 1
+    ours = ReadcacheMiddleware(str(root))  # a process that knows nothing of the first one's
+    ask(agent_of(root, later, ContextEditingMiddleware(edits=[clearing]), ours, saver=saver), thread())
+    assert results(later.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+def test_with_a_durable_store_another_process_goes_on_with_what_was_left_out(root: Path, tmp_path: Path) -> None:
+    saver, model, store = InMemorySaver(), Script(answers=[says(CAT), says(HEAD)]), str(tmp_path / "s.db")
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root), store=store), saver=saver), thread())
+    later = Script(answers=[says(("bash", {"command": "tail -40 shop.py"}))])
+    ours = ReadcacheMiddleware(str(root), store=store)
+    ask(agent_of(root, later, ours, saver=saver), thread())
+    assert results(later.requests[0])[1] == results(model.requests[-1])[1], "the prompt begins as it was"
+    assert [bool(markers(text)) for text in results(later.requests[-1])] == [False, True, True]
+    ours.close()
+
+
+def test_after_going_back_in_time_what_came_later_is_no_source(root: Path) -> None:
+    model = Script()
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    ask(agent, thread())
+    early = agent.get_state(thread()).config
+    model.answers = [says(CAT)]
+    ask(agent, thread())
+    model.answers = [says(HEAD)]
+    ask(agent, early)
+    assert not markers(results(model.requests[-1])[0])
+
+
+def test_switched_off_in_the_middle_no_marker_is_left(root: Path) -> None:
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(HEAD)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root)), saver=saver), thread())
+    off = ReadcacheMiddleware(str(root), policy=Policy(mode=Mode.OFF))
+    ask(agent_of(root, model, off, saver=saver), thread())
+    assert results(model.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+def test_a_redaction_of_the_state_is_not_undone(root: Path) -> None:
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(CAT)])
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=saver)
+    ask(agent, thread())
+    messages = agent.get_state(thread()).values["messages"]
+    first = next(message for message in messages if isinstance(message, ToolMessage))
+    secret = "# number 7 of the shop"
+    agent.update_state(thread(), {"messages": [first.model_copy(update={"content": first.text.replace(secret, "#")})]})
+    off = ReadcacheMiddleware(str(root), policy=Policy(mode=Mode.OFF))
+    for ours in (ReadcacheMiddleware(str(root)), off):
+        other = Script()
+        ask(agent_of(root, other, ours, saver=saver), thread())
+        assert secret not in results(other.requests[-1])[0]
+
+
+# ------------------------------------------------------------ what is left alone
+
+
+def test_blocks_and_artifacts_stay_what_they_are(root: Path) -> None:
+    image = {"type": "image", "base64": "AAAA", "mime_type": "image/png"}
+
+    def read_file(path: str) -> tuple[list[Any], dict[str, int]]:
+        """Reads a file."""
+        return [{"type": "text", "text": (root / path).read_text()}, image], {"kept": 1}
+
+    call = ("read_file", {"path": "shop.py"})
+    model = Script(answers=[says(call), says(call)])
+    ours = ReadcacheMiddleware(str(root))
+    ask(agent_of(root, model, ours, tools=[tool(read_file, response_format="content_and_artifact")]))
+    first, second = [message for message in model.requests[-1] if isinstance(message, ToolMessage)]
+    assert markers(str(second.text))
+    assert isinstance(second.content, list)
+    assert second.content[1] == first.content[1]
+    assert second.artifact == {"kept": 1}
+
+
+def test_commands_to_the_graph_and_answers_to_the_user_are_not_touched(root: Path) -> None:
+    text = (root / "shop.py").read_text()
+
+    def last_word() -> str:
+        """What the user is given."""
+        return text
+
+    model = Script(answers=[says(CAT), says(("as_command", {})), says(("last_word", {}))])
+    made = [answer.tool_calls[0]["id"] for answer in model.answers]
+
+    def as_command() -> Command[Any]:
+        """Changes the state."""
+        return Command(update={"messages": [ToolMessage(text, tool_call_id=made[1])]})
+
+    tools = [LangChainHost().tools(root)[0], tool(as_command), tool(last_word, return_direct=True)]
+    said = agent_of(root, model, ReadcacheMiddleware(str(root)), tools=tools).invoke({"messages": [("user", "go")]})
+    assert results(said["messages"]) == [text, text, text]
+
+
+def test_what_a_person_refuses_or_delays_is_judged_once_it_is_there(root: Path) -> None:
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(CAT, HEAD), says(CAT)])
+    person = HumanInTheLoopMiddleware(interrupt_on={"bash": True})
+    agent = agent_of(root, model, person, ReadcacheMiddleware(str(root)), saver=saver)
+    ask(agent, thread())
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread())
+    agent.invoke(Command(resume={"decisions": [{"type": "reject"}, {"type": "approve"}]}), thread())
+    shown = results(model.requests[-1])
+    assert [bool(markers(text)) for text in shown[:3]].count(True) == 1
+    check_true(model.requests[-1])
+
+
+def test_a_tool_that_stops_for_a_person_is_judged_when_it_went_on(root: Path) -> None:
+    def bash(command: str) -> str:
+        """Asks before it runs."""
+        interrupt(f"may I run {command}?")
+        return (root / "shop.py").read_text()
+
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(CAT)])
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=saver, tools=[tool(bash)])
+    ask(agent, thread())
+    agent.invoke(Command(resume=True), thread())
+    assert not markers(results(model.requests[-1])[0])
+    agent.invoke(Command(resume=True), thread())
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True]
+
+
+def test_a_call_that_the_host_tries_again_is_sound(root: Path) -> None:
+    tries = []
+
+    def bash(command: str) -> str:
+        """Fails now and then."""
+        tries.append(command)
+        if len(tries) % 2:
+            raise OSError("not yet")
+        return (root / "shop.py").read_text()
+
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+    model = Script(answers=[says(CAT), says(CAT)])
+    ask(agent_of(root, model, retry, ReadcacheMiddleware(str(root)), tools=[tool(bash)]))
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True]
+
+
+# ------------------------------------------------------------ shells and tools
+
+
+def test_a_shell_that_stays_is_followed_into_other_directories(root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub/shop.py").write_text((root / "shop.py").read_text())
+    shell = ShellToolMiddleware(root, execution_policy=HostExecutionPolicy(command_timeout=5))
+    model = Script()
+    ours = ReadcacheMiddleware(str(root))
+    agent = agent_of(root, model, shell, ours, saver=InMemorySaver(), tools=[])
+    commands = ["cat shop.py", "cd sub", "sed -i 's/number 7 /number seven /' shop.py", "cat shop.py", "cat ../shop.py"]
+    model.answers = [says(("shell", {"command": command})) for command in commands]
+    ask(agent, thread())
+    shown = results(model.requests[-1])
+    assert "number seven" in shown[3]
+    assert markers(shown[4]), "the first file was not written"
+    assert "sub" not in markers(shown[4])[0]
+    model.answers = [says(("shell", {"command": "cat shop.py"}))]
+    ask(agent, thread())
+    last = results(model.requests[-1])[5]
+    assert last.startswith("[FILE_UNCHANGED"), "a new run of the agent begins in the root again"
+
+
+def test_the_text_of_an_error_is_not_said_to_be_a_file(root: Path) -> None:
+    def read_file(path: str) -> str:
+        """Reads a file."""
+        raise ToolException("".join(f"reason {n} why {path} cannot be read\n" for n in range(40)))
+
+    reads = tool(read_file)
+    reads.handle_tool_error = True
+    model = Script(answers=[says(("read_file", {"path": "shop.py"})) for _ in range(2)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root)), tools=[reads]))
+    assert not [text for text in results(model.requests[-1]) if markers(text)]
+
+
+def test_a_user_says_what_a_tool_is(root: Path) -> None:
+    def lookup(where: str) -> str:
+        """Reads a file."""
+        return f"-- {where} --\n" + (root / where).read_text()
+
+    def untouched(where: str) -> str:
+        """Reads a file."""
+        return (root / where).read_text()
+
+    def judge(session: Session, result: ToolResult) -> Reply | None:
+        frame = lambda text: (text[: text.index("\n") + 1], text[text.index("\n") + 1 :], "")  # noqa: E731
+        return session.observe_read(
+            result.arguments["where"], result.output, frame=frame, call_id=result.call_id, batch=result.batch
+        )
+
+    calls = [("lookup", {"where": "shop.py"}), ("lookup", {"where": "shop.py"}), ("untouched", {"where": "shop.py"})]
+    model = Script(answers=[says(call) for call in calls])
+    ours = ReadcacheMiddleware(str(root), tools={"lookup": judge, "untouched": "ignore"})
+    ask(agent_of(root, model, ours, tools=[tool(lookup), tool(untouched)]))
+    shown = results(model.requests[-1])
+    assert shown[1].startswith("-- shop.py --\n[FILE_UNCHANGED")
+    assert not markers(shown[2])
+
+
+# ------------------------------------------------------------ failures of ours, and awaiting
+
+
+def test_a_failure_of_ours_passes_the_real_output_through(root: Path) -> None:
+    def fails(_session: Session, _result: ToolResult) -> Reply | None:
+        raise RuntimeError("of ours")
+
+    model = Script(answers=[says(CAT), says(CAT)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root), tools={"bash": fails})))
+    assert results(model.requests[-1]) == [(root / "shop.py").read_text()] * 2
+
+
+def test_where_markers_cannot_be_checked_the_lines_are_put_back(root: Path) -> None:
+    saver, model = InMemorySaver(), Script(answers=[says(CAT), says(HEAD)])
+    ours = ReadcacheMiddleware(str(root))
+    agent = agent_of(root, model, ours, saver=saver)
+    ask(agent, thread())
+    messages = agent.get_state(thread()).values["messages"]
+    nobody = ModelRequest(model=model, messages=messages, runtime=None)  # no conversation can be told from it
+    sent = ours.wrap_model_call(nobody, lambda request: request)
+    assert results(sent.messages)[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+def test_awaited_agents_are_served_alike(root: Path) -> None:
+    model = Script(answers=[says(CAT), says(HEAD, TAIL), says(TAIL)])
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
+    asyncio.run(agent.ainvoke({"messages": [("user", "go on")]}, thread()))
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True, True, False]

@@ -1,0 +1,56 @@
+"""One conversation, held with several hosts without readcache and with it, to be measured."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from readcache.testing.conformance import files_of, make_project
+from readcache.testing.hosts import Bash, Edit, Read, Step
+from tests.hosts.measured import Run, record
+
+STEPS: tuple[Step, ...] = (
+    (Bash("ls -la"),),
+    (Read("shop.py"),),
+    (Bash("grep -n 'number 3' shop.py"), Bash("cat crlf.txt")),
+    (Bash("sed -n '10,50p' shop.py"),),
+    (Read("shop.py", 20, 60),),
+    (Edit("shop.py", "number 7 of", "number seven of"),),
+    (Bash("cat shop.py"),),
+    (Read("shop.py", 30, 60),),
+    (Bash("sed -n '1,200p' long.txt"),),
+    (Bash("sed -n '100,240p' long.txt"),),
+    (Bash("cat crlf.txt"),),
+    (Bash("cat shop.py"),),
+)
+
+
+def with_a_shell_alone(step: Step) -> Step:
+    """The step for a host that has no other tools."""
+    assert isinstance(step, tuple)
+    return tuple(_as_command(use) for use in step if isinstance(use, (Bash, Read, Edit)))
+
+
+def _as_command(use: Bash | Read | Edit) -> Bash:
+    if isinstance(use, Read):
+        return Bash(f"sed -n '{use.start},{use.end or '$'}p' {use.path}")
+    return Bash(f"sed -i 's/{use.old}/{use.new}/' {use.path}") if isinstance(use, Edit) else use
+
+
+def measure(name: str, package: str, hold: Callable[[Path, bool], int], root: Path) -> None:
+    """Keeps the figures. `hold(root, on)` holds `STEPS` in that project and gives the characters of all tool results in
+    all requests. AssertionError where nothing is saved, or the files differ in the end."""
+    make_project(root / "first")
+    hold(root / "first", True)  # what is imported now costs nothing later
+    runs = {}
+    for on in (False, True):
+        make_project(root / str(on))
+        began = time.monotonic()
+        chars = hold(root / str(on), on)
+        calls = sum(len(step) for step in STEPS if isinstance(step, tuple))
+        runs[on] = Run(chars=chars, seconds=round(time.monotonic() - began, 3), calls=calls)
+    assert runs[True].chars < 0.8 * runs[False].chars
+    assert files_of(root / "True") == files_of(root / "False")
+    record(name, {package: importlib.metadata.version(package)}, runs[False], runs[True])
