@@ -1,20 +1,20 @@
-"""Plans what to put back after a compaction: of which files something is lost, in which of them most, and where their
+"""Plans what to put back after a compaction: of which files something is lost, what each is worth, and where their
 stretches stand now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from readcache.model.events import Event
 from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
 from readcache.policy import Budget
-from readcache.restore.evidence import FileEvidence, gather
+from readcache.restore.evidence import FileEvidence, Input, gather
 from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan
-from readcache.restore.rank import Stretch, rank
+from readcache.restore.rank import Stretch, reasons_for, score, stretches
 from readcache.restore.refuse import why_not_text
 
 CHARS_PER_TOKEN = 4  # to weigh files before anything is counted
@@ -28,6 +28,7 @@ class _File:
     stretches: tuple[Stretch, ...]
     staying: frozenset[tuple[int, str]]
     worth: float
+    shown: int  # calls ago: of files of one worth the one shown last comes first
 
 
 def plan_restore(
@@ -36,19 +37,21 @@ def plan_restore(
     budget: Budget,
     log: Iterable[Event],
     *,
+    inputs: Iterable[Input] = (),
     count_tokens: Counting,
     refuses: Callable[[Sequence[str]], Mapping[str, str]],
     current: Callable[[str], Sequence[str] | str] | None,
 ) -> RestorePlan:
     """What to put back when only the calls in `kept` stay.
 
-    `log`: every event of this context, and what others wrote. `refuses(paths)` says which paths may not be restored,
-    and why. `current(path)` gives a file's lines as they are on disk, or says in words why they may not be restored;
-    None: there is no disk, and the lines are those seen last.
+    `log`: every event of this context, and what others wrote. `inputs`: what the agent said in calls of its message
+    list, for tools that nobody told of. `refuses(paths)` says which paths may not be restored, and why. `current(path)`
+    gives a file's lines as they are on disk, or says in words why they may not be restored; None: there is no disk, and
+    the lines are those seen last.
     """
     left_out: dict[str, str] = {}
     files: list[_File] = []
-    evidence = gather(log)
+    evidence = gather(log, inputs)
     refused = refuses([e.key for e in evidence])
     for e in evidence:
         if e.key in refused:
@@ -58,10 +61,10 @@ def plan_restore(
         elif not e.current and not e.outdated:
             left_out[e.key] = "the numbers of its lines are not known"
         else:
-            file = _file(e, view, kept, budget)
+            file = _file(e, view, kept)
             left_out[e.key] = "budget: files" if file.stretches else "still visible"
             files += [file] if file.stretches else []
-    files.sort(key=lambda file: (-file.worth, file.path))
+    files.sort(key=lambda file: (-file.worth, file.shown, file.path))
     opened: list[tuple[Place, ...]] = []
     for file in files:
         if len(opened) == budget.max_files:
@@ -71,7 +74,7 @@ def plan_restore(
             left_out[file.path] = found
         else:
             opened.append(found)
-    ranked = sorted((place for places in opened for place in places), key=lambda place: -place.stretch.score)
+    ranked = [place for places in opened for place in places]
     items = fit(ranked, budget, count_tokens)
     for places in opened:
         del left_out[places[0].text.path]
@@ -79,20 +82,20 @@ def plan_restore(
     return RestorePlan(items, tuple(sorted(left_out.items())))
 
 
-def _file(evidence: FileEvidence, view: View, kept: Collection[str], budget: Budget) -> _File:
+def _file(evidence: FileEvidence, view: View, kept: Collection[str]) -> _File:
     staying: set[tuple[int, str]] = set()
     for reference in view.key(evidence.key).references():
         if reference.piece.first and reference.event.call_id in kept:
             staying.update(enumerate(view.bodies(reference), reference.piece.first))
     wanted = merge_spans(span for call_id in kept for span in _marked(view, call_id, evidence.key))
-    stretches, worth, room = [], 0.0, budget.max_tokens_per_file * CHARS_PER_TOKEN
-    for stretch in sorted(rank(evidence, wanted), key=lambda s: (-s.score, s.start)):
-        chars = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
-        if chars:
-            stretches.append(stretch)
-            worth += stretch.score * min(chars, room)
-            room -= min(chars, room)
-    return _File(evidence.key, tuple(stretches), frozenset(staying), worth)
+    lost: list[Stretch] = []
+    chars = 0
+    for stretch in stretches(evidence, wanted):
+        gained = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
+        lost += [replace(stretch, why=reasons_for(evidence, stretch))] if gained else []
+        chars += gained
+    worth = score(evidence, chars / CHARS_PER_TOKEN, is_marked=bool(wanted))
+    return _File(evidence.key, tuple(lost), frozenset(staying), worth, evidence.shown or evidence.calls)
 
 
 def _marked(view: View, call_id: str, key: str) -> Iterable[Span]:

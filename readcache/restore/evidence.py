@@ -13,18 +13,17 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Wrote
-from readcache.model.key_view import Delivery, KeyView, Reference
-from readcache.model.spans import Span
+from readcache.model.key_view import KeyView, Reference
 from readcache.model.view import View
 
-# Calls. What a file's name in an output says about the next reads fades: over the recorded sessions, windows of 15 to
-# 40 calls foresaw one to four points less. A line that was pointed at tells somewhat longer.
-NAMED_WITHIN = 30
+# Calls. A line that a search or a trace named tells of the next reads for so long; 15 calls foresaw half a point less.
 POINTED_WITHIN = 40
 # What stands between a file's name and a line number: grep, compilers, linters; Python's and TypeScript's traces.
 _LINE_NUMBER = re.compile(r"(?::|\(|\", line )(\d{1,7})")
 _WORD = re.compile(r"[\w./-]+")
 _NAME_OF = rf"(?<![\w.-]){{}}(?![\w-]|\.\w)(?:{_LINE_NUMBER.pattern.replace('{', '{{').replace('}', '}}')})?"
+
+Input = tuple[int, str]  # what the agent said in a call: calls ago, the arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +34,53 @@ class FileEvidence:
     calls: int  # of this context so far
     current: tuple[Reference, ...]  # showings of it as it is, as far as is known; oldest first
     outdated: tuple[Reference, ...]  # showings from before a write or a change; oldest first
-    shown: tuple[tuple[int, Span], ...]  # (calls ago, lines) of each showing and of each marker in place of one
-    writes: int
-    named: int  # calls among the last NAMED_WITHIN that did not read it and whose command or output named it
+    shown: int | None  # calls since lines of it were shown, or asked for and answered by a marker
+    written: int | None  # calls since the agent wrote it
+    named: int | None  # calls since a call that did not read it named it in its command or arguments
     pointed: tuple[int, ...]  # lines that searches, compilers and stack traces named
     total: int | None  # lines in the file as it is, where its end was seen
     removed: bool  # the last that was heard of it is a command that deletes it or moves it away
 
 
-def gather(log: Iterable[Event]) -> list[FileEvidence]:
-    """The evidence for every key of which lines were shown, sorted by key."""
-    past, writes, replaced = View(), Counter[str](), dict[str, int]()
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A text in which files may be named: what was said or printed `ago` calls ago."""
+
+    ago: int
+    text: str
+    by_agent: bool
+    own: frozenset[str]  # files that the call showed or wrote: it does not name these
+
+
+def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvidence]:
+    """The evidence for every key of which lines were shown, sorted by key. `inputs`: of calls that are in a
+    message list and may not be in the log."""
+    past, written, replaced = View(), dict[str, int](), dict[str, int]()
     for event in log:
         if isinstance(event, Wrote):
-            writes.update(event.keys)
+            written |= {key: max(event.call, written.get(key, 0)) for key in event.keys}
         elif isinstance(event, Delivered):
             replaced |= {key: event.when.call for key in _shown_whole(event)}
         if not isinstance(event, Compacted | Forgot):
             past.apply(event)
-    deliveries = [delivery for delivery in past.deliveries if delivery.event.origin is not Origin.RESTORED]
-    showings = _showings(deliveries)
+    now = past.calls.number + 1
+    shown, said = _showings(past)
+    said += [_Said(ago, text, True, frozenset()) for ago, text in inputs]
     keys = past.known_keys()
-    namings = _namings(keys, [d for d in deliveries if past.calls.number - d.call < POINTED_WITHIN], past.calls.number)
+    named, pointed = _namings(keys, said)
     out = []
     for key in keys:
         known = past.key(key)
-        named, pointed = namings.get(key, (0, ()))
         out.append(
             FileEvidence(
                 key,
                 past.calls.number,
                 current=tuple(r for r in known.current if r.piece.first),
                 outdated=tuple(r for r in known.stale if r.piece.first and r.delivery.call >= replaced.get(key, 0)),
-                shown=tuple((past.calls.number + 1 - call, span) for call, span in showings.get(key, ())),
-                writes=writes[key],
-                named=named,
-                pointed=tuple(pointed),
+                shown=now - shown[key] if key in shown else None,
+                written=now - written[key] if key in written else None,
+                named=named.get(key),
+                pointed=tuple(sorted(pointed.get(key, ()))),
                 total=known.total,
                 removed=_is_removed(key, known),
             )
@@ -96,37 +106,40 @@ def _is_removed(key: str, known: KeyView) -> bool:
     return re.search(removal, known.invalid.label) is not None
 
 
-def _showings(deliveries: Sequence[Delivery]) -> dict[str, list[tuple[int, Span]]]:
-    """(call, lines) of everything that was shown of each key, or asked for again and answered by a marker."""
-    out: dict[str, list[tuple[int, Span]]] = {}
-    for delivery in deliveries:
-        for piece in delivery.event.pieces:
-            for key in piece.keys if piece.first else ():
-                out.setdefault(key, []).append((delivery.call, (piece.first, piece.first + piece.count - 1)))
-        for pointer in delivery.event.pointers:
-            if pointer.path is not None:
-                out.setdefault(pointer.path, []).append((delivery.call, (pointer.start, pointer.end)))
-    return out
+def _showings(past: View) -> tuple[dict[str, int], list[_Said]]:
+    """The call that last showed each file, a restored section apart; and every text in which files may be named."""
+    shown: dict[str, int] = {}
+    said: list[_Said] = []
+    for delivery in past.deliveries:
+        event, ago = delivery.event, past.calls.number + 1 - delivery.call
+        if event.origin is Origin.RESTORED:
+            continue
+        own = {key for piece in event.pieces for key in piece.keys} | {p.path for p in event.pointers if p.path}
+        shown |= dict.fromkeys(own, delivery.call)
+        said.append(_Said(ago, event.label, True, frozenset(own)))
+        said.append(_Said(ago, event.text, event.origin is Origin.COMMAND, frozenset(own)))
+    return shown, said
 
 
-def _namings(keys: Sequence[str], deliveries: Sequence[Delivery], calls: int) -> dict[str, tuple[int, list[int]]]:
-    """For each key: how many calls of late named it, reads of it apart, and the lines that they named."""
+def _namings(keys: Sequence[str], said: Iterable[_Said]) -> tuple[dict[str, int], dict[str, set[int]]]:
+    """For each key: how many calls ago the agent named it last, and the lines of it that texts of late named."""
     keys_of: dict[str, list[str]] = {}
     for key, name in _shortest_names(keys).items():
         keys_of.setdefault(name, []).append(key)
     odd = {name: _NAME_OF.format(re.escape(name)) for name in keys_of if not _WORD.fullmatch(name)}
-    lines: dict[str, set[int]] = {}
-    namers: dict[str, set[int]] = {}
-    for delivery in deliveries:
-        event = delivery.event
-        own = {key for piece in event.pieces for key in piece.keys} | {p.path for p in event.pointers}
-        for name, number in _named(f"{event.label}\n{event.text}", keys_of, odd):
+    named: dict[str, int] = {}
+    pointed: dict[str, set[int]] = {}
+    for each in said:
+        is_late = each.ago <= POINTED_WITHIN
+        for name, number in _named(each.text, keys_of, odd) if each.by_agent or is_late else ():
             for key in keys_of[name]:
-                if key not in own:
-                    lines.setdefault(key, set()).update([number] if number else [])
-                    if calls - delivery.call < NAMED_WITHIN:
-                        namers.setdefault(key, set()).add(delivery.call)
-    return {key: (len(namers.get(key, ())), sorted(numbers)) for key, numbers in lines.items()}
+                if key in each.own:
+                    continue
+                if each.by_agent:
+                    named[key] = min(each.ago, named.get(key, each.ago))
+                if number and is_late:
+                    pointed.setdefault(key, set()).add(number)
+    return named, pointed
 
 
 def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator[tuple[str, int]]:

@@ -4,9 +4,11 @@ budget holds for the rendered section, titles included.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from readcache.model.spans import Spans, merge_spans
 from readcache.policy import Budget
@@ -40,20 +42,34 @@ class Place:
 
 def fit(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> tuple[RestoreItem, ...]:
     """The ranges that fit. What they take together is only known once they are laid out: as long as that is too much,
-    the worst of them are halved."""
+    lines are taken away at the end."""
     chosen = _choose(ranked, budget, count_tokens)
     while True:
         items = _items(ranked, chosen, count_tokens)
         taken = Counter[str]()
         for item in items:
             taken[item.path] += item.tokens
-        over = {path for path, tokens in taken.items() if tokens > budget.max_tokens_per_file}
-        if not items or (not over and count_tokens(RestorePlan(items).render()) <= budget.max_tokens):
+        most = budget.max_tokens_per_file
+        over = {path: most / tokens for path, tokens in taken.items() if tokens > most}
+        total = count_tokens(RestorePlan(items).render()) if items and not over else 0
+        if not over and total <= budget.max_tokens:
             return items
-        worst = [n for n, place in enumerate(chosen) if not over or place.text.path in over]
-        for n in reversed(worst[-max(1, len(worst) // 32) :]):
-            half = chosen[n].numbers[: len(chosen[n].numbers) // 2]
-            chosen[n : n + 1] = [replace(chosen[n], numbers=half)] if half else []
+        chosen = _shortened(chosen, over, min(over.values(), default=budget.max_tokens / max(1, total)))
+
+
+def _shortened(chosen: Sequence[Place], over: Collection[str], share: float) -> list[Place]:
+    """The places without so many of their last lines that about this share is left, of the files `over` if there are
+    any; one line fewer at least."""
+    of = {place for place in chosen if not over or place.text.path in over}
+    drop = max(1, ceil((1 - share) * sum(len(place.numbers) for place in of)))
+    out: list[Place] = []
+    for place in reversed(chosen):
+        if place in of:
+            left = max(0, len(place.numbers) - drop)
+            drop -= len(place.numbers) - left
+            place = replace(place, numbers=place.numbers[:left])
+        out += [place] if place.numbers else []
+    return out[::-1]
 
 
 def _choose(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> list[Place]:
@@ -68,12 +84,16 @@ def _choose(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> 
             bare = RestoreItem(path, numbers[0], numbers[-1], "", 0, place.stretch.why, place.text.bytes)
             title = count_tokens(RestorePlan((bare,)).render())
         room = min(budget.max_tokens_per_file - taken[path], budget.max_tokens - taken.total() - titles - title)
-        tokens = 0
-        while room > 0 and numbers and (tokens := count_tokens("\n".join(lines[n] for n in numbers))) > room:
-            numbers = numbers[: len(numbers) * 3 // 4]
-        if room > 0 and any(lines[n].strip() for n in numbers):
-            chosen.append(replace(place, numbers=numbers))
-            taken[path] += tokens
+        if room <= 0:
+            continue
+
+        def cost(count: int, lines: Mapping[int, str] = lines, numbers: Sequence[int] = numbers) -> int:
+            return count_tokens("\n".join(lines[n] for n in numbers[:count]))
+
+        fitting = bisect_right(range(1, len(numbers) + 1), room, key=cost)
+        if any(lines[n].strip() for n in numbers[:fitting]):
+            chosen.append(replace(place, numbers=numbers[:fitting]))
+            taken[path] += cost(fitting)
             titles += title
     return chosen
 

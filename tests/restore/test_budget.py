@@ -1,4 +1,4 @@
-"""What comes back after a compaction by default, as Claude Code does it: five files, 5,000 tokens of each, 50,000."""
+"""How much comes back after a compaction: by default any number of files, 5,000 tokens of each, 50,000 in all."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ def tokens_of_files(session: Session, budget: Budget | None = None) -> Counter[s
     return spent
 
 
-def test_five_of_more_files_come_back_those_at_hand_last_and_the_others_are_named(session: Session) -> None:
+def test_as_many_files_come_back_as_the_tokens_allow(session: Session) -> None:
     for name in "abcdefgh":
         session.run(f"cat {name}")
-    assert set(tokens_of_files(session)) == set("defgh")
-    assert {Path(path).name for path, _ in session.restore_plan().left_out} == set("abc")
+    assert set(tokens_of_files(session)) == set("abcdefgh")
+
+
+def test_of_more_files_than_may_come_back_those_at_hand_last_do_and_the_others_are_named(session: Session) -> None:
+    for name in "abcdefgh":
+        session.run(f"cat {name}")
+    five = Budget(max_files=5)
+    assert set(tokens_of_files(session, five)) == set("defgh")
+    assert {Path(path).name for path, _ in session.restore_plan(budget=five).left_out} == set("abc")
 
 
 def test_a_file_that_was_edited_comes_before_files_read_later(session: Session) -> None:
@@ -41,7 +48,7 @@ def test_a_file_that_was_edited_comes_before_files_read_later(session: Session) 
     session.run("sed -i '7s/number/NUMBER/' a")
     for name in "bcdef":
         session.run(f"cat {name}")
-    assert set(tokens_of_files(session)) == set("acdef")
+    assert set(tokens_of_files(session, Budget(max_files=5))) == set("acdef")
 
 
 def test_what_comes_back_is_what_is_on_disk_now_and_counts_as_read(session: Session) -> None:
