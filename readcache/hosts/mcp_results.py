@@ -49,7 +49,7 @@ def account_of(reply: Reply) -> dict[str, Any]:
     return {**known, "call_id": reply.call_id, "tokens_saved": reply.tokens_saved}
 
 
-def tool_result(texts: Sequence[str], structured: Mapping[str, Any]) -> Result:
+def mcp_result(texts: Sequence[str], structured: Mapping[str, Any]) -> Result:
     """The result of a call: texts for the model, and the same as data."""
     return {"content": [{"type": "text", "text": text} for text in texts], "structuredContent": dict(structured)}
 

@@ -17,9 +17,9 @@ from readcache.hosts.mcp_results import (
     Result,
     account_of,
     failed_result,
+    mcp_result,
     shown_reply,
     tell_progress,
-    tool_result,
 )
 
 
@@ -69,7 +69,7 @@ class McpTools:
         reply = await shown_reply(caller, asyncio.to_thread(lambda: session.read(where, **lines, **known)))
         if reply.exit_code:
             return failed_result(reply.text)
-        return tool_result([reply.text], {**account_of(reply), "path": where})
+        return mcp_result([reply.text], {**account_of(reply), "path": where})
 
     async def _run(
         self, caller: McpCaller, request: McpRequest, command: str, cwd: str = ".", timeout: float = 120
@@ -87,7 +87,7 @@ class McpTools:
             f"Killed after {timeout:g} s." if reply.reason is Reason.TIMED_OUT else f"Exit status: {reply.exit_code}"
         )
         texts = [reply.text, ended if reply.exit_code or not reply.text else ""]
-        return tool_result([text for text in texts if text], {**account_of(reply), "exit_code": reply.exit_code})
+        return mcp_result([text for text in texts if text], {**account_of(reply), "exit_code": reply.exit_code})
 
     async def _write(self, caller: McpCaller, request: McpRequest, path: str, content: str) -> Result:
         where = allowed_path(path, request.roots, self.root)
@@ -102,7 +102,7 @@ class McpTools:
 
         created = await asyncio.to_thread(write)
         text = f"{'Made' if created else 'Wrote'} {where}: {len(data)} bytes."
-        return tool_result([text], {"path": where, "bytes": len(data), "created": created})
+        return mcp_result([text], {"path": where, "bytes": len(data), "created": created})
 
     async def _edit(self, caller: McpCaller, request: McpRequest, path: str, old: str, new: str) -> Result:
         where = allowed_path(path, request.roots, self.root)
@@ -116,7 +116,7 @@ class McpTools:
                 return edited.line
 
         line = await asyncio.to_thread(edit)
-        return tool_result([f"Edited {where}, line {line}."], {"path": where, "line": line})
+        return mcp_result([f"Edited {where}, line {line}."], {"path": where, "line": line})
 
     def _refuse_markers(self, caller: McpCaller, text: str) -> None:
         if found := caller.session.markers_in(text) or self.readers.sessions.markers_in(text):
@@ -126,7 +126,7 @@ class McpTools:
 
     async def _restore_plan(self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), **budget: int) -> Result:
         plan = await asyncio.to_thread(caller.session.restore_plan, keep=keep, budget=Budget(**budget))
-        return tool_result([plan.render()], plan.to_dict())
+        return mcp_result([plan.render()], plan.to_dict())
 
     async def _compacted(
         self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), restored: object = None
@@ -134,8 +134,8 @@ class McpTools:
         plan = None if restored is None else RestorePlan.from_dict(restored)
         done = caller.session.compacted(keep=keep, restored=plan)
         text = "Nothing is left out any more because of what is gone."
-        return tool_result([text], {"restored_id": done.restored_id or "", "rewrites": done.rewrites})
+        return mcp_result([text], {"restored_id": done.restored_id or "", "rewrites": done.rewrites})
 
     async def _stats(self, caller: McpCaller, _: McpRequest) -> Result:
         counts = caller.session.stats()
-        return tool_result(["\n".join(f"{name}: {count}" for name, count in counts.items())], counts)
+        return mcp_result(["\n".join(f"{name}: {count}" for name, count in counts.items())], counts)
