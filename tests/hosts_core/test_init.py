@@ -55,7 +55,7 @@ def test_a_dry_run_prints_each_change_and_makes_none(project: Path, capfd: pytes
 def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "gemini"]) == 0
     told = capfd.readouterr().out
-    assert "gemini is now on: its chat file tells what the model still sees" in told
+    assert "gemini is now advise: a compression may keep a reply" in told
     assert json.loads(settings_of(project).read_text())["hooks"]["AfterTool"]
     assert main(["uninit", "gemini"]) == 0
     assert list(project.iterdir()) == []
@@ -68,7 +68,7 @@ def test_a_users_file_comes_back_byte_for_byte(project: Path, remembers: bool) -
     assert main(["init", "gemini"]) == 0
     assert path.read_text().startswith(USERS[:40])
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert main(["init", "gemini", "--advise"]) == 0
+    assert main(["init", "gemini", "--on"]) == 0
     if not remembers:
         for kept in (project.parent / "state/readcache/hosts").iterdir():
             kept.unlink()
@@ -94,7 +94,7 @@ def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
     capfd.readouterr()
     assert main(["init", "gemini"]) == 0
     assert path.read_bytes() == first
-    assert capfd.readouterr().out == "gemini is as it was, on: its chat file tells what the model still sees\n"
+    assert capfd.readouterr().out.startswith("gemini is as it was, advise: ")
     main(["init", "gemini", "--advise", "--policy", "delta"])
     hooks = [hook["hooks"][0]["command"] for hook in _hooks(path) if "hooks" in hook]
     assert len(hooks) == 1
@@ -334,7 +334,7 @@ def test_doctor_says_whether_a_host_is_in_force(
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))  # for the program that settings name
     assert doctors_line(capfd, "gemini") == []
     assert doctors_line(capfd, "gemini", "--host", "gemini")[0].startswith("broken")
-    main(["init", "gemini", "--policy", "delta"])
+    main(["init", "gemini", "--on", "--policy", "delta"])
     assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     on, policy delta (--project)")
     path = settings_of(project)
     good = path.read_text()
