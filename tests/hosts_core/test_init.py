@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from readcache import ReadcacheError
 from readcache.cli import failures
 from readcache.cli.main import main
+from readcache.hosts import MODULES
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.switch import Switch
 
@@ -83,6 +85,35 @@ def test_a_file_of_ours_alone_goes_also_when_nothing_is_remembered(project: Path
         kept.unlink()
     assert main(["uninit", "gemini"]) == 0
     assert not settings_of(project).exists()
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("place", ["--project", "--user"])
+def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bool, place: str) -> None:
+    if importlib.util.find_spec(MODULES[name]) is None:
+        assert main(["init", name]) == 1
+        return
+    home = project.parent / "home"
+    home.mkdir()
+    before = files_below(project.parent)
+    assert main(["init", name, place]) == 0
+    first = files_below(project.parent)
+    assert first != before
+    assert main(["init", name, place]) == 0
+    assert files_below(project.parent) == first
+    assert main(["init", name, place, "--advise", "--policy", "max"]) == 0
+    if not remembers:
+        for kept in (project.parent / "state/readcache/hosts").iterdir():
+            kept.unlink()
+    assert main(["uninit", name, place]) == 0
+    assert files_below(project.parent) == before
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """What is there, but for the state directory."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and folder / "state" not in path.parents]
+    return {str(path): path.read_bytes() for path in paths}
 
 
 def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
