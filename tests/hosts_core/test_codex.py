@@ -86,12 +86,15 @@ def test_a_command_whose_status_is_not_known_is_not_touched_and_no_source(codex:
 
 
 def test_a_command_that_was_polled_from_the_background_is_not_touched_and_no_source(codex: Codex) -> None:
+    codex.run("before")
+    codex.add("compacted", replacement_history=[codex.entries[-1]["payload"]])
     codex.call("a")
     codex.shown("a", "Process running with session ID 7\nOutput:\n" + TEXT[:100])
     codex.add("response_item", type="function_call", name="write_stdin", arguments="{}", call_id="poll")
     codex.ended("a")
     assert codex.hook("a") is None
     codex.shown("poll", "Process exited with code 0\nOutput:\n" + TEXT[100:])
+    codex.add("compacted", replacement_history=[codex.entries[-1]["payload"]])
     assert codex.run("b") is None
 
 
@@ -110,6 +113,7 @@ def test_calls_made_at_once_do_not_point_at_each_other(codex: Codex) -> None:
     codex.ended("a")
     codex.ended("b")
     assert codex.hook("a") is None
+    codex.shown("a", f"Process exited with code 0\nOutput:\n{TEXT}")
     assert codex.hook("b") is None
 
 
