@@ -13,7 +13,8 @@ function tellings(directory, tool, args, { output, metadata }) {
   if (tool === "bash") {
     const exit_code = metadata.exit ?? null // null: killed at its timeout, or by the user
     const complete = exit_code !== null && !metadata.truncated
-    return [["observe", { command: args.command, output, exit_code, cwd: path(args.workdir ?? "."), complete }]]
+    const frame = output === "(no output)" ? { head: 1 } : null
+    return [["observe", { command: args.command, output, exit_code, cwd: path(args.workdir ?? "."), complete, frame }]]
   }
   const shown = metadata.display
   if (tool === "read" && shown?.type === "file") {
