@@ -66,7 +66,15 @@ class ScriptedModel:
         reason = "tool_calls" if message.get("tool_calls") else "stop"
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+        name = f"answer_{len(self.requests)}"
+        return {
+            "id": name,
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
 
     def _responses_answer(self, request: Json) -> Json:
         """The same in the shape of the Responses API."""
