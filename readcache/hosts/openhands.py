@@ -20,7 +20,7 @@ from pydantic import PrivateAttr
 
 from readcache import Budget, Session
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openhands_results import as_told, judged_text, with_text
+from readcache.hosts.openhands_results import as_told, judged_text, with_text, with_whole_lines
 from readcache.hosts.settings import session_by_settings
 
 _AS_SENT = {
@@ -137,5 +137,5 @@ class _Reader:
         for event in events:
             if event.id not in self._sent:
                 stands = self._stands.get(event.id, event)
-                self._sent[event.id] = stands.to_llm_message().to_chat_dict(**_AS_SENT)
+                self._sent[event.id] = with_whole_lines(stands.to_llm_message().to_chat_dict(**_AS_SENT))
         return [self._sent[event.id] for event in events]

@@ -14,6 +14,7 @@ from readcache import Session
 # prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
 _HEAD = re.compile(r"(?:[^\x1b]*\x1b\[\?2004l\x1b\[\?2004h)*[^\x1b]*\x1b\[\?2004l")
 _TAIL = re.compile(r"(?:\x1b\[\?2004h)?\s*\Z")
+_START = "\x1b[?2004l"  # the control in front of an output, on its first line
 _CUT = "<response clipped>"  # in what the terminal itself cut
 _HEADER = re.compile(r"(?:NOTE: [^\n]*\n)?Here's the result of running `cat -n` on [^\n]*:\n")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
@@ -108,11 +109,20 @@ def with_text(event: Any, text: str) -> Any:
     return event.model_copy(update={"observation": observation})
 
 
+def with_whole_lines(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with the terminal's control on a line of its own, so that the first line of an output is known."""
+    content = message.get("content")
+    if message["role"] != "tool" or not isinstance(content, list):
+        return message
+    parts = [{**p, "text": p["text"].replace(_START, _START + "\n")} if "text" in p else p for p in content]
+    return {**message, "content": parts}
+
+
 def as_told(event: Any, message: dict[str, Any], mended: dict[str, Any]) -> Any:
     """The event that gives the mended message, header, suffix and all."""
     if mended is message:
         return event
-    text = "".join(part["text"] for part in mended["content"] if part["type"] == "text")
+    text = "".join(part["text"] for part in mended["content"] if part["type"] == "text").replace(_START + "\n", _START)
     if hasattr(event, "summary") and not hasattr(event, "tool_call_id"):
         return event.model_copy(update={"summary": text})
     if not hasattr(event, "observation"):

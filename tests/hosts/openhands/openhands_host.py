@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-os.environ |= {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LOG_LEVEL": "ERROR"}
 
 from openhands.sdk import LLM, Agent, Tool
 from openhands.sdk.context.condenser import LLMSummarizingCondenser
@@ -79,6 +77,17 @@ class OpenHandsHost:
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
+        kept = root.with_name(root.name + "-kept")
+        shutil.copytree(root, kept)
+        for _ in range(4):
+            seen = self._converse(root, steps, on=on)
+            if not is_lost(*(result for one in seen for result in one.results)):
+                break
+            shutil.rmtree(root)
+            shutil.copytree(kept, root)
+        return seen
+
+    def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         with ScriptedModel(summary=SUMMARY) as model:
             ours = {**self.ours, **({"store": str(self.store)} if self.store else {})}
             conversation = conversation_in(root, model, on=on, terminal=self.terminal, **ours)
@@ -102,6 +111,11 @@ class OpenHandsHost:
         texts = tuple(self.normal(text) for _, text in texts_of(model.requests[-1]))
         results = [self.normal(text) for text in _merged(model.requests[-1])]
         return Seen(texts, tuple(results[len(results) - count :]))
+
+
+def is_lost(*results: str) -> bool:
+    """On a busy machine the host's terminal now and then takes an echo, or the output before it, for the output."""
+    return any(re.match(r"\s*\n(?!\[The command)|\[Previous command outputs", CONTROLS.sub("", r)) for r in results)
 
 
 def _merged(messages: list[Json]) -> list[str]:
