@@ -52,7 +52,7 @@ def _users_file(where: Where) -> Path | None:
 
 def _changes(where: Where) -> Sequence[Entry | OwnFile]:
     path = _users_file(where)
-    found = re.search(r"^\s+model_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
+    found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
     own = {"mode": where.mode, "policy": where.policy}
     if path and (found is None or found[1] == MODEL):
         return [Entry(str(path), ("model", "model_class"), MODEL), Entry(str(path), ("model", "readcache"), own)]

@@ -57,9 +57,17 @@ def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path,
     assert f"model:\n  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n    policy: 'default'\n" in made.text
 
 
-def test_a_model_class_of_the_users_goes_inside_ours(home: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model:\n  model_name: m\n  model_class: 'litellm_textbased'\n",
+        "model: {model_name: m, model_class: litellm_textbased}\n",
+        "model:\n  # model_class: mine\n  model_class: litellm_textbased\n",
+    ],
+)
+def test_a_model_class_of_the_users_goes_inside_ours(home: Path, text: str) -> None:
     path = home / "project/mini.yaml"
-    path.write_text("model:\n  model_name: m\n  model_class: 'litellm_textbased'\n")
+    path.write_text(text)
     (made,) = HOST.changes(where(home))
     assert isinstance(made, OwnFile)
     assert made.text.endswith("    model_class: 'litellm_textbased'\n")

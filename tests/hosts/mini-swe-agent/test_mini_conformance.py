@@ -34,9 +34,5 @@ class TestModelClassWithObservationsInJson(Conformance):
     host = MiniHost(config="mini.yaml")
 
 
-class TestModelClassWithTheTemplatesOfSweBench(Conformance):
-    host = MiniHost(config="swebench.yaml")
-
-
 class TestEnvironmentClass(Conformance):
     host = MiniHost(wrapped="environment", config="swebench.yaml")
