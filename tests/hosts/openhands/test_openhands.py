@@ -81,13 +81,15 @@ def script(root: Path) -> list[tuple[Call, ...]]:
     edit = {"command": "str_replace", "path": path, "old_str": "item_7(", "new_str": "item_seven("}
     return [
         (CAT,),
-        (("file_editor", {"command": "view", "path": path}), ("terminal", {"command": "sed -n '1,40p' shop.py"})),
+        (view(root), ("terminal", {"command": "sed -n '1,40p' shop.py"})),
+        (view(root, 20, 50), ("terminal", {"command": "tail -n 30 shop.py"})),
         (("file_editor", edit),),
-        (CAT,),
-        (("terminal", {"command": "cd /; tail -n 30 " + path}), ("file_editor", {"command": "view", "path": path})),
+        (view(root),),
+        (view(root, 10, 60), CAT),
+        (("terminal", {"command": "cd /; head -n 45 " + path}),),
         (("file_editor", {"command": "undo_edit", "path": path}),),
-        (("file_editor", {"command": "view", "path": path, "view_range": [20, 50]}),),
-        (("file_editor", {"command": "view", "path": path, "view_range": [10, 60]}),),
+        (view(root, 20, 50),),
+        (view(root, 10, 60),),
     ]
 
 
