@@ -106,12 +106,25 @@ def test_where_the_terminal_took_blanks_off_no_line_has_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "status"), [(f"{OFF}{SHOP}<response clipped><NOTE>…</NOTE>{SHOP}{ON}", 0), (f"{OFF}{SHOP}", -1)]
+    ("text", "status"),
+    [
+        (f"{OFF}{SHOP}<response clipped><NOTE>…</NOTE>{ON}", 0),
+        (f"{OFF}{SHOP}", -1),
+        (f"{OFF}{SHOP}{ON}", -1),
+    ],
 )
 def test_what_was_cut_or_goes_on_is_not_said_to_be_the_file(text: str, status: int) -> None:
     told = Told()
     told.ran("cat shop.py", f"{OFF}{SHOP}{ON}")
-    assert "UNCHANGED" not in told.ran("cat shop.py; sleep 60", text, status=status)
+    again = told.ran("cat shop.py; sleep 60", text, status=status)
+    assert "LEFT_OUT" in again
+    assert "UNCHANGED" not in again
+
+
+def test_calls_of_one_answer_do_not_point_at_each_other() -> None:
+    told = Told()
+    told.ran("cat shop.py", f"{OFF}{SHOP}{ON}", response="r")
+    assert SHOP in told.ran("cat shop.py", f"{OFF}{SHOP}{ON}", response="r")
 
 
 @pytest.mark.parametrize(
@@ -124,10 +137,8 @@ def test_what_was_cut_or_goes_on_is_not_said_to_be_the_file(text: str, status: i
 )
 def test_what_is_no_output_of_the_command_is_not_taken_for_its_file(more: dict[str, Any]) -> None:
     told = Told()
-    told.ran("cat shop.py", f"{OFF}{SHOP}{ON}")
-    told.ran("rm shop.py", f"{OFF}{SHOP}{ON}", status=-1, **more)
     told.ran("cat other.py", f"{OFF}{SHOP}{ON}", **more)
-    assert "other.py" not in told.ran("sed -n '1,50p' shop.py", OFF + "".join(SHOP.splitlines(True)[:50]) + ON)
+    assert "other.py lines" not in told.ran("cat other.py", f"{OFF}{SHOP}{ON}")
 
 
 def test_a_command_runs_where_the_one_before_it_ended() -> None:
@@ -137,6 +148,7 @@ def test_a_command_runs_where_the_one_before_it_ended() -> None:
     assert other in told.ran("cd sub && cat shop.py", f"{OFF}{other}{ON}", where="/w/sub")
     again = told.ran("cat ../shop.py", f"{OFF}{SHOP}{ON}", where="/w/sub")
     assert "shop.py lines 1-60, " in again
+    assert "FILE_UNCHANGED" in told.ran("cat shop.py", f"{OFF}{other}{ON}", where="/w/sub")
 
 
 def test_of_parallel_shells_each_is_where_it_ends_when_its_command_does_not_move() -> None:
@@ -159,12 +171,16 @@ def numbered(path: str, low: int, high: int) -> str:
 
 def test_views_are_reads_and_errors_are_not() -> None:
     told = Told()
-    assert view(told, "/w/shop.py", "ERROR: no such file", is_error=True) == "ERROR: no such file"
+    error = "ERROR: " + "no such file, " * 40
+    assert [view(told, "/w/shop.py", error, is_error=True) for _ in range(2)] == [error, error]
     assert view(told, "/w/shop.py", numbered("/w/shop.py", 1, 60)) == numbered("/w/shop.py", 1, 60)
     part = view(told, "/w/shop.py", numbered("/w/shop.py", 11, 50), view_range=[11, 50])
     head, _, marker = part.partition("\n")
     assert head == "Here's the result of running `cat -n` on /w/shop.py:"
     assert "lines 11-50, " in marker
+    again = view(told, "/w/shop.py", numbered("/w/shop.py", 1, 60))
+    assert again.startswith(head)
+    assert "FILE_UNCHANGED" in again
 
 
 def test_what_the_model_wrote_counts_as_seen_and_what_it_edited_does_not() -> None:
