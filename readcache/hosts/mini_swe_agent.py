@@ -1,0 +1,109 @@
+"""mini-swe-agent 2: a model class and an environment class around the user's own, switched on in its YAML alone.
+
+The model class is the better one: it is given each batch of results with the ids of their calls, before the observation
+template cuts them, and the whole message list before each call of the model. The environment class sees neither. It is
+for programs that make their own model, and mini's batch runs name an image only for mini's own environment classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from readcache import Session
+from readcache.hosts.fallback import fallback
+from readcache.hosts.mini_swe_agent_config import HOST
+from readcache.hosts.settings import session_by_settings
+
+__all__ = ["HOST", "ReadcacheEnvironment", "ReadcacheModel"]
+Message = dict[str, Any]
+# mini's own templates show 10,000 characters and more as two halves of 5,000, on a line of its own each: at exactly
+# 10,000 no character is lost, but the line that is cut in two is.
+CLIP = (4999, 5000)
+
+
+class ReadcacheModel:
+    """mini's `Model` around the one that `readcache: {model_class: …}` names; all other settings are that one's."""
+
+    def __init__(self, *, readcache: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        from minisweagent.models import get_model
+
+        given = dict(readcache or {})
+        self._inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
+        self._session = session_by_settings(given)
+        self._batches = count(1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__.get("_inner"), name)
+
+    def query(self, messages: list[Message], **kwargs: Any) -> Message:
+        """What the model answers to the messages, of which each marker is true."""
+        answer: Message = self._inner.query(fallback(lambda: self._mended(messages), messages), **kwargs)
+        return answer
+
+    def _mended(self, messages: list[Message]) -> list[Message]:
+        # The Responses API's calls stand inside the answers in which they came.
+        items = [item for m in messages for item in (m["output"] if m.get("object") == "response" else [m])]
+        mended = self._session.mend(items)
+        return messages if mended is items else mended
+
+    def format_observation_messages(
+        self, message: Message, outputs: list[Message], template_vars: dict[str, Any] | None = None
+    ) -> list[Message]:
+        """The messages of one batch of results."""
+        batch, cwd = str(next(self._batches)), (template_vars or {}).get("cwd")
+        actions = message.get("extra", {}).get("actions", [])
+        # There are fewer outputs where the last action submitted, or was interrupted.
+        shown = [_shown(self._session, *pair, cwd, batch) for pair in zip(actions, outputs, strict=False)]
+        messages: list[Message] = self._inner.format_observation_messages(message, shown, template_vars)
+        return messages
+
+    def serialize(self) -> dict[str, Any]:
+        """What mini keeps in the trajectory, with the session's counters."""
+        kept: dict[str, Any] = self._inner.serialize()
+        counters: dict[str, int] = fallback(self._session.stats, {})
+        return {**kept, "info": {**kept.get("info", {}), "readcache": counters}}
+
+
+class ReadcacheEnvironment:
+    """mini's `Environment` around the one that `readcache: {environment_class: …}` names ("local" where none is). One
+    conversation in a process: what the model said at once is known by the number of its calls so far."""
+
+    def __init__(self, *, readcache: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        from minisweagent.environments import get_environment
+
+        given: dict[str, Any] = {"clip": CLIP, **(readcache or {})}
+        self._inner = get_environment({**settings, "environment_class": given.pop("environment_class", "local")})
+        self._session = session_by_settings(given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__.get("_inner"), name)
+
+    def execute(self, action: Message, cwd: str = "", **kwargs: Any) -> Message:
+        """Runs an action. A submission is raised by the environment inside, and passes."""
+        from minisweagent.models import GLOBAL_MODEL_STATS
+
+        output: Message = self._inner.execute(action, cwd, **kwargs)
+        cwd = cwd or getattr(self._inner.config, "cwd", "")
+        return _shown(self._session, action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls))
+
+
+def _shown(session: Session, action: Message, output: Message, cwd: object, batch: str) -> Message:
+    """The output as the model is to see it; the real one is kept for the trajectory."""
+    text: Any = output.get("output")
+
+    def judged() -> Message:
+        reply = session.observe(
+            action["command"],
+            text,
+            exit_code=output.get("returncode"),
+            cwd=cwd if isinstance(cwd, str) and cwd else None,
+            call_id=action.get("tool_call_id"),
+            batch=batch,
+            complete=not output.get("exception_info"),  # its time was over, or it could not be started
+        )
+        extra = {**output.get("extra", {}), "full_output": text}
+        return output if reply.text == text else {**output, "output": reply.text, "extra": extra}
+
+    return fallback(judged, output) if isinstance(text, str) else output

@@ -1,0 +1,90 @@
+"""Where mini-swe-agent reads its YAML, and what `readcache init mini-swe-agent` puts there.
+
+`mini` reads the file that $MSWEA_MINI_CONFIG_PATH names, which its own `.env` may set, or else one that comes with it;
+`-c FILE` any number of others, of which the later ones win. A program cannot be added to the first kind for all who use
+it, so that we write a file to be named after the user's own, unless there is one that we can put our lines into.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache import ReadcacheError
+from readcache.hosts.host import Entry, Host, OwnFile, Where
+
+MODEL = "readcache.hosts.mini_swe_agent.ReadcacheModel"
+NAMED = "MSWEA_MINI_CONFIG_PATH"
+WHY = "mini gives the whole message list to its model class before each call, so that what left it is known"
+
+
+def _directory(where: Where) -> Path:
+    """mini's own directory, as platformdirs names it."""
+    if given := where.environment.get("MSWEA_GLOBAL_CONFIG_DIR"):
+        return Path(given)
+    base = "Library/Application Support" if sys.platform == "darwin" else ".config"
+    return Path(where.environment.get("XDG_CONFIG_HOME") or Path(where.home, base), "mini-swe-agent")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _users_file(where: Where) -> Path | None:
+    """The YAML file of the user's that mini reads: a `mini.yaml` in the project (`mini -c mini.yaml` looks there
+    first), or the one that the environment or mini's `.env` names."""
+    if not where.is_user:
+        return path if (path := Path(where.root, "mini.yaml")).is_file() else None
+    noted = re.findall(
+        rf"^(?:export\s+)?{NAMED}\s*=\s*(['\"]?)(.+?)\1\s*$", _text(_directory(where) / ".env"), re.MULTILINE
+    )
+    given = where.environment.get(NAMED) or (noted[-1][1] if noted else "")
+    return path if given and (path := Path(where.root, given)).is_file() else None
+
+
+def _changes(where: Where) -> Sequence[Entry | OwnFile]:
+    path = _users_file(where)
+    found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
+    own = {"mode": where.mode, "policy": where.policy}
+    if path and (found is None or found[1] == MODEL):
+        return [Entry(str(path), ("model", "model_class"), MODEL), Entry(str(path), ("model", "readcache"), own)]
+    # Two files cannot both have a model class: the user's goes inside ours.
+    own |= {"model_class": found[1]} if found else {}
+    lines = "".join(f"    {key}: '{value}'\n" for key, value in own.items())
+    told = f"# Made by readcache init. Name it last: mini -c {path.name if path else 'mini.yaml'} -c "
+    overlay = _overlay(where)
+    return [OwnFile(str(overlay), f"{told}{overlay}\nmodel:\n  model_class: {MODEL}\n  readcache:\n{lines}")]
+
+
+def _overlay(where: Where) -> Path:
+    return (_directory(where) if where.is_user else Path(where.root)) / "readcache.yaml"
+
+
+def _in_force(where: Where) -> str:
+    files = [path for path in (_users_file(where), _overlay(where)) if path and MODEL in _text(path)]
+    if not files:
+        raise ReadcacheError(
+            "no YAML file of mini-swe-agent's names readcache; `readcache init mini-swe-agent` does it"
+        )
+    program = shutil.which("mini", path=where.environment.get("PATH"))
+    first = _text(Path(program)).partition("\n")[0] if program else ""
+    if not first.startswith("#!"):
+        raise ReadcacheError("mini is not on PATH, or starts no Python that can be asked")
+    asked = "import minisweagent, readcache.hosts.mini_swe_agent; print(minisweagent.__version__)"
+    env = {**os.environ, **where.environment, "MSWEA_SILENT_STARTUP": "1"}
+    done = subprocess.run([first[2:].strip(), "-c", asked], capture_output=True, text=True, env=env, check=False)
+    if done.returncode:
+        raise ReadcacheError(f"{first[2:].strip()}, which runs mini, cannot import readcache: install it there")
+    named = "" if files[0] != _overlay(where) else ", where mini is told to read it: -c mini.yaml -c " + str(files[0])
+    return f"mini-swe-agent {done.stdout.strip()}, in {files[0]}{named}"
+
+
+HOST = Host(name="mini-swe-agent", mode="on", why=WHY, changes=_changes, in_force=_in_force)

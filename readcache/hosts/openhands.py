@@ -1,0 +1,141 @@
+"""OpenHands' SDK: a condenser around the user's own. `Agent(…, condenser=ReadcacheCondenser(inner=…))` is all.
+
+A condenser is given the events that the model is to see, before each call, and what it gives back is sent. So the tools
+stay as they are, the conversation keeps every real output, and what is judged is what the model would be shown: with
+secrets masked, with the ids of the calls, and with what was called at once known by the response it came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from openhands.sdk.context.condenser.base import CondenserBase, RollingCondenser
+from openhands.sdk.context.view import View
+from openhands.sdk.event import ActionEvent, ObservationEvent
+from openhands.sdk.event.condenser import Condensation
+from openhands.sdk.llm import LLM
+from pydantic import PrivateAttr
+
+from readcache import Budget, Session
+from readcache.hosts.fallback import fallback
+from readcache.hosts.openhands_results import as_told, judged_text, with_text, with_whole_lines
+from readcache.hosts.settings import session_by_settings
+
+_AS_SENT = {
+    "cache_enabled": False,
+    "vision_enabled": False,
+    "function_calling_enabled": True,
+    "force_string_serializer": False,
+    "send_reasoning_content": False,
+}
+
+
+class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed where this is checked
+    """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. The others are as
+    everywhere. `restore_tokens`: at most so much of the files is put back with the summary of a condensation."""
+
+    inner: CondenserBase | None = None
+    root: str | None = None
+    policy: str = ""
+    mode: str = ""
+    store: str | None = None
+    restore_tokens: int = 10_000
+    _readers: dict[str, _Reader] = PrivateAttr(default_factory=dict)
+
+    def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
+        """What the model is to see, or what the inner condenser does to that."""
+        shown = self._shown(view)
+        if self._is_enough(shown, agent_llm):
+            return shown
+        # The inner one is given the real events: whoever sums up has not seen what a marker points at.
+        inner: Any = self.inner
+        return self._after(view, shown, inner.condense(view, agent_llm=agent_llm))
+
+    async def acondense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
+        """The same, awaited."""
+        shown = self._shown(view)
+        if self._is_enough(shown, agent_llm):
+            return shown
+        inner: Any = self.inner
+        return self._after(view, shown, await inner.acondense(view, agent_llm=agent_llm))
+
+    def get_llm(self) -> LLM | None:
+        """The inner condenser's."""
+        return self.inner.get_llm() if self.inner else None
+
+    def handles_condensation_requests(self) -> bool:
+        """As the inner condenser does."""
+        return self.inner is not None and bool(self.inner.handles_condensation_requests())
+
+    def _is_enough(self, shown: View, llm: LLM | None) -> bool:
+        """Is there nothing to condense in what the model is to see?"""
+        rolling = isinstance(self.inner, RollingCondenser)
+        return self.inner is None or (rolling and self.inner.condensation_requirement(shown, agent_llm=llm) is None)
+
+    def _shown(self, view: View) -> View:
+        return fallback(lambda: self._reader(view).shown(view), view)
+
+    def _after(self, view: View, shown: View, result: View | Condensation) -> View | Condensation:
+        if isinstance(result, Condensation):
+            return fallback(lambda: self._restored(view, result), result)
+        return shown if result is view else self._shown(result)
+
+    def _restored(self, view: View, done: Condensation) -> Condensation:
+        """With what the files were like, in the summary, so that the model need not read them again."""
+        session, left = self._reader(view).session, [e for e in view.events if e.id not in done.forgotten_event_ids]
+        kept = [event.tool_call_id for event in left if isinstance(event, ObservationEvent)]
+        limit = getattr(self.inner, "max_tokens", None)
+        tokens = self.restore_tokens if limit is None else min(self.restore_tokens, limit // 4)  # or it begins anew
+        plan = session.restore_plan(keep=kept, budget=Budget(max_tokens=tokens))
+        if not plan.items or not done.has_summary_metadata:
+            return done
+        session.compacted(keep=kept, restored=plan)
+        return done.model_copy(update={"summary": f"{done.summary}\n\n{plan.render()}"})
+
+    def _reader(self, view: View) -> _Reader:
+        """One for each conversation. Its first event, the system prompt, is never condensed away."""
+        first = str(view.events[0].id) if view.events else ""
+        if first not in self._readers:
+            given = {name: value for name in ("root", "policy", "mode", "store") if (value := getattr(self, name))}
+            self._readers[first] = _Reader(session_by_settings(given, local=True))
+        return self._readers[first]
+
+
+class _Reader:
+    """One conversation."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._stands: dict[str, Any] = {}  # id of an event that was judged -> the event that stands for it, or itself
+        self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
+        self._cwd: str | None = None  # where the next command starts
+
+    def shown(self, view: View) -> View:
+        """The view with what is left out, and with every marker true."""
+        new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._stands]
+        if new:
+            self.session.sync(self._messages(view.events[: view.events.index(new[0])]))
+        calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
+        for event in new:
+            self._stands[event.id] = event  # also where we fail
+            judged = partial(judged_text, self.session, calls.get(event.action_id), event, self._cwd)
+            text, self._cwd = fallback(judged, (event.observation.text, self._cwd))
+            if text != event.observation.text:
+                self._stands[event.id] = with_text(event, text)
+        messages = self._messages(view.events)
+        mended = self.session.mend(messages)
+        told = [self._stands.get(event.id, event) for event in view.events]
+        if mended is not messages:
+            told = [as_told(*each) for each in zip(told, messages, mended, strict=True)]
+        same = all(a is b for a, b in zip(told, view.events, strict=True))
+        return view if same else view.model_copy(update={"events": told})
+
+    def _messages(self, events: Sequence[Any]) -> list[dict[str, Any]]:
+        """The events as they are sent, and cut where sending cuts."""
+        for event in events:
+            if event.id not in self._sent:
+                stands = self._stands.get(event.id, event)
+                self._sent[event.id] = with_whole_lines(stands.to_llm_message().to_chat_dict(**_AS_SENT))
+        return [self._sent[event.id] for event in events]

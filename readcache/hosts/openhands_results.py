@@ -1,0 +1,134 @@
+"""What OpenHands' tools gave, told to a session: the terminal, the file editor, and any other.
+
+Tools are known by their actions' classes, by name, so that tools that are derived from them are known too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from readcache import Session
+
+# Of a terminal whose shell brackets pastes: the echo of a command of several lines, then the output, then the next
+# prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
+_HEAD = re.compile(r"(?:[^\x1b]*\x1b\[\?2004l\x1b\[\?2004h)*[^\x1b]*\x1b\[\?2004l")
+_TAIL = re.compile(r"(?:\x1b\[\?2004h)?\s*\Z")
+_START = "\x1b[?2004l"  # the control in front of an output, on its first line
+_CUT = "<response clipped>"  # in what the terminal itself cut
+_HEADER = re.compile(r"(?:NOTE: [^\n]*\n)?Here's the result of running `cat -n` on [^\n]*:\n")
+_MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
+
+
+def terminal_frame(text: str) -> tuple[str, str, str]:
+    """(controls, output, controls) of what the terminal gave."""
+    head = found.end() if (found := _HEAD.match(text)) else 0
+    tail = text.rfind("\x1b[?2004h", head)
+    end = tail if tail >= 0 and _TAIL.match(text, tail) else len(text)
+    return text[:head], text[head:end], text[end:]
+
+
+def editor_frame(text: str) -> tuple[str, str, str]:
+    """(header, numbered lines, nothing) of what the file editor gave."""
+    end = found.end() if (found := _HEADER.match(text)) else 0
+    return text[:end], text[end:], ""
+
+
+def judged_text(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[str, str | None]:
+    """What the model is to see of a result, and where the next command starts. `call`: the event of the action, None
+    when it was condensed away; `cwd`: where this command started, as far as it is known."""
+    observation: Any = event.observation
+    action: Any = getattr(call, "action", None)
+    text: str = observation.text
+    kinds = {kind.__name__ for kind in type(action).__mro__}
+    known = {"call_id": event.tool_call_id, "batch": str(getattr(call, "llm_response_id", event.id))}
+    if "TerminalAction" in kinds:
+        after = observation.metadata.working_dir
+        if _is_command(action, observation):
+            # Parallel commands have a shell each: what does not move ends where it began.
+            where = after if after and not _MOVES.search(action.command) else cwd
+            text = _ran(session, action.command, observation, where, known)
+        else:
+            text = session.observe_tool("terminal", text, arguments=action.model_dump(), **known).text
+        return text, after or cwd
+    if "FileEditorAction" in kinds:
+        return _edited(session, action, observation, known), cwd
+    if action is not None and len(observation.content) == 1 and text:
+        text = session.observe_tool(event.tool_name, text, arguments=action.model_dump(mode="json"), **known).text
+    return text, cwd
+
+
+def _is_command(action: Any, observation: Any) -> bool:
+    """No input to a running command, no look at its output, and no command that was refused."""
+    asked = action.command.strip() and not action.is_input and not action.reset
+    return bool(asked) and not observation.metadata.prefix and observation.exit_code is not None
+
+
+def _ran(session: Session, command: str, observation: Any, cwd: str | None, known: dict[str, Any]) -> str:
+    text, status = observation.text, observation.metadata.exit_code
+    head, _, tail = terminal_frame(text)
+    shown = session.observe(
+        command,
+        text,
+        exit_code=None if status == -1 else status,
+        cwd=cwd,
+        complete=bool(head and tail) and status != -1 and _CUT not in text,
+        frame=terminal_frame,
+        **known,
+    ).text
+    return shown if text.endswith("\n") else shown.removesuffix("\n")  # of a marker that is the last line
+
+
+def _edited(session: Session, action: Any, observation: Any, known: dict[str, Any]) -> str:
+    text: str = observation.text
+    if action.command != "view" and not observation.is_error:
+        content = action.file_text if action.command == "create" else None
+        session.wrote(action.path, content=content, call_id=known["call_id"])
+        return text
+    if not observation.is_error and not _HEADER.match(text):  # a directory, an image
+        return session.observe_tool("view", text, arguments={"path": action.path}, **known).text
+    first, last = action.view_range if action.view_range and not observation.is_error else (1, -1)
+    end = None if last == -1 else last
+    return session.observe_read(
+        action.path,
+        text,
+        start=first,
+        end=end,
+        numbered=True,
+        failed=observation.is_error,
+        frame=editor_frame,
+        **known,
+    ).text
+
+
+def with_text(event: Any, text: str) -> Any:
+    """The event of a result, with another text in it."""
+    from openhands.sdk.llm import TextContent
+
+    observation = event.observation.model_copy(update={"content": [TextContent(text=text)]})
+    return event.model_copy(update={"observation": observation})
+
+
+def with_whole_lines(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with the terminal's control on a line of its own, so that the first line of an output is known."""
+    content = message.get("content")
+    if message["role"] != "tool" or not isinstance(content, list):
+        return message
+    parts = [{**p, "text": p["text"].replace(_START, _START + "\n")} if "text" in p else p for p in content]
+    return {**message, "content": parts}
+
+
+def as_told(event: Any, message: dict[str, Any], mended: dict[str, Any]) -> Any:
+    """The event that gives the mended message, header, suffix and all."""
+    if mended is message:
+        return event
+    text = "".join(part["text"] for part in mended["content"] if part["type"] == "text").replace(_START + "\n", _START)
+    if hasattr(event, "summary") and not hasattr(event, "tool_call_id"):
+        return event.model_copy(update={"summary": text})
+    if not hasattr(event, "observation"):
+        return event
+    told = with_text(event, text)
+    plain: dict[str, Any] = {"is_error": False}  # what these would add is in the text
+    if hasattr(told.observation, "metadata"):
+        plain["metadata"] = type(told.observation.metadata)()
+    return told.model_copy(update={"observation": told.observation.model_copy(update=plain), "extended_content": []})

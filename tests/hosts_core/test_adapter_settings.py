@@ -1,0 +1,55 @@
+"""What a user may set for an adapter that runs inside its host, and what stands in for us when we fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import HeadTail, Mode, Policy, UsageError
+from readcache.hosts.fallback import fallback
+from readcache.hosts.settings import policy_by_settings, session_by_settings
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "expected"),
+    [
+        ({}, {}, Policy()),
+        ({"policy": "delta"}, {}, Policy(delta=True)),
+        ({}, {"READCACHE_POLICY": "delta"}, Policy(delta=True)),
+        ({"policy": "max"}, {"READCACHE_POLICY": "delta"}, Policy.named("max")),
+        ({"mode": "advise"}, {}, Policy(mode=Mode.ADVISE)),
+        ({}, {"READCACHE": "advise"}, Policy(mode=Mode.ADVISE)),
+        ({"mode": "on"}, {"READCACHE": "advise"}, Policy()),
+        ({"mode": "on"}, {"READCACHE": "off"}, Policy(mode=Mode.OFF)),
+        ({"mode": True}, {}, Policy()),  # `mode: on` of YAML
+        ({"mode": False}, {}, Policy(mode=Mode.OFF)),
+        ({"clip": [100, 200]}, {}, Policy(clip=HeadTail(100, 200))),
+        ({"clip": None}, {}, Policy()),
+    ],
+)
+def test_what_is_set_in_the_host_wins_except_over_off(
+    given: dict[str, Any], environment: dict[str, str], expected: Policy
+) -> None:
+    assert policy_by_settings(given, environment) == expected
+
+
+@pytest.mark.parametrize("given", [{"polcy": "max"}, {"policy": "most"}, {"mode": "loud"}])
+def test_what_means_nothing_is_an_error(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        policy_by_settings(given, {})
+
+
+def test_a_session_is_kept_where_it_is_set(tmp_path: Path) -> None:
+    session = session_by_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")})
+    session.observe("cat f", "text\n" * 100)
+    assert session.root == str(tmp_path)
+    assert (tmp_path / "log.db").is_file()
+    session.close()
+
+
+def test_when_we_fail_the_host_has_what_it_had_without_us(caplog: pytest.LogCaptureFixture) -> None:
+    assert fallback(lambda: "ours", "theirs") == "ours"
+    assert fallback(lambda: str(1 / 0), "theirs") == "theirs"
+    assert "ZeroDivisionError" in caplog.text

@@ -1,0 +1,122 @@
+"""Where mini-swe-agent is switched on: which file, which lines, and what `doctor` finds there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from readcache import ReadcacheError
+from readcache.hosts import host_module
+from readcache.hosts.host import Entry, OwnFile, Where
+from readcache.hosts.mini_swe_agent_config import MODEL
+
+HOST = host_module("mini-swe-agent").HOST
+OWN = {"mode": "on", "policy": "default"}
+
+
+def where(home: Path, *, is_user: bool = False, **environment: str) -> Where:
+    environment = {"MSWEA_GLOBAL_CONFIG_DIR": str(home / "mini-swe-agent"), **environment}
+    return Where(str(home / "project"), str(home), is_user, ("readcache",), "on", "default", environment)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "mini-swe-agent").mkdir()
+    return tmp_path
+
+
+def entries(path: Path) -> Sequence[Entry]:
+    keys = ("model", "model_class"), ("model", "readcache")
+    return [Entry(str(path), keys[0], MODEL), Entry(str(path), keys[1], OWN)]
+
+
+def test_a_file_of_the_projects_gets_two_lines(home: Path) -> None:
+    path = home / "project/mini.yaml"
+    path.write_text("model:\n  model_name: m # mine\n")
+    assert HOST.changes(where(home)) == entries(path)
+
+
+def test_the_file_that_mini_reads_for_its_user_gets_two_lines(home: Path) -> None:
+    path = home / "own.yaml"
+    path.write_text("agent:\n  mode: yolo\n")
+    assert HOST.changes(where(home, is_user=True, MSWEA_MINI_CONFIG_PATH=str(path))) == entries(path)
+    (home / "mini-swe-agent/.env").write_text(f"MSWEA_CONFIGURED='true'\nMSWEA_MINI_CONFIG_PATH='{path}'\n")
+    assert HOST.changes(where(home, is_user=True)) == entries(path)
+
+
+@pytest.mark.parametrize("is_user", [False, True])
+def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path, is_user: bool) -> None:
+    (made,) = HOST.changes(where(home, is_user=is_user))
+    assert isinstance(made, OwnFile)
+    assert made.path == str(home / ("mini-swe-agent" if is_user else "project") / "readcache.yaml")
+    assert f"mini -c mini.yaml -c {made.path}\n" in made.text
+    assert f"model:\n  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n    policy: 'default'\n" in made.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model:\n  model_name: m\n  model_class: 'litellm_textbased'\n",
+        "model: {model_name: m, model_class: litellm_textbased}\n",
+        "model:\n  # model_class: mine\n  model_class: litellm_textbased\n",
+    ],
+)
+def test_a_model_class_of_the_users_goes_inside_ours(home: Path, text: str) -> None:
+    path = home / "project/mini.yaml"
+    path.write_text(text)
+    (made,) = HOST.changes(where(home))
+    assert isinstance(made, OwnFile)
+    assert made.text.endswith("    model_class: 'litellm_textbased'\n")
+
+
+def test_what_is_ours_already_is_changed_in_its_place(home: Path) -> None:
+    path = home / "project/mini.yaml"
+    path.write_text(f"model:\n  model_class: {MODEL}\n")
+    assert HOST.changes(where(home)) == entries(path)
+
+
+def test_the_users_directory_is_where_platformdirs_has_it(home: Path) -> None:
+    at = Where("/p", str(home), True, ("readcache",), "on", "default", {"XDG_CONFIG_HOME": str(home / "xdg")})
+    (made,) = HOST.changes(at)
+    assert made.path == str(home / "xdg/mini-swe-agent/readcache.yaml")
+    (made,) = HOST.changes(at._replace(environment={}))
+    base = "Library/Application Support" if sys.platform == "darwin" else ".config"
+    assert made.path == str(home / base / "mini-swe-agent/readcache.yaml")
+
+
+def test_what_is_not_switched_on_is_not_in_force(home: Path) -> None:
+    with pytest.raises(ReadcacheError, match="init mini-swe-agent"):
+        HOST.in_force(where(home))
+
+
+def mini(home: Path, python: str) -> str:
+    """The directory of a `mini` that this Python runs."""
+    program = home / "bin/mini"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!{python}\n")
+    program.chmod(0o755)
+    (home / "project/readcache.yaml").write_text(f"model:\n  model_class: {MODEL}\n")
+    return str(program.parent)
+
+
+def test_where_mini_cannot_import_us_it_is_not_in_force(home: Path) -> None:
+    with pytest.raises(ReadcacheError, match="install it there"):
+        HOST.in_force(where(home, PATH=mini(home, "/bin/false")))
+
+
+def test_where_there_is_no_mini_it_is_not_in_force(home: Path) -> None:
+    mini(home, sys.executable)
+    with pytest.raises(ReadcacheError, match="not on PATH"):
+        HOST.in_force(where(home, PATH=str(home)))
+
+
+def test_where_mini_can_import_us_its_version_is_told(home: Path) -> None:
+    (home / "minisweagent.py").write_text("__version__ = '2.4.6'\n")
+    packages = f"{home}:{Path(__file__).parents[2]}"
+    found = HOST.in_force(where(home, PYTHONPATH=packages, PATH=mini(home, sys.executable)))
+    assert found.startswith("mini-swe-agent 2.4.6, in ")
+    assert "-c mini.yaml -c " in found
