@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Event = Mapping[str, Any]
 TOOLS = "Bash|Edit|Glob|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*"
-_MATCHERS = {"PostToolUse": TOOLS, "PostToolUseFailure": "Bash", "PostToolBatch": "", "SessionStart": "compact"}
+MATCHERS = {"PostToolUse": TOOLS, "PostToolUseFailure": "Bash", "PostToolBatch": "", "SessionStart": "compact"}
 _MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
@@ -121,7 +121,7 @@ def _changes(where: Where) -> Sequence[Entry]:
     hook = {"type": "command", "command": where.line("hook", "claude-code"), "timeout": 30}
     return [
         Entry(settings, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]} if matcher else {"hooks": [hook]})
-        for event, matcher in _MATCHERS.items()
+        for event, matcher in MATCHERS.items()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,11 @@ from readcache.testing.hosts import Seen, Step
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 
+_REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
+_OF_THE_RUN = re.compile(r"(?<=agentId: )\w+|(?<=to: ')\w+|(?<=duration_ms: )\d+|(?<=tool-results/)\w+|[0-9a-f-]{36}")
+_EMPTY_LINE = re.compile(r"\d+\t?$")
+
+
 class ClaudeCode:
     """`init`: the words after `readcache init claude-code --project` that switch readcache on."""
 
@@ -26,9 +32,11 @@ class ClaudeCode:
         self.store: Path | None = None
 
     def normal(self, text: str) -> str:
-        """Without the line that Claude Code's Read adds to a file that ends with a newline, and without names of a run."""
-        lines = text.replace("/without/", "/with/").split("\n")
-        return "\n".join(lines[:-1] if len(lines) > 1 and lines[-1].rstrip("\t").isdigit() else lines)
+        """Without what differs from run to run, and without the line that Claude Code's Read adds to a file that ends
+        with a newline."""
+        text = _REMINDER.sub("", text).replace("/without", "/with").rstrip("\n")
+        lines = _OF_THE_RUN.sub("…", text).split("\n")
+        return "\n".join(lines[:-1] if len(lines) > 1 and _EMPTY_LINE.match(lines[-1]) else lines)
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""

@@ -74,7 +74,7 @@ class ScriptedModel:
 def seen_in(body: Body, ids: Sequence[str], inner: Sequence[Seen] = ()) -> Seen:
     """What a request shows, and which of it are the results of these calls."""
     blocks = [block for message in body["messages"] for block in blocks_of(message)]
-    results = {block["tool_use_id"]: text_in(block.get("content")) for block in blocks if "tool_use_id" in block}
+    results = {block["tool_use_id"]: result_text(block.get("content")) for block in blocks if "tool_use_id" in block}
     texts = [text_in(body.get("system"))] + [text_in(block) for block in blocks if block.get("tool_use_id") not in ids]
     return Seen(tuple(texts), tuple(results[name] for name in ids), tuple(inner))
 
@@ -83,6 +83,12 @@ def blocks_of(message: Body) -> list[Body]:
     """The blocks of a message."""
     content = message["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def result_text(content: Any) -> str:
+    """What the model reads of a result."""
+    blocks = [{"text": content}] if isinstance(content, str) else content or ()
+    return "\n".join(block["text"] for block in blocks if "text" in block)
 
 
 def text_in(value: Any) -> str:
