@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from readcache import Sessions
-from readcache.hosts.claude_code import MATCHERS, hook
+from readcache.hosts.claude_code import hook
+from readcache.hosts.claude_settings import MATCHERS
 
 
 def hooks(sessions: Sessions, more: Mapping[str, list[Any]] | None = None) -> dict[str, list[Any]]:

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from readcache.hosts.claude_settings import changes, in_force
 from readcache.hosts.claude_transcript import Transcript, bare, tail, transcripts
-from readcache.hosts.host import Entry, Host, Where
+from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
 
 Event = Mapping[str, Any]
-TOOLS = "Bash|Edit|Glob|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*"
-MATCHERS = {"PostToolUse": TOOLS, "PostToolUseFailure": "Bash", "PostToolBatch": "", "SessionStart": "compact"}
 _MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
@@ -116,13 +115,4 @@ class _Proof:
             session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
 
 
-def _changes(where: Where) -> Sequence[Entry]:
-    settings = os.path.join(where.home if where.is_user else where.root, ".claude", "settings.json")
-    hook = {"type": "command", "command": where.line("hook", "claude-code"), "timeout": 30}
-    return [
-        Entry(settings, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]} if matcher else {"hooks": [hook]})
-        for event, matcher in MATCHERS.items()
-    ]
-
-
-HOST = Host("claude-code", "on", "its transcript tells what the model still sees", _changes, hook)
+HOST = Host("claude-code", "on", "its transcript tells what the model still sees", changes, hook, in_force=in_force)

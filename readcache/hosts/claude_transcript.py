@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Entry = Mapping[str, Any]
-NEWEST = 2_000_000  # bytes; where these do not reach far enough, the whole file is read
-MOST = 500_000_000  # bytes; of a longer file the older part does not count
+NEWEST, MOST = 2_000_000, 500_000_000  # bytes that are read of its end: at first, and where that is not enough
 _NUMBER = re.compile(r"^ *\d+(?:\t|→|: ?|\| ?|\. |-)")
-PAUSE, PATIENCE = 0.01, 0.6  # seconds; Claude Code writes every 0.1 s what is new
+PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all
 
 
 class Transcript:
-    """The newest part of a transcript, up to what was written last."""
+    """The newest part of a transcript."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -34,18 +33,16 @@ class Transcript:
 
     def lines_of(self, source: str, call_id: str) -> set[str]:
         """The lines, without numbers, of the call `source` and of its result, or of the restored file of that name, as
-        they stood in the request that was answered with the call `call_id`. None where that is not proven."""
+        they stood in the request that was answered with the call `call_id`. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
         result, at = self._find(f'"tool_use_id":{json.dumps(source)}', lambda e: source in _blocks(e, "tool_use_id"))
         if not there:
             there, at = self._entry(source)
-        if at < 0 or not asked or _message(asked) == _message(there):
-            return set()  # not known, or made at once
-        is_above = any(_message(entry) == _message(there) for entry in self._above(asked))
-        if not is_above or not self._is_unchanged(at, asked):
-            return set()
-        shown = [_blocks(there, "id").get(source), _blocks(result, "tool_use_id").get(source), there.get("rendered")]
-        return _lines_in(shown)
+        is_known = at >= 0 and asked and _message(asked) != _message(there)  # and not made at once
+        if is_known and _message(there) in map(_message, self._above(asked)) and self._is_unchanged(at, asked):
+            blocks = _blocks(there, "id").get(source), _blocks(result, "tool_use_id").get(source)
+            return _lines_in([*blocks, there.get("rendered")])
+        return set()
 
     def restored_files(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(id, file) for each file that Claude Code itself showed again after the newest compaction."""
@@ -54,12 +51,12 @@ class Transcript:
             entry = _read(line) if b'"type":"file"' in line else {}
             file = _dict(_dict(_dict(entry.get("attachment")).get("content")).get("file"))
             if file and "rendered" in entry:
-                yield entry["uuid"], file
+                yield str(entry.get("uuid")), file
 
     def _above(self, entry: Entry) -> Iterator[Entry]:
-        """The entries above that one, as far as no result of theirs was cleared by the server."""
+        """The entries above that one, up to where older results were cleared."""
         at = None
-        while not _clears(entry) and entry.get("parentUuid"):
+        while entry.get("parentUuid") and entry.get("subtype") != "microcompact_boundary":
             entry, at = self._entry(entry["parentUuid"], at)
             yield entry
 
@@ -69,10 +66,12 @@ class Transcript:
         while not first.get("tail") and at >= 0:  # a request that was made again has none
             at = self._data.find(b'\n{"type":"api-request",', at + 1)
             first = _read(self._line(at + 1)) if at >= 0 else {}
-        new, sent, left, name = set(first.get("tail", ())), set[str](), MOST, asked.get("requestRef")
-        before = None
+        new, sent, left, before = set(first.get("tail", ())), set[str](), MOST, None
+        name = asked.get("requestRef")
         while new - sent and name:
-            request, before = self._find(f'"id":"{name}"', lambda entry: entry["type"] == "api-request", before)
+            request, before = self._find(f'"id":"{name}"', lambda entry: entry.get("type") == "api-request", before)
+            if left == MOST and _may_clear(request):
+                return False
             keep, tail = request.get("keep", 0), request.get("tail", ())
             sent.update(tail[: max(0, left - keep)])
             left, name = min(left, keep), request.get("base")
@@ -96,9 +95,9 @@ class Transcript:
 
 def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
     """The transcript as soon as the call is in it: its newest part, then all of it. Nothing when it does not come."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + (PATIENCE if os.path.exists(path) else SOON)
     while not (newest := Transcript(tail(path))).call(call_id):
-        if time.monotonic() > until or not os.path.exists(os.path.dirname(path)):
+        if time.monotonic() > until:
             return
         time.sleep(PAUSE)
     yield newest
@@ -139,9 +138,10 @@ def _message(entry: Entry) -> object:
     return _dict(entry.get("message")).get("id") or entry.get("uuid")
 
 
-def _clears(entry: Entry) -> bool:
-    edits = _dict(_dict(entry.get("message")).get("context_management")).get("applied_edits") or ()
-    return entry.get("subtype") == "microcompact_boundary" or any("clear_tool" in json.dumps(edit) for edit in edits)
+def _may_clear(request: Entry) -> bool:
+    """True if the server was asked to edit more than thinking."""
+    edits = _dict(_dict(request.get("params")).get("context_management")).get("edits") or ()
+    return any(not str(_dict(edit).get("type")).startswith("clear_thinking") for edit in edits)
 
 
 def _lines_in(value: object) -> set[str]:

@@ -1,4 +1,4 @@
-"""Claude Code, the real program, as a host of the conformance suite: it is driven by JSON lines, the model is scripted."""
+"""Claude Code, the real program, as a host of the conformance suite: driven by JSON lines, with a scripted model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.conformance import Bash, Compact, Delegate, Edit, Read, Rewind
+from readcache.testing.conformance import Bash, Clear, Compact, Delegate, Edit, Read, Rewind
 from readcache.testing.hosts import Seen, Step
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
-
 
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
 _OF_THE_RUN = re.compile(r"(?<=agentId: )\w+|(?<=to: ')\w+|(?<=duration_ms: )\d+|(?<=tool-results/)\w+|[0-9a-f-]{36}")
@@ -60,7 +59,7 @@ class ClaudeCode:
             talk.say("/compact")
         elif isinstance(step, Rewind):
             talk.go_back(step.calls)
-        else:
+        elif not isinstance(step, Clear):
             ids = model.calls(step)
             talk.say("go on")
             names = [block["input"]["prompt"] for block in sent_calls(model, ids) if block["name"] == "Agent"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from readcache.testing.conformance import Bash, Delegate, Edit, Read
+from readcache.testing.conformance import Bash, Edit, Read
 from readcache.testing.hosts import Seen, ToolUse
 
 Body = dict[str, Any]
@@ -24,7 +24,6 @@ class ScriptedModel:
     def __init__(self, root: str) -> None:
         self.root = root
         self.requests: list[Body] = []
-        self.edits: list[object] = []  # of the context, that the server says it made
         self._waiting: list[list[Body]] = []
         self._delegates: dict[str, list[list[Body]]] = {}
         self.inner: dict[str, list[Body]] = {}
@@ -120,7 +119,7 @@ def _handler(model: ScriptedModel) -> type[http.server.BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self._send({})
 
-        do_HEAD = do_GET  # noqa: N815  the name is the base's
+        do_HEAD = do_GET
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
@@ -142,7 +141,7 @@ def _handler(model: ScriptedModel) -> type[http.server.BaseHTTPRequestHandler]:
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            for event in _events(blocks, model.edits):
+            for event in _events(blocks):
                 self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
     return Handler
@@ -158,7 +157,7 @@ def _message(blocks: list[Body]) -> Body:
     return {**kind, "content": blocks, "stop_reason": stop, "stop_sequence": None, "usage": usage}
 
 
-def _events(blocks: list[Body], edits: list[object]) -> Iterator[Body]:
+def _events(blocks: list[Body]) -> Iterator[Body]:
     whole = _message(blocks)
     yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
     for index, block in enumerate(blocks):
@@ -172,6 +171,5 @@ def _events(blocks: list[Body], edits: list[object]) -> Iterator[Body]:
         yield {"type": "content_block_start", "index": index, "content_block": empty}
         yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    end = {"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"]}, "usage": whole["usage"]}
-    yield end | ({"context_management": {"applied_edits": edits}} if edits else {})
+    yield {"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"]}, "usage": whole["usage"]}
     yield {"type": "message_stop"}

@@ -40,7 +40,7 @@ class SdkTalk(Talk):
         options = ClaudeAgentOptions(
             cwd=self.root,
             env=self.env,
-            hooks=self._hooks,  # type: ignore[arg-type]  the names of events are literals there
+            hooks=self._hooks,
             permission_mode="bypassPermissions",
             model="claude-sonnet-4-5",
             resume=given.pop("resume", None),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sdk_talk import AgentSdk  # noqa: E402  found in this folder, whose name is none for a module
+from sdk_talk import AgentSdk
 
-from readcache.testing.conformance import Conformance  # noqa: E402
+from readcache.testing.conformance import Conformance
 
 
 class TestClaudeAgentSdk(Conformance):
