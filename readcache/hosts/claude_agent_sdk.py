@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from readcache import Sessions
-from readcache.hosts.claude_code import hook
+from readcache.hosts.claude_code import claude_hook
 from readcache.hosts.claude_settings import MATCHERS
 
 
@@ -24,7 +24,7 @@ def hooks(sessions: Sessions, more: Mapping[str, list[Any]] | None = None) -> di
 
     async def answer(event: Any, _: str | None, __: Any) -> Any:
         try:
-            return await asyncio.to_thread(hook, event, sessions) or {}
+            return await asyncio.to_thread(claude_hook, event, sessions) or {}
         except Exception:  # the result stays as it is
             return {}
 

@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from readcache.hosts.claude_entries import bare
 from readcache.hosts.claude_settings import changes, in_force
-from readcache.hosts.claude_transcript import Transcript, bare, tail, transcripts
+from readcache.hosts.claude_transcript import Transcript, tail, transcripts
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ Event = Mapping[str, Any]
 _MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
-def hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
+def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
     """The answer to one event of Claude Code's hooks; None: nothing is to be changed."""
     name = event.get("hook_event_name")
     if name in ("PostToolUse", "PostToolUseFailure"):
@@ -115,4 +116,5 @@ class _Proof:
             session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
 
 
-HOST = Host("claude-code", "on", "its transcript tells what the model still sees", changes, hook, in_force=in_force)
+WHY = "its transcript tells what the model still sees"
+HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-Entry = Mapping[str, Any]
+from readcache.hosts.claude_entries import Entry, as_dict, blocks_by, lines_in, may_clear, message_of, read_entry
+
 NEWEST, MOST = 2_000_000, 500_000_000  # bytes that are read of its end: at first, and where that is not enough
-_NUMBER = re.compile(r"^ *\d+(?:\t|→|: ?|\| ?|\. |-)")
 PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all
 
 
@@ -29,27 +28,30 @@ class Transcript:
 
     def call(self, call_id: str) -> Entry:
         """The answer in which the model made this call; empty when it is not there."""
-        return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks(entry, "id"))[0]
+        return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in blocks_by(entry, "id"))[0]
 
     def lines_of(self, source: str, call_id: str) -> set[str]:
         """The lines, without numbers, of the call `source` and of its result, or of the restored file of that name, as
         they stood in the request that was answered with the call `call_id`. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
-        result, at = self._find(f'"tool_use_id":{json.dumps(source)}', lambda e: source in _blocks(e, "tool_use_id"))
+        result, at = self._find(f'"tool_use_id":{json.dumps(source)}', lambda e: source in blocks_by(e, "tool_use_id"))
         if not there:
             there, at = self._entry(source)
-        is_known = at >= 0 and asked and _message(asked) != _message(there)  # and not made at once
-        if is_known and _message(there) in map(_message, self._above(asked)) and self._is_unchanged(at, asked):
-            blocks = _blocks(there, "id").get(source), _blocks(result, "tool_use_id").get(source)
-            return _lines_in([*blocks, there.get("rendered")])
-        return set()
+        if at < 0 or not asked or message_of(asked) == message_of(there):
+            return set()  # not known, or made at once
+        first = self._first_sent(at, asked) if message_of(there) in map(message_of, self._above(asked)) else ()
+        for name in first:  # a message that was not sent as it stands here stands in a line of its own
+            blob, _ = self._find(f'"hash":"{name}"', lambda entry: source in blocks_by(entry, "tool_use_id"))
+            result = blob or result
+        blocks = blocks_by(there, "id").get(source), blocks_by(result, "tool_use_id").get(source)
+        return lines_in([*blocks, there.get("rendered")]) if first else set()
 
     def restored_files(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(id, file) for each file that Claude Code itself showed again after the newest compaction."""
         at = self._data.rfind(b'"subtype":"compact_boundary"')
         for line in self._data[at:].split(b"\n") if at >= 0 else ():
-            entry = _read(line) if b'"type":"file"' in line else {}
-            file = _dict(_dict(_dict(entry.get("attachment")).get("content")).get("file"))
+            entry = read_entry(line) if b'"type":"file"' in line else {}
+            file = as_dict(as_dict(as_dict(entry.get("attachment")).get("content")).get("file"))
             if file and "rendered" in entry:
                 yield str(entry.get("uuid")), file
 
@@ -60,22 +62,21 @@ class Transcript:
             entry, at = self._entry(entry["parentUuid"], at)
             yield entry
 
-    def _is_unchanged(self, at: int, asked: Entry) -> bool:
-        """True if the request behind `asked` held the messages that were new in the first request after `at`."""
+    def _first_sent(self, at: int, asked: Entry) -> Collection[str]:
+        """The hashes of what was new in the first request after `at`; none, unless the one behind `asked` held it."""
         first: Entry = {}
         while not first.get("tail") and at >= 0:  # a request that was made again has none
             at = self._data.find(b'\n{"type":"api-request",', at + 1)
-            first = _read(self._line(at + 1)) if at >= 0 else {}
+            first = read_entry(self._line(at + 1)) if at >= 0 else {}
         new, sent, left, before = set(first.get("tail", ())), set[str](), MOST, None
         name = asked.get("requestRef")
         while new - sent and name:
             request, before = self._find(f'"id":"{name}"', lambda entry: entry.get("type") == "api-request", before)
-            if left == MOST and _may_clear(request):
-                return False
-            keep, tail = request.get("keep", 0), request.get("tail", ())
-            sent.update(tail[: max(0, left - keep)])
-            left, name = min(left, keep), request.get("base")
-        return bool(new) and new <= sent
+            if left == MOST and may_clear(request):
+                return ()
+            sent.update(request.get("tail", ())[: max(0, left - request.get("keep", 0))])
+            left, name = min(left, request.get("keep", 0)), request.get("base")
+        return () if new - sent else new
 
     def _entry(self, uuid: str, before: int | None = None) -> tuple[Entry, int]:
         return self._find(f'"uuid":{json.dumps(uuid)}', lambda entry: entry.get("uuid") == uuid, before)
@@ -85,7 +86,7 @@ class Transcript:
         raw, at = needle.encode(), len(self._data) if before is None else before
         while (at := self._data.rfind(raw, 0, at)) >= 0:
             at = self._data.rfind(b"\n", 0, at) + 1
-            if (entry := _read(self._line(at))) and fits(entry):
+            if (entry := read_entry(self._line(at))) and fits(entry):
                 return entry, at
         return {}, -1
 
@@ -113,45 +114,3 @@ def tail(path: str, size: int = NEWEST) -> bytes:
             return file.read()
     except OSError:
         return b""
-
-
-def _read(line: bytes) -> Entry:
-    try:
-        return _dict(json.loads(line))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _dict(value: object) -> Entry:
-    return value if isinstance(value, dict) else {}
-
-
-def _blocks(entry: Entry, key: str) -> Mapping[Any, Entry]:
-    """The blocks of an entry's message by their id."""
-    content = _dict(entry.get("message")).get("content")
-    blocks = map(_dict, content if isinstance(content, list) else ())
-    return {block[key]: block for block in blocks if isinstance(block.get(key), str)}
-
-
-def _message(entry: Entry) -> object:
-    """What the entries of one answer share."""
-    return _dict(entry.get("message")).get("id") or entry.get("uuid")
-
-
-def _may_clear(request: Entry) -> bool:
-    """True if the server was asked to edit more than thinking."""
-    edits = _dict(_dict(request.get("params")).get("context_management")).get("edits") or ()
-    return any(not str(_dict(edit).get("type")).startswith("clear_thinking") for edit in edits)
-
-
-def _lines_in(value: object) -> set[str]:
-    """The lines of all strings inside a value, without the numbers in front of them."""
-    if isinstance(value, str):
-        return set(map(bare, value.split("\n")))
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return set().union(*map(_lines_in, inner))
-
-
-def bare(line: str) -> str:
-    """The line without the number in front of it."""
-    return _NUMBER.sub("", line, count=1)
