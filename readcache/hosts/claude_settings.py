@@ -15,7 +15,7 @@ from readcache.hosts.host import Entry, Where
 
 # Event -> the tools, or the source, of which it is told.
 MATCHERS = {
-    "PostToolUse": "Bash|Edit|Glob|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*",
+    "PostToolUse": "Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*",
     "PostToolUseFailure": "Bash",
     "PostToolBatch": "",
     "SessionStart": "compact",
@@ -41,7 +41,8 @@ def changes(where: Where) -> Sequence[Entry]:
     from importlib.util import find_spec
 
     place = where.home if where.is_user else where.root
-    settings, has_server = os.path.join(place, ".claude", "settings.json"), find_spec("mcp") is not None
+    settings = os.path.join(place, ".claude", "settings.json")
+    has_server = all(map(find_spec, ("mcp", "readcache.hosts.mcp_server")))
     hook = {
         **(_call() if has_server else {"type": "command", "command": where.line("hook", "claude-code")}),
         "timeout": 30,
@@ -49,6 +50,7 @@ def changes(where: Where) -> Sequence[Entry]:
     entries = [
         Entry(settings, ("hooks", event, "+"), {**({"matcher": matcher} if matcher else {}), "hooks": [hook]})
         for event, matcher in MATCHERS.items()
+        if has_server or event != "PostToolBatch"  # a process costs more than it tells: the transcript has the same
     ]
     if not has_server:
         return entries

@@ -33,8 +33,12 @@ class ScriptedModel:
     def calls(self, calls: Sequence[ToolUse]) -> list[str]:
         """Lets it make these calls at once; gives their ids."""
         blocks = [self._block(call) for call in calls]
-        self._waiting.append(blocks)
+        self.blocks(blocks)
         return [block["id"] for block in blocks]
+
+    def blocks(self, blocks: list[Body]) -> None:
+        """Lets it answer these blocks."""
+        self._waiting.append(blocks)
 
     def answer(self, body: Body) -> list[Body]:
         """The blocks of the next answer."""

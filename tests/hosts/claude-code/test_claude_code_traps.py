@@ -17,7 +17,7 @@ from readcache.testing.hosts import Step
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
 from tests.hosts.measured import Run, record
-from tests.hosts.messages_api import ScriptedModel, messages_api
+from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
 
@@ -87,6 +87,7 @@ def test_an_edit_goes_through_after_a_marker_and_a_resumption(tmp_path: Path) ->
 def test_a_marker_may_name_what_was_shown_before_a_resumption(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
         chat.step(CAT)
+        chat.step(Bash("ls"))
         chat.talk.again()
         (shown,) = chat.step(HEAD)
     assert markers(shown)
@@ -166,6 +167,43 @@ def test_a_hook_that_fails_leaves_the_result_and_the_model_is_not_told(tmp_path:
     assert "hook error" not in sent
 
 
+LISTING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    done = {"content": [{"type": "text", "text": "\\n".join(f"row {n} of the table" for n in range(90))}]}
+    tools = {"tools": [{"name": "rows", "inputSchema": {"type": "object"}}]}
+    made = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    results = {"initialize": made, "tools/list": tools, "tools/call": done}
+    answer = {"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_tool_of_another_server_is_answered_too(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(LISTING)
+    with conversation(tmp_path / "p") as chat:
+        path = chat.root / ".mcp.json"
+        servers = json.loads(path.read_text()) if path.exists() else {"mcpServers": {}}
+        servers["mcpServers"]["table"] = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
+        path.write_text(json.dumps(servers))
+        chat.talk.close()
+        chat.talk._start()
+        call = {"type": "tool_use", "name": "mcp__table__rows", "input": {}}
+        results: list[str] = []
+        for name in ("toolu_a", "toolu_b", "toolu_c"):
+            chat.model.blocks([{**call, "id": name}])
+            chat.talk.say("go on")
+            results += seen_in(chat.model.requests[-1], [name]).results
+        sent = json.dumps(chat.model.requests[-1])
+    assert "row 89 of the table" in results[0]
+    assert markers(results[1])
+    assert "row 89 of the table" in results[2]
+    assert "hook error" not in sent
+
+
 def test_without_a_transcript_everything_is_shown(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
         chat.talk.close()
@@ -202,7 +240,6 @@ def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
         command = [sys.executable, "-m", "readcache", "uninit", "claude-code", "--project"]
         subprocess.run(command, cwd=chat.root, env=environment(chat.root), check=True, capture_output=True)
-        chat.talk.again() if chat.talk.session else None
         chat.talk.close()
         chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
         chat.step(CAT)
