@@ -102,6 +102,12 @@ def text_in(value: Any) -> str:
     return "\n".join(filter(None, map(text_in, inner)))
 
 
+def result_chars(body: Body) -> int:
+    """Characters of all tool results in a request."""
+    blocks = [block for message in body["messages"] for block in blocks_of(message)]
+    return sum(len(json.dumps(block["content"])) for block in blocks if block.get("type") == "tool_result")
+
+
 @contextmanager
 def messages_api(model: ScriptedModel) -> Iterator[str]:
     """Serves the model; gives the address."""

@@ -17,7 +17,7 @@ from readcache.testing.hosts import Step
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
 from tests.hosts.measured import Run, record
-from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
+from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
 
@@ -274,11 +274,3 @@ def test_characters_and_time_before_and_after(tmp_path: Path) -> None:
     record(name, {"claude-code": version}, found[False], found[True])
     assert found[True].chars < 0.75 * found[False].chars
     assert (tmp_path / "True/shop.py").read_bytes() == (tmp_path / "False/shop.py").read_bytes()
-
-
-def result_chars(body: dict[str, object]) -> int:
-    """Characters of all tool results in a request."""
-    messages = body["messages"]
-    assert isinstance(messages, list)
-    blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
-    return sum(len(json.dumps(block["content"])) for block in blocks if block.get("type") == "tool_result")
