@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Policy, Sessions
+from readcache import Insist, Policy, Sessions
 from readcache.hosts.claude_code import claude_hook
 from readcache.testing.conformance import Bash, Conformance, Edit, Read, make_project
 from readcache.testing.requests import markers

@@ -101,6 +101,14 @@ def test_a_forked_conversation_is_another_one(tmp_path: Path) -> None:
     assert not markers(shown)
 
 
+def test_a_conversation_that_was_cleared_is_another_one(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        chat.talk.say("/clear")
+        assert not markers(chat.step(CAT)[0])
+        assert markers(chat.step(HEAD)[0])
+
+
 def test_what_claude_code_restored_is_a_source_and_is_not_put_back_twice(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
         chat.step(Read("shop.py"))
