@@ -142,6 +142,29 @@ def test_a_damaged_transcript_does_no_harm(talk: ClaudeTalk, damage: bytes) -> N
     assert markers(text) or text.count("\n") == 39
 
 
+def test_what_a_batch_says_is_what_counts_as_shown(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    assert talk.sessions is not None
+    session, path = talk.sessions.get("conversation"), str(talk.root / "shop.py")
+    assert session.view.covers(path, 1, 60)
+    text = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 11))
+    response = [{"type": "text", "text": text}]
+    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "toolu_1", "tool_response": response}])
+    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "nobody's", "tool_response": text}])
+    assert session.view.covers(path, 1, 10)
+    assert not session.view.covers(path, 11, 60)
+
+
+def test_what_is_not_proven_is_shown_also_where_a_repeat_would_not_be(tmp_path: Path) -> None:
+    make_project(tmp_path / "p")
+    stubborn = Sessions(tmp_path / "p", policy=Policy(insist=Insist.STUB))
+    talk = ClaudeTalk(tmp_path / "p", tmp_path / "home", stubborn)
+    shown(talk, CAT)
+    assert markers(shown(talk, HEAD)[0])
+    talk.go_back(2)
+    assert not markers(shown(talk, HEAD)[0])
+
+
 def test_a_transcript_that_is_gone_does_no_harm(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
     shown(talk, CAT)
     talk.path.unlink()
