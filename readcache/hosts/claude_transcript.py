@@ -34,7 +34,10 @@ class Transcript:
         """The lines, without numbers, of the call `source` and of its result, or of the restored file of that name, as
         they stood in the request that was answered with the call `call_id`. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
-        result, at = self._find(f'"tool_use_id":{json.dumps(source)}', lambda e: source in blocks_by(e, "tool_use_id"))
+        result, at = self._find(
+            f'"tool_use_id":{json.dumps(source)}',
+            lambda entry: entry.get("type") == "user" and source in blocks_by(entry, "tool_use_id"),
+        )
         if not there:
             there, at = self._entry(source)
         if at < 0 or not asked or message_of(asked) == message_of(there):

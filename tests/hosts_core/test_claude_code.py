@@ -12,7 +12,7 @@ import pytest
 
 from readcache import Insist, Policy, Sessions
 from readcache.hosts.claude_code import claude_hook
-from readcache.testing.conformance import Bash, Conformance, Edit, Read, make_project
+from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
 from tests.helpers.claude import ClaudeTalk, QuickClaude
 
@@ -57,6 +57,12 @@ def test_the_numbers_before_a_marker_are_those_of_the_lines(talk: ClaudeTalk) ->
     assert [line.split("\t")[0] for line in lines] == [str(number) for number in range(11, 42)]
 
 
+def test_what_is_in_the_middle_of_a_read_is_shown_so_that_the_numbers_are_right(talk: ClaudeTalk) -> None:
+    shown(talk, Read("shop.py", 21, 45))
+    lines = shown(talk, Read("shop.py", 1, 60))[0].split("\n")
+    assert [line.split("\t")[0] for line in lines] == [str(number) for number in range(1, 61)]
+
+
 def test_a_marker_that_nothing_goes_with_has_the_number_of_the_first_line(talk: ClaudeTalk) -> None:
     shown(talk, CAT)
     (text,) = shown(talk, Read("shop.py", 5, 30))
@@ -95,6 +101,27 @@ def test_a_compaction_that_no_hook_told_of_is_seen_all_the_same(talk: ClaudeTalk
     talk.compact()
     talk.sessions = sessions
     assert not markers(shown(talk, HEAD)[0])
+
+
+def test_older_results_are_no_sources_after_a_line_that_says_they_were_cleared(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    talk._entry("system", None, subtype="microcompact_boundary")
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_a_sub_agent_has_a_conversation_of_its_own(talk: ClaudeTalk) -> None:
+    first, second = talk.step((Delegate((CAT, HEAD)),)).inner
+    assert not markers(first.results[0])
+    assert markers(second.results[0])
+    assert talk.sessions is not None
+    assert not talk.sessions.get("conversation").view.covers(str(talk.root / "shop.py"), 1, 60)
+
+
+def test_an_edit_and_its_undoing_are_not_taken_for_nothing(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    shown(talk, Edit("shop.py", "number 9 of", "number nine of"))
+    shown(talk, Edit("shop.py", "number nine of", "number 9 of"))
+    assert not markers(shown(talk, CAT)[0])
 
 
 def test_a_request_that_lets_the_server_clear_results_proves_nothing(
@@ -200,7 +227,7 @@ def test_a_command_is_of_the_directory_that_it_began_in(talk: ClaudeTalk) -> Non
     (talk.root / "src").mkdir()
     (talk.root / "src/shop.py").write_text((talk.root / "shop.py").read_text().replace("shop", "other shop"))
     shown(talk, Bash("cd src && cat shop.py"))
-    assert markers(shown(talk, CAT)[0])
+    assert markers(shown(talk, HEAD)[0]), "these are lines of the file that was shown"
     (text,) = shown(talk, Bash("cd .. && cat shop.py"))
     assert "number 7 of the shop" in text
 
@@ -227,7 +254,8 @@ def test_lines_are_not_misnamed_where_blank_ones_were_taken_away(talk: ClaudeTal
 def test_what_is_not_shown_as_it_is_is_left_alone(talk: ClaudeTalk, response: object) -> None:
     told = {"tool_name": "Bash", "tool_input": {"command": "cat x"}, "tool_response": response}
     assert talk.event("PostToolUse", **told, tool_use_id="a") is None
-    assert talk.event("PostToolUse", **told, tool_use_id="b") is None
+    assert talk.sessions is not None
+    assert not talk.sessions.get("conversation").view.covers(str(talk.root / "x"), 1, 1)
 
 
 @pytest.mark.parametrize("kind", ["image", "pdf", "notebook", "file_unchanged"])
