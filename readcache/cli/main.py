@@ -80,6 +80,10 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli import hosts
 
         return hosts.init(options, settings) if options.command == "init" else hosts.uninit(options, settings)
+    if options.command == "mcp":
+        from readcache.cli import mcp
+
+        return mcp.start_mcp(options, settings)
     from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":

@@ -80,6 +80,16 @@ def _build() -> _Parser:
     serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
+    mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
+    mcp.add_argument("--root", metavar="DIR", default=".", help="the directory of a client that names no roots (.)")
+    mcp.add_argument(
+        "--one-reader",
+        action="store_true",
+        help="one conversation alone calls this server, and its host calls `compacted`; else nothing is left out",
+    )
+    mcp.add_argument("--hooks", action="store_true", help="the tool `hook` alone, for the hooks of a host")
+    _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy")})
+    mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="what so many later tokens follow counts as gone")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")

@@ -163,7 +163,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
     """The new list, with the files that were at work put back; the session knows it."""
     session = options.session
     budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, room))
-    stays, restored = _restore_files(session, [*split.head, *split.kept], budget)
+    stays, restored = _restore_files(session, [*split.head, *split.kept], split.old, budget)
     sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
@@ -184,9 +184,11 @@ def _room(options: CompactorOptions, level: Level, gain: int, left: int) -> int:
     return max(0, int(min(room, gain * MOST_RESTORED_OF_GAIN, options.trigger_tokens - 1 - left)))
 
 
-def _restore_files(session: Session, messages: Sequence[Message], budget: Budget) -> tuple[list[Message], str]:
-    """Tells the session that of the conversation these messages stay, and that the files at work are shown again: the
-    messages with their markers pointed at that section or retired, and the section's text."""
+def _restore_files(
+    session: Session, messages: Sequence[Message], old: Sequence[Message], budget: Budget
+) -> tuple[list[Message], str]:
+    """Tells the session that of the conversation these messages stay and the `old` ones go, and that the files at work
+    are shown again: the messages with their markers pointed at that section or retired, and the section's text."""
     raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
@@ -195,7 +197,7 @@ def _restore_files(session: Session, messages: Sequence[Message], budget: Budget
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
     except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure
         session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
-    plan = session.restore_plan(keep=keep, budget=budget)
+    plan = session.restore_plan(keep=keep, budget=budget, messages=[*old, *messages])
     done = session.compacted(keep=keep, restored=plan)
     mended = with_results(raws, reconciler.with_replies(done.rewrites))
     return update_all(messages, mended), plan.render()

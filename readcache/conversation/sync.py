@@ -99,6 +99,10 @@ class Reconciler:
         found = [(d, place) for d, place in self._places.items() if d.event.origin is Origin.RESULT]
         return [(delivery, place) for delivery, place in found if place.text is not None]
 
+    def inputs(self) -> list[tuple[str, str]]:
+        """See `MessageTexts.inputs`."""
+        return self._list.inputs()
+
     def message_of(self, text: MessageText) -> int:
         """The index of the message in which a text stands."""
         return self._list.order()[text][0]

@@ -162,6 +162,11 @@ class MessageTexts:
         """True if any call or result has an id."""
         return bool(self._named)
 
+    def inputs(self) -> list[tuple[str, str]]:
+        """See `messages.inputs_of`."""
+        texts = (text for entry in self._entries for text in entry.texts)
+        return [(text.call_id or "", text.content) for text in texts if text.own and text.kind is Kind.CALL]
+
     def newest_first(self) -> Iterator[MessageText]:
         """Every text, from the end of the list."""
         for entry in reversed(self._entries):

@@ -30,15 +30,17 @@ def make_plan(
     keep: Collection[str],
     budget: Budget,
     *,
+    inputs: Iterable[tuple[str, str]] = (),
     local: bool,
 ) -> RestorePlan:
-    """What to put back. `events`: the whole log of this reader, and what others wrote. `local`: the files that it knows
-    are on this machine."""
+    """What to put back. `events`: the whole log of this reader, and what others wrote. `inputs`: the calls of
+    the message list, where there is one. `local`: the files that it knows are on this machine."""
     return plan_restore(
         view,
         keep,
         budget,
         events,
+        inputs=inputs,
         count_tokens=policy.tokens,
         refuses=lambda paths: why_not_restored(paths, policy.protected, local=local),
         current=current_lines if local else None,

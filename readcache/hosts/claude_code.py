@@ -67,11 +67,11 @@ def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
 def _after_batch(event: Event, session: Session) -> None:
     """The texts that the model gets: after other hooks, the host's own cuts, and with its line numbers."""
     from readcache import UsageError
-    from readcache.hosts.claude_results import text_of
+    from readcache.hosts.claude_results import text_of_response
 
     for call in event["tool_calls"]:
         try:
-            session.settle(call["tool_use_id"], text_of(call["tool_response"]))
+            session.settle(call["tool_use_id"], text_of_response(call["tool_response"]))
         except UsageError:  # a tool of which nothing is known
             continue
 

@@ -115,7 +115,7 @@ def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
     return list(map(bare, there.text.removesuffix("\n").split("\n"))) == list(map(bare, lines))
 
 
-def text_of(response: Any) -> str:
+def text_of_response(response: Any) -> str:
     """What the model reads of a response: its text blocks."""
     blocks = response if isinstance(response, list) else [{"text": response}]
     return "\n".join(

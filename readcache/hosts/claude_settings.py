@@ -42,7 +42,7 @@ def changes(where: Where) -> Sequence[Entry]:
 
     place = where.home if where.is_user else where.root
     settings = os.path.join(place, ".claude", "settings.json")
-    has_server = all(map(find_spec, ("mcp", "readcache.hosts.mcp_server")))
+    has_server = find_spec("mcp") is not None
     hook = {
         **(_call() if has_server else {"type": "command", "command": where.line("hook", "claude-code")}),
         "timeout": 30,
@@ -54,7 +54,7 @@ def changes(where: Where) -> Sequence[Entry]:
     ]
     if not has_server:
         return entries
-    words = [*where.program[1:], "mcp", "--policy", where.policy]
+    words = [*where.program[1:], "mcp", "--hooks", "--policy", where.policy]
     server = {"command": where.program[0], "args": words, "env": {"READCACHE": where.mode}}
     entries += [
         Entry(settings, ("permissions", "deny", "+"), f"mcp__{_SERVER}"),

@@ -80,8 +80,8 @@ def _changes(where: Where) -> Sequence[Entry]:
 
 HOST = Host(
     "gemini",
-    "on",
-    "its chat file tells what the model still sees",
+    "advise",
+    "a compression may keep a reply and drop what it points at, and no hook can rewrite it",
     _changes,
     _hook,
     in_force=nothing_forbids,

@@ -46,5 +46,5 @@ def may_be_of_subagent(event: Mapping[str, Any]) -> bool:
     a file of its own, and the chat waits for it."""
     path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
     folder = os.path.join(os.path.dirname(path), event["session_id"])
-    others = os.scandir(folder) if os.path.isdir(folder) else ()
-    return any(other.stat().st_mtime_ns >= last for other in others)
+    others = os.listdir(folder) if os.path.isdir(folder) else ()
+    return any(os.stat(os.path.join(folder, other)).st_mtime_ns >= last for other in others)

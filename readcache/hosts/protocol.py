@@ -36,7 +36,7 @@ from readcache.hosts.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SEC
 VERSION = 1
 MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
 MOST_EVENTS = 1000  # in one answer to `events`
-MOST_CONVERSATIONS = 256  # held in memory; what was not used for longest is closed, and opened again when asked for
+MOST_READERS = 100  # held in memory, of all conversations: each has two files open
 
 Cancelling = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
@@ -64,7 +64,7 @@ class Protocol:
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
         self._sessions = sessions
         self._lock = threading.Lock()
-        self._used: OrderedDict[str, dict[str, Session]] = OrderedDict()  # conversation -> its forked readers
+        self._held: OrderedDict[str, dict[str, Session | None]] = OrderedDict()  # conversation -> reader -> its fork
         self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
 
     def answer(self, request: object, cancelling: Cancelling = nullcontext) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Protocol:
     def close(self) -> None:
         """Ends every conversation."""
         with self._lock:
-            names = list(self._used)
+            names = list(self._held)
         for name in names:
             self._close(name)
 
@@ -125,30 +125,38 @@ class Protocol:
     def _hello(self, given: Mapping[str, Any]) -> object:
         if given.get("protocol", VERSION) != VERSION:
             raise RequestError("protocol", f"this server speaks protocol {VERSION} (readcache {__version__}): use that")
-        limits = {"request_bytes": MOST_BYTES, "events": MOST_EVENTS, "conversations": MOST_CONVERSATIONS}
+        limits = {"request_bytes": MOST_BYTES, "events": MOST_EVENTS, "readers": MOST_READERS}
         mode = self._sessions.policy.mode.value
         methods = sorted((*self.methods, "hello", "close"))
         return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
 
     def _session(self, conversation: str, agent: str) -> Session:
+        """The reader's session; conversations that were not used for longest are closed for it."""
         with self._lock:
-            forked = self._used.setdefault(conversation, {})
-            self._used.move_to_end(conversation)
-            oldest = next(iter(self._used)) if len(self._used) > MOST_CONVERSATIONS else None
-        if oldest is not None:
-            self._close(oldest)
-        return forked.get(agent) or self._sessions.get(conversation, agent)
+            readers = self._held.setdefault(conversation, {})
+            self._held.move_to_end(conversation)
+            forked = readers.setdefault(agent, None)
+            too_many = sum(map(len, self._held.values())) - MOST_READERS
+            oldest = []
+            for name, others in list(self._held.items())[:-1]:
+                if too_many <= 0:
+                    break
+                too_many -= len(others)
+                oldest.append(name)
+        for name in oldest:
+            self._close(name)
+        return forked or self._sessions.get(conversation, agent)
 
     def _fork(self, session: Session, conversation: str, given: Mapping[str, Any]) -> object:
         child = session.fork(given["name"], inherit=given.get("inherit", False))
         with self._lock:
-            self._used.setdefault(conversation, {})[child.agent_id] = child
+            self._held.setdefault(conversation, {})[child.agent_id] = child
         return {"agent": child.agent_id}
 
     def _close(self, conversation: str) -> object:
         with self._lock:
-            forked = self._used.pop(conversation, {})
-        for session in forked.values():
+            readers = self._held.pop(conversation, {})
+        for session in filter(None, readers.values()):
             session.close()
         self._sessions.close(conversation)
         return {}

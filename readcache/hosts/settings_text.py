@@ -45,7 +45,11 @@ class SettingsText:
 
     def has(self, entry: Entry) -> bool:
         """True if exactly that value is there, and none that an earlier version of us put there."""
-        return [self._at(path) for path in self._alike(entry)] == [entry.value]
+        return self.values_of(entry) == [entry.value]
+
+    def values_of(self, entry: Entry) -> list[Any]:
+        """The values that are the entry's, maybe as of another version, program or mode."""
+        return [self._at(path) for path in self._alike(entry)]
 
     def put(self, entry: Entry) -> None:
         """Puts it in. ReadcacheError where the user has another value."""

@@ -139,9 +139,10 @@ class Switch:
 
     def _is_all_ours(self, path: str, text: str, entries: Sequence[Entry], record: dict[str, Any]) -> bool:
         """True if nothing is remembered, and the file is as we make one where there is none."""
-        fresh = SettingsText(path, "")
+        fresh, now = SettingsText(path, ""), SettingsText(path, text)
         for entry in entries:
-            fresh.put(entry)
+            for value in now.values_of(entry):  # in whatever mode
+                fresh.put(entry._replace(value=value))
         return not record and fresh.text == text
 
     def _record_file(self, path: str) -> str:

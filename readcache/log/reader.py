@@ -235,6 +235,10 @@ class Reader:
         self.tell("", events)
         return synced
 
+    def inputs(self) -> list[tuple[str, str]]:
+        """The calls of the message list as it was last synced: (id, what the agent said in it)."""
+        return self._reconciler.inputs() if self._reconciler is not None else []
+
     def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
         """See `Session.compacted`. `restored_id` names the restored section."""
         from readcache.conversation.compaction import compaction_events

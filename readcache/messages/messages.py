@@ -95,6 +95,12 @@ def normalise_one(message: Raw) -> Message:
     return Message(role, tuple(_block(raw)), message)
 
 
+def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
+    """The calls in the messages, in order: (id, what the model said in it)."""
+    said = (message.parts for message in normalise(messages) if message.role == "assistant")
+    return [(part.call_id or "", part.text) for parts in said for part in parts if part.kind is Kind.CALL]
+
+
 def result_keys(raw: Raw) -> tuple[str, str] | None:
     """The keys of a result's call id and content, as `("tool_call_id", "content")`; None for what is no result."""
     kind = raw.get("type")

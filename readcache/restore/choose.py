@@ -14,7 +14,7 @@ from readcache.policy import Budget
 from readcache.restore.evidence import FileEvidence, Input, gather
 from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan
-from readcache.restore.rank import Stretch, reasons_for, score, stretches
+from readcache.restore.rank import Stretch, reasons_for, score, stretches_of
 from readcache.restore.refuse import why_not_text
 
 CHARS_PER_TOKEN = 4  # to weigh files before anything is counted
@@ -90,7 +90,7 @@ def _file(evidence: FileEvidence, view: View, kept: Collection[str]) -> _File:
     wanted = merge_spans(span for call_id in kept for span in _marked(view, call_id, evidence.key))
     lost: list[Stretch] = []
     chars = 0
-    for stretch in stretches(evidence, wanted):
+    for stretch in stretches_of(evidence, wanted):
         gained = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
         lost += [replace(stretch, why=reasons_for(evidence, stretch))] if gained else []
         chars += gained

@@ -23,7 +23,7 @@ _LINE_NUMBER = re.compile(r"(?::|\(|\", line )(\d{1,7})")
 _WORD = re.compile(r"[\w./-]+")
 _NAME_OF = rf"(?<![\w.-]){{}}(?![\w-]|\.\w)(?:{_LINE_NUMBER.pattern.replace('{', '{{').replace('}', '}}')})?"
 
-Input = tuple[int, str]  # what the agent said in a call: calls ago, the arguments
+Input = tuple[str, str]  # a call of the message list: its id, what the agent said in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,21 @@ class _Said:
 
 
 def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvidence]:
-    """The evidence for every key of which lines were shown, sorted by key. `inputs`: of calls that are in a
-    message list and may not be in the log."""
-    past, written, replaced = View(), dict[str, int](), dict[str, int]()
+    """The evidence for every key of which lines were shown, sorted by key. `inputs`: the calls of the message list in
+    order; those that are not in the log may name files too."""
+    past, written, replaced, numbers = View(), dict[str, int](), dict[str, int](), dict[str, int]()
     for event in log:
         if isinstance(event, Wrote):
+            numbers[event.call_id] = event.call
             written |= {key: max(event.call, written.get(key, 0)) for key in event.keys}
         elif isinstance(event, Delivered):
+            numbers[event.call_id] = event.when.call
             replaced |= {key: event.when.call for key in _shown_whole(event)}
         if not isinstance(event, Compacted | Forgot):
             past.apply(event)
     now = past.calls.number + 1
     shown, said = _showings(past)
-    said += [_Said(ago, text, True, frozenset()) for ago, text in inputs]
+    said += [_Said(now - call, text, True, frozenset()) for call, text in _beside(numbers, inputs)]
     keys = past.known_keys()
     named, pointed = _namings(keys, said)
     out = []
@@ -86,6 +88,16 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
             )
         )
     return out
+
+
+def _beside(numbers: Mapping[str, int], inputs: Iterable[Input]) -> Iterator[tuple[int, str]]:
+    """(number, what was said) of the calls that nobody told of: the number is that of the last known call before."""
+    number = 0
+    for call_id, text in inputs:
+        if call_id in numbers:
+            number = numbers[call_id]
+        elif number:
+            yield number, text
 
 
 def _shown_whole(event: Delivered) -> Iterator[str]:

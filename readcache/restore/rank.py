@@ -43,11 +43,11 @@ def score(evidence: FileEvidence, tokens: float, *, is_marked: bool) -> float:
     """What the file is worth, by the token. `tokens`: of what it has to give. `is_marked`: a marker for lines of it
     stays, so that the agent is told of them."""
     times = 1 if is_marked else SEEN
-    since = [times * evidence.shown if evidence.shown else None, evidence.written, evidence.named]
-    return 1 / (min(evidence.calls + 1, *filter(None, since)) * sqrt(tokens + FILE_TOKENS))
+    since = (evidence.calls + 1, times * (evidence.shown or 0), evidence.written, evidence.named)
+    return 1 / (min(filter(None, since)) * sqrt(tokens + FILE_TOKENS))
 
 
-def stretches(evidence: FileEvidence, wanted: Spans) -> list[Stretch]:
+def stretches_of(evidence: FileEvidence, wanted: Spans) -> list[Stretch]:
     """The stretches of one file, the best first: `wanted` lines, for which a marker stands that stays, then those near
     lines that were pointed at, then from the top."""
     newest: SpanMap[Reference] = SpanMap()

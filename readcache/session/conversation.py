@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.errors import StoreError, UsageError
 from readcache.judging import marker
@@ -16,6 +16,9 @@ from readcache.model.view import View
 from readcache.policy import Budget, Policy
 from readcache.reply import Reason
 from readcache.restore.plan import Compaction, RestorePlan
+
+if TYPE_CHECKING:
+    from readcache.messages.messages import Message
 
 M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
 
@@ -54,16 +57,26 @@ class Conversation:
         mended = with_results(cast("list[Mapping[str, Any]]", messages), self.reader.sync(messages).by_place)
         return cast("list[M]", mended)
 
-    def restore_plan(self, *, keep: Collection[str] = (), budget: Budget = Budget()) -> RestorePlan:  # noqa: B008  frozen
+    def restore_plan(
+        self,
+        *,
+        keep: Collection[str] = (),
+        budget: Budget = Budget(),  # noqa: B008  frozen
+        messages: Sequence[Mapping[str, Any] | Message] | None = None,
+    ) -> RestorePlan:
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
-        be read there is nothing to go by: an empty plan, and the failure is counted."""
+        be read there is nothing to go by: an empty plan, and the failure is counted. `messages`: the list before the
+        compaction, which tells what calls of tools that nobody observes were about; None: as `sync` was given it last.
+        """
         from readcache.disk.restorable import make_plan
+        from readcache.messages.messages import inputs_of
 
         view, log, kept = self.view, self.reader.log, _ids(keep)
         with log.lock:  # nobody folds meanwhile
             try:
                 events = events_for(log.records(), self.agent_id)
-                return make_plan(view, events, self.policy, kept, budget, local=bool(self._is_local))
+                inputs = self.reader.inputs() if messages is None else inputs_of(messages)
+                return make_plan(view, events, self.policy, kept, budget, inputs=inputs, local=bool(self._is_local))
             except StoreError as error:
                 log.fail("", Reason.STORE_FAILED, error)
             except Exception as error:  # a harness must be able to compact, whatever we cannot do

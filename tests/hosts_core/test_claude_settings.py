@@ -45,7 +45,6 @@ def test_for_all_of_a_users_projects_it_stands_in_the_users_settings(tmp_path: P
 def test_with_the_mcp_package_the_hooks_call_a_server_that_the_model_does_not_see(
     tmp_path: Path, is_user: bool
 ) -> None:
-    pytest.importorskip("readcache.hosts.mcp_server")
     made = {entry.keys: entry for entry in changes(where(tmp_path, is_user=is_user, mode="advise"))}
     server = made["mcpServers", "readcache"]
     assert server.path == str(tmp_path / ("home/.claude.json" if is_user else "p/.mcp.json"))

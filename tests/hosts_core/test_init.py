@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from readcache import ReadcacheError
 from readcache.cli import failures
 from readcache.cli.main import main
+from readcache.hosts import MODULES
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.switch import Switch
 
@@ -55,7 +57,7 @@ def test_a_dry_run_prints_each_change_and_makes_none(project: Path, capfd: pytes
 def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "gemini"]) == 0
     told = capfd.readouterr().out
-    assert "gemini is now on: its chat file tells what the model still sees" in told
+    assert "gemini is now advise: a compression may keep a reply" in told
     assert json.loads(settings_of(project).read_text())["hooks"]["AfterTool"]
     assert main(["uninit", "gemini"]) == 0
     assert list(project.iterdir()) == []
@@ -68,7 +70,7 @@ def test_a_users_file_comes_back_byte_for_byte(project: Path, remembers: bool) -
     assert main(["init", "gemini"]) == 0
     assert path.read_text().startswith(USERS[:40])
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert main(["init", "gemini", "--advise"]) == 0
+    assert main(["init", "gemini", "--on"]) == 0
     if not remembers:
         for kept in (project.parent / "state/readcache/hosts").iterdir():
             kept.unlink()
@@ -85,6 +87,35 @@ def test_a_file_of_ours_alone_goes_also_when_nothing_is_remembered(project: Path
     assert not settings_of(project).exists()
 
 
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("place", ["--project", "--user"])
+def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bool, place: str) -> None:
+    if importlib.util.find_spec(MODULES[name]) is None:
+        assert main(["init", name]) == 1
+        return
+    home = project.parent / "home"
+    home.mkdir()
+    before = files_below(project.parent)
+    assert main(["init", name, place]) == 0
+    first = files_below(project.parent)
+    assert first != before
+    assert main(["init", name, place]) == 0
+    assert files_below(project.parent) == first
+    assert main(["init", name, place, "--advise", "--policy", "max"]) == 0
+    if not remembers:
+        for kept in (project.parent / "state/readcache/hosts").iterdir():
+            kept.unlink()
+    assert main(["uninit", name, place]) == 0
+    assert files_below(project.parent) == before
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """What is there, but for the state directory."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and folder / "state" not in path.parents]
+    return {str(path): path.read_bytes() for path in paths}
+
+
 def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +125,7 @@ def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
     capfd.readouterr()
     assert main(["init", "gemini"]) == 0
     assert path.read_bytes() == first
-    assert capfd.readouterr().out == "gemini is as it was, on: its chat file tells what the model still sees\n"
+    assert capfd.readouterr().out.startswith("gemini is as it was, advise: ")
     main(["init", "gemini", "--advise", "--policy", "delta"])
     hooks = [hook["hooks"][0]["command"] for hook in _hooks(path) if "hooks" in hook]
     assert len(hooks) == 1
@@ -334,7 +365,7 @@ def test_doctor_says_whether_a_host_is_in_force(
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))  # for the program that settings name
     assert doctors_line(capfd, "gemini") == []
     assert doctors_line(capfd, "gemini", "--host", "gemini")[0].startswith("broken")
-    main(["init", "gemini", "--policy", "delta"])
+    main(["init", "gemini", "--on", "--policy", "delta"])
     assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     on, policy delta (--project)")
     path = settings_of(project)
     good = path.read_text()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Sessions, __version__
 from readcache.hosts.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
-from readcache.hosts.protocol import METHODS, MOST_CONVERSATIONS, Protocol, parse, to_line
+from readcache.hosts.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
@@ -204,11 +204,11 @@ def test_a_store_that_cannot_be_used_costs_the_saving_alone(tmp_path: Path) -> N
 def test_the_conversation_that_was_not_used_for_longest_is_let_go() -> None:
     client = Client()
     client.cat(conversation="first")
-    for number in range(MOST_CONVERSATIONS - 1):
-        client.ask("stats", conversation=str(number))
+    for number in range(MOST_READERS - 1):
+        client.ask("stats", conversation=str(number // 2), agent=f"reader {number % 2}")
     assert client.cat(conversation="first") == "unchanged"
-    for number in range(MOST_CONVERSATIONS + 1):
-        client.ask("stats", conversation=f"new {number}")
+    for number in range(MOST_READERS - 1):
+        client.ask("stats", conversation="new", agent=str(number))
     assert client.cat(conversation="first") == "full"
 
 

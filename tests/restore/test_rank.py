@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from readcache import Budget, Session
@@ -133,6 +135,15 @@ def test_a_restored_section_is_no_reason_to_restore_its_lines_again(session: Ses
     assert "shown 22 calls ago" in session.restore_plan(budget=ROOM).items[0].why
 
 
+def test_what_a_restored_section_alone_showed_may_come_back(session: Session) -> None:
+    show(session, "a.py")
+    other = Session("/w")
+    show(other, "b.py")
+    session.compacted(restored=other.restore_plan())
+    session.compacted()
+    assert [item.path for item in session.restore_plan().items] == ["/w/a.py", "/w/b.py"]
+
+
 def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session) -> None:
     show(session, "a.py", "b.py")
     session.observe("sed -n '41,60p' a.py", text(41, 60, of="a.py"), call_id="kept")
@@ -164,3 +175,27 @@ def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
     why = "shown 2 calls ago, named 1 call ago, written 3 calls ago, a search or a trace points here; last seen"
     assert plan.items[0].why == why
     assert f"### /w/a.py lines 1-60: {why}\n" in plan.render()
+
+
+def test_calls_of_the_message_list_that_nobody_told_of_name_files_too(session: Session) -> None:
+    """An editor's search, a sub-agent's task, a list of things to do: the tools that a harness does not hand over."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": "go"}]
+    for call_id, path in (("c1", "a.py"), ("c2", "b.py"), ("c3", "c.py")):
+        reply = session.observe(f"cat {path}", text(of=path), call_id=call_id)
+        messages += turn(call_id, "bash", {"command": f"cat {path}"}, reply.text)
+    session.sync(messages)
+    assert first(session) == "/w/c.py"
+    messages += turn("t1", "Task", {"prompt": "who calls total() of a.py?"}, "nobody")
+    assert session.restore_plan(budget=ROOM, messages=messages).items[0].path == "/w/a.py"
+    session.sync(messages)
+    assert first(session) == "/w/a.py"
+    assert "named 1 call ago" in session.restore_plan().items[0].why
+
+
+def turn(call_id: str, name: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
+    """A call and its result, as OpenAI's API has them."""
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": result},
+    ]

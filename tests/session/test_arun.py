@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import time
 from pathlib import Path
 
 import pytest
 
 from readcache import Outcome, Reason, Session
+from readcache.session.threads import in_thread
 from tests.helpers.files import TEXT
 
 
@@ -57,3 +60,28 @@ def test_long_output_without_a_timeout_is_not_held_back(tmp_path: Path, monkeypa
     monkeypatch.setattr("readcache.disk.bash.MOST_BYTES", 10_000)
     reply = asyncio.run(Session(tmp_path).arun("head -c 500000 /dev/zero | tr '\\0' x"))
     assert len(reply.text) == 500_000
+
+
+def test_a_call_that_looks_late_still_finds_that_it_is_to_stop() -> None:
+    """anyio cancels every await of a cancelled scope, also the one for the thread that was told to stop."""
+    told = list[bool]()
+
+    def call(stop: int) -> None:
+        time.sleep(0.2)
+        told.append(bool(select.select([stop], [], [], 1)[0]))
+
+    async def cancel_twice() -> None:
+        task = asyncio.ensure_future(in_thread(call))
+        for _ in range(2):
+            await asyncio.sleep(0.05)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        others = os.pipe()  # may have the number of a descriptor that was closed too early
+        while not told:
+            await asyncio.sleep(0.01)
+        for end in others:
+            os.close(end)
+
+    asyncio.run(cancel_twice())
+    assert told == [True]

@@ -27,7 +27,8 @@ def _text(where: Where) -> str:
     here = files("readcache.hosts")
     client, plugin = ((here / name).read_text(encoding="utf-8") for name in ("client.js", "opencode/plugin.js"))
     settings = json.dumps({"program": where.program, "mode": where.mode, "policy": where.policy})
-    return client + "\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", plugin, count=1)
+    made = "// Made by `readcache init opencode`, removed by uninit; what is changed here is lost.\n"
+    return made + client + "\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", plugin, count=1)
 
 
 def _changes(where: Where) -> Sequence[Entry | OwnFile]:

@@ -162,7 +162,8 @@ class GeminiHost:
         """Without what differs from run to run, and with the output on lines of its own."""
         text = NO_ERROR.sub("", text).replace("<untrusted_context>\nOutput: ", "<untrusted_context>\nOutput:\n", 1)
         text = re.sub(r"(?m)^(Process Group PGID|Background PIDs): .*\n", "", text)
-        return re.sub(r"/\S*/tool-outputs/\S*", "", text)
+        text = re.sub(r"/\S*/tool-outputs/\S*", "", text)
+        return re.sub(r"/with(out)?/", "/project/", text)  # the suite's two projects
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""

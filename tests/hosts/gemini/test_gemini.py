@@ -19,7 +19,7 @@ CAT = Bash("cat shop.py")
 
 
 class TestGemini(Conformance):
-    host = GeminiHost()
+    host = GeminiHost(words=("--on",))
 
 
 def project(tmp_path: Path) -> Path:
@@ -29,31 +29,31 @@ def project(tmp_path: Path) -> Path:
 
 def test_the_command_is_the_users_own_and_the_reply_says_that_it_is_no_error(tmp_path: Path) -> None:
     failing = Bash("cat shop.py; (exit 3)")
-    seen = GeminiHost().converse(project(tmp_path), [(failing,), (failing,)], on=True)
+    seen = GeminiHost(words=("--on",)).converse(project(tmp_path), [(failing,), (failing,)], on=True)
     reply = (
         r"This is no error, [^\n]*\n<untrusted_context>\nOutput:\n\[LEFT_OUT [^\n]*\]\n"
         r"Exit Code: 3\nProcess Group PGID: \d+\n</untrusted_context>"
     )
     assert re.fullmatch(reply, seen[1].results[0])
-    assert not [text for text in seen[1].texts if "readcache" in text or "modified by a hook" in text]
+    assert not [text for text in seen[1].texts[1:] if "readcache" in text or "modified by a hook" in text]
 
 
 def test_the_frame_that_differs_each_time_is_no_content(tmp_path: Path) -> None:
     listing = Bash("ls -l; for n in 1 2 3 4 5 6 7 8 9; do echo a line of no file that is long enough $n; done")
-    seen = GeminiHost().converse(project(tmp_path), [(listing,), (listing,)], on=True)
+    seen = GeminiHost(words=("--on",)).converse(project(tmp_path), [(listing,), (listing,)], on=True)
     assert "Process Group PGID" in seen[1].results[0]
     assert markers(seen[1].results[0])
 
 
 def test_a_failure_of_ours_passes_the_real_output_through_and_is_noted(tmp_path: Path) -> None:
-    host = GeminiHost(store=tmp_path)
+    host = GeminiHost(store=tmp_path, words=("--on",))
     seen = host.converse(project(tmp_path), [(CAT,), (CAT,)], on=True)
     assert "def item_60" in seen[1].results[0]
     assert host.failures
 
 
-@pytest.mark.parametrize("host", [GeminiHost(words=("--advise",)), GeminiHost(env={"READCACHE": "off"})])
-def test_it_can_be_turned_off(tmp_path: Path, host: GeminiHost) -> None:
+@pytest.mark.parametrize("host", [GeminiHost(), GeminiHost(words=("--on",), env={"READCACHE": "off"})])
+def test_it_only_advises_and_it_can_be_turned_off(tmp_path: Path, host: GeminiHost) -> None:
     seen = host.converse(project(tmp_path), [(CAT,), (CAT,)], on=True)
     assert "def item_60" in seen[1].results[0]
     assert host.failures == ""
@@ -74,7 +74,7 @@ def test_what_it_saves_and_costs(tmp_path: Path) -> None:
     runs = {}
     for on in (False, True):
         root, began = project(tmp_path / str(on)), time.monotonic()
-        model = GeminiHost().run(root, steps, on=on)
+        model = GeminiHost(words=("--on",)).run(root, steps, on=on)
         seconds = time.monotonic() - began
         sent = [text for body in model.requests if body.get("tools") for text in texts_of(body)[1]]
         runs[on] = Run(sum(map(len, sent)), round(seconds, 2), 8)

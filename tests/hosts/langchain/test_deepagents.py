@@ -9,8 +9,10 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from readcache import Budget
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Script, ask, hold, results, says, thread
 from tests.hosts.measured_script import STEPS, measure
@@ -25,13 +27,24 @@ READ = ("read_file", {"file_path": "/shop.py"})
 
 
 class TestDeepagents(Conformance):
-    host = DeepHost()
+    host = DeepHost(restore=Budget())
 
 
 def test_real_paths_and_everything_switched_on_are_sound(tmp_path: Path) -> None:
     suite = Conformance()
     suite.host = DeepHost("max", virtual=False)  # type: ignore[misc]  # for this instance
     suite.hold(tmp_path, *STEPS[1:])  # without a listing of the directory above
+
+
+def test_what_a_summary_took_is_put_behind_it_in_each_request(tmp_path: Path) -> None:
+    suite = Conformance()
+    suite.host = DeepHost(restore=Budget())  # type: ignore[misc]  # for this instance
+    cat, head = Bash("cat shop.py"), Bash("head -40 shop.py")
+    seen = suite.hold(tmp_path, (cat,), Compact(), (head,), (Bash("cat crlf.txt"),))
+    assert "Files restored after compaction" in markers(seen[2].results[0])[0]
+    summaries = [next(text for text in one.texts if "has been summarized" in text) for one in seen[1:]]
+    assert len(set(summaries)) == 1
+    assert "def item_60(count: int)" in summaries[0]
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from readcache import Budget
 from readcache.testing.conformance import Conformance
 from tests.hosts.langchain.agents import LangChainHost, ShellHost, hold
 from tests.hosts.measured_script import measure
+
+# LangChain's shell leaves its pipes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 class TestLangChain(Conformance):

@@ -33,6 +33,8 @@ from readcache.testing.conformance import make_project
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
 
+# LangChain's shell leaves its pipes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 CAT = ("bash", {"command": "cat shop.py"})
 HEAD = ("bash", {"command": "head -40 shop.py"})
 TAIL = ("bash", {"command": "tail -40 shop.py"})

@@ -130,6 +130,21 @@ def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
     assert not any(markers(text) for text in seen[0].texts)
 
 
+def test_what_another_plugin_takes_out_of_a_result_is_not_brought_back(project: Opencode) -> None:
+    ours, other = load(project.root, PROGRAM), project.root / "_plugin/other.js"
+    other.write_text("""
+      export const Other = async () => ({
+        "tool.execute.after": async (_, result) => {
+          result.output = result.output.replace("number 20 of the shop", "number ** of the shop")
+        },
+      })
+    """)
+    (project.root / "opencode.json").write_text(json.dumps({"plugin": [str(ours), str(other)]}))
+    seen = hold(project, (CAT,), (CAT,), (HEAD,))
+    assert not any("number 20" in text for one in seen for text in one.texts)
+    assert all("number ** of the shop" in one.results[0] for one in seen)
+
+
 def test_a_sub_agent_costs_its_parent_nothing(project: Opencode) -> None:
     load(project.root, PROGRAM)
     seen = hold(project, (CAT,), (Delegate((Bash("ls"), Bash("ls -a"))),), (TAIL,))

@@ -1,0 +1,119 @@
+"""Whose call it is that an MCP server answers. The protocol does not say: sub-agents and other conversations of a host
+may all use one server, and what one of them was shown the others never saw.
+
+So nothing is left out, unless the call's `_meta` names its reader, or the start of the server promised that there is
+one reader only. As soon as the host's hooks use the server, they judge the results of its tools too, and they know who
+calls: then the tools leave nothing out.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from readcache import Mode, Policy, Session, Sessions
+
+# Keys of a call's `_meta`.
+CONVERSATION, READER = "readcache/conversation", "readcache/reader"
+CALL_ID, BATCH = "readcache/call_id", "readcache/batch"
+ANYBODY = "readers that cannot be told apart"
+# Seconds. No model answers that fast: a call that comes so soon after a result was made before the model saw that.
+PAUSE = 0.05
+
+
+class RememberedSessions(Sessions):
+    """Sessions that were handed out are known by name, so that a text can be searched for the markers of all."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._by_conversation: dict[str, Session] = {}
+
+    def get(self, conversation: str, agent: str = "main") -> Session:
+        """See `Sessions.get`."""
+        session = super().get(conversation, agent)
+        self._by_conversation.setdefault(str(conversation), session)
+        return session
+
+    def markers_in(self, text: str) -> list[str]:
+        """The markers of any of these conversations that stand in the text."""
+        sessions = list(self._by_conversation.values())
+        return [found for session in sessions for found in session.markers_in(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class McpCaller:
+    """One call: the session that answers it, and what to tell that."""
+
+    session: Session
+    call_id: str
+    batch: str
+
+
+class McpReaders:
+    """The sessions of a server. `one_reader`: one conversation alone calls it, and its host tells `compacted`."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        policy: Policy,
+        store: str | None = None,
+        conversation: str = "",
+        agent: str = "main",
+        one_reader: bool = False,
+    ) -> None:
+        self.sessions = RememberedSessions(root, store=store, policy=policy, local=True)
+        shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
+        self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory: nothing will be made of it
+        self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
+        self._agent, self._one_reader = agent, one_reader
+        self._batches: dict[int, _Batch] = {}
+        self.has_hooks = False
+
+    def session_of(self, meta: Mapping[str, Any]) -> Session:
+        """The session that answers a call with this `_meta`."""
+        reader = meta.get(READER)
+        if self.has_hooks or not (reader or self._one_reader):
+            return self._shown_in_full.get(self._conversation, ANYBODY)
+        return self.sessions.get(str(meta.get(CONVERSATION) or self._conversation), str(reader or self._agent))
+
+    @contextmanager
+    def caller(self, meta: Mapping[str, Any]) -> Iterator[McpCaller]:
+        """The caller, while its call is answered. Calls at one time, or with no pause between, are one batch. Enter it
+        in the thread of the event loop, when the call has come."""
+        session = self.session_of(meta)
+        batch = self._batches.setdefault(id(session), _Batch())
+        call_id = str(meta.get(CALL_ID) or f"mcp-{os.urandom(6).hex()}")
+        name = batch.begin()
+        try:
+            yield McpCaller(session, call_id, str(meta.get(BATCH) or name))
+        finally:
+            batch.end()
+
+    def close(self) -> None:
+        """Ends all conversations."""
+        self.sessions.close_all()
+        self._shown_in_full.close_all()
+
+
+class _Batch:
+    """The calls that one model message may have made, as far as time tells."""
+
+    def __init__(self) -> None:
+        self._name, self._under_way, self._ended = "", 0, float("-inf")
+
+    def begin(self) -> str:
+        """The name of the batch that a call belongs to which begins now."""
+        if not self._under_way and time.monotonic() - self._ended > PAUSE:
+            self._name = f"mcp-{os.urandom(4).hex()}"
+        self._under_way += 1
+        return self._name
+
+    def end(self) -> None:
+        """A call was answered."""
+        self._under_way -= 1
+        self._ended = time.monotonic()

@@ -1,0 +1,129 @@
+"""The tools of `readcache mcp` as a client lists them: what each is for, what it takes and gives, what it may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INSTRUCTIONS = (
+    "Tools that read, run and edit, and do not send again what you can still see: a line in its place says where it "
+    "stands. Ask the same once more, or read with fresh=true, to get every byte. When your conversation was "
+    "summarised or cut, call `compacted` first."
+)
+
+_PATH = {"type": "string", "description": "Absolute, or relative to the project."}
+_KEEP = {"type": "array", "items": {"type": "string"}, "description": "Ids of the calls that stay."}
+_SOME_TEXT, _TOKENS = {"type": "string", "minLength": 1}, {"type": "integer", "minimum": 0}
+_REPLY = {
+    "text": {"type": "string", "description": "What the reader is to see; the same as the text content."},
+    "outcome": {"enum": ["full", "unchanged", "partial", "identical_output"]},
+    "reason": {"type": "string", "description": "Why lines were left out, or were not."},
+    "call_id": {"type": "string", "description": "The name of this call, for `keep`."},
+    "tokens_saved": {"type": "integer"},
+    "exit_code": {"type": "integer", "description": "124: its time was over. Negative: the signal that ended it."},
+}
+
+
+def _object(properties: dict[str, Any], required: tuple[str, ...] = (), *, closed: bool = True) -> dict[str, Any]:
+    more = {"required": list(required), "additionalProperties": not closed}
+    return {"type": "object", "properties": properties, **more}
+
+
+def _tool(name: str, title: str, text: str, takes: dict[str, Any], gives: dict[str, Any] | None, hints: str) -> Any:
+    """`hints`: those of its annotations that are true, apart by blanks."""
+    known = ("readOnly", "destructive", "idempotent", "openWorld")
+    annotations = {"title": title, **{f"{hint}Hint": hint in hints.split() for hint in known}}
+    tool = {"name": name, "title": title, "description": text, "inputSchema": takes, "annotations": annotations}
+    return tool if gives is None else {**tool, "outputSchema": gives}
+
+
+TOOLS: list[dict[str, Any]] = [
+    _tool(
+        "read",
+        "Read a file",
+        "Reads a text file, or some of its lines. Lines that you were already shown, byte for byte, may be left out: a "
+        "line in their place says where they stand. The same request again, or fresh=true, gives every byte.",
+        _object(
+            {
+                "path": _PATH,
+                "start": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line, from 1."},
+                "end": {"type": "integer", "minimum": 0, "description": "The last line, included; else all of them."},
+                "numbered": {"type": "boolean", "default": False, "description": "Print line numbers, as cat -n."},
+                "fresh": {"type": "boolean", "default": False, "description": "Every byte, whatever was shown before."},
+            },
+            ("path",),
+        ),
+        _object({key: value for key, value in _REPLY.items() if key != "exit_code"} | {"path": _PATH}, closed=False),
+        "readOnly idempotent",
+    ),
+    _tool(
+        "run",
+        "Run a command",
+        "Runs a command with bash, without a terminal and with nothing on stdin; stdout and stderr come in order. Each "
+        "command has a shell of its own. Lines that you were already shown may be left out, as with `read`. Cancelling "
+        "the call kills the command and its children.",
+        _object(
+            {
+                "command": _SOME_TEXT,
+                "cwd": {"type": "string", "description": "Working directory; else the project."},
+                "timeout": {"type": "number", "exclusiveMinimum": 0, "default": 120, "description": "Seconds."},
+            },
+            ("command",),
+        ),
+        _object(_REPLY, closed=False),
+        "destructive openWorld",
+    ),
+    _tool(
+        "write",
+        "Write a file",
+        "Writes a whole text file, in place of what was there; makes missing directories.",
+        _object({"path": _PATH, "content": {"type": "string"}}, ("path", "content")),
+        _object({"path": _PATH, "bytes": {"type": "integer"}, "created": {"type": "boolean"}}, closed=False),
+        "destructive idempotent",
+    ),
+    _tool(
+        "edit",
+        "Edit a file",
+        "Replaces a text that stands in a file exactly once by another one. Give enough around it to make it unique.",
+        _object({"path": _PATH, "old": _SOME_TEXT, "new": {"type": "string"}}, ("path", "old", "new")),
+        _object({"path": _PATH, "line": {"type": "integer", "description": "Where it stood."}}, closed=False),
+        "destructive",
+    ),
+    _tool(
+        "restore_plan",
+        "Plan what to put back",
+        "For the host, before it compacts a conversation: which files and lines to put back verbatim. The text is the "
+        "section to put in; hand the structured result to `compacted` afterwards.",
+        _object({"keep": _KEEP, "max_files": _TOKENS, "max_tokens": _TOKENS, "max_tokens_per_file": _TOKENS}),
+        _object({}, closed=False),
+        "readOnly idempotent",
+    ),
+    _tool(
+        "compacted",
+        "Earlier results are gone",
+        "Call it when earlier results are no longer in the conversation, because it was summarised, cut or cleared: "
+        "nothing is left out any more because of them.",
+        _object({"keep": _KEEP, "restored": {"type": "object", "description": "The plan that was put back."}}),
+        _object({"restored_id": {"type": "string"}, "rewrites": {"type": "object"}}, closed=False),
+        "idempotent",
+    ),
+    _tool(
+        "stats",
+        "What it saved",
+        "Counters of this reader: calls, characters, tokens saved, and how often each reason was the cause.",
+        _object({}),
+        _object({}, closed=False),
+        "readOnly idempotent",
+    ),
+    _tool(
+        "hook",
+        "Answer a host's hook",
+        "For hooks of a host, as `readcache init` names it, not for models: one event, answered with the hook's JSON.",
+        _object(
+            {"host": {"type": "string"}, "event": {"type": ["object", "string"], "description": "Parts may be JSON."}},
+            ("host",),
+            closed=False,
+        ),
+        None,
+        "",
+    ),
+]  # fmt: skip

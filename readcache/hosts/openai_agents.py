@@ -1,0 +1,136 @@
+"""The OpenAI Agents SDK: a `call_model_input_filter`.
+
+    config = RunConfig(call_model_input_filter=ReadcacheFilter("/repo"))
+    await Runner.run(agent, "fix it", run_config=config)
+
+The SDK keeps every result as the tool gave it, and sends the whole list to the model each time. The filter judges the
+results that are new in that list, and puts the same markers into the older ones again. So what is true of the list is
+true for its reader, whichever run, agent or sub-agent it belongs to, and one filter may serve them all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from readcache import Mode, Policy, Session, Sessions
+from readcache.hosts.openai_agents_items import ToolItem, as_function, seen_from, text_of, tool_items, with_text
+from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
+
+_MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
+_log = logging.getLogger(__name__)
+
+Items = list[Mapping[str, Any]]
+
+
+class ReadcacheFilter:
+    """`root`: the directory that relative paths are of. `store`: as for `Session`. `first`: a filter of your own, which
+    comes first, as `ToolOutputTrimmer()`. `tools`: by name, "bash", "read", "write", "other", "ignore" or a function,
+    where names and arguments do not tell what a tool is."""
+
+    def __init__(
+        self,
+        root: str = ".",
+        *,
+        store: str | None = None,
+        policy: Policy = Policy(),  # noqa: B008  frozen
+        first: Callable[[Any], Any] | None = None,
+        tools: Mapping[str, str | Judge] | None = None,
+    ) -> None:
+        self._sessions, self._first, self._tools = Sessions(root, store=store, policy=policy), first, dict(tools or {})
+        self._readers: OrderedDict[str, AgentList] = OrderedDict()  # by session
+        self._lock = threading.Lock()
+
+    async def __call__(self, data: Any) -> Any:
+        """What the model is to be sent. See `RunConfig.call_model_input_filter`."""
+        sent = data.model_data if self._first is None else self._first(data)
+        sent = await sent if inspect.isawaitable(sent) else sent
+        if self._is_off() or _may_drop_items(data.agent):
+            return sent
+        try:
+            with self._lock:
+                items = self._judged(list(sent.input))
+        except Exception:  # the list has every result as the tool gave it
+            _log.warning("readcache left nothing out of a request", exc_info=True)
+            return sent
+        return dataclasses.replace(sent, input=items)
+
+    def close(self) -> None:
+        """Ends all conversations, and gives the store free."""
+        self._sessions.close_all()
+
+    def _is_off(self) -> bool:
+        said = os.environ.get("READCACHE", "").strip().lower()
+        return self._sessions.policy.mode is Mode.OFF or said in ("off", "0", "false", "no")
+
+    def _judged(self, items: Items) -> Items:
+        start = seen_from(items)
+        results = tool_items(items[start:])
+        if not results:
+            return items
+        reader = self._reader(results)
+        return [*items[:start], *reader.judged(items[start:], results, self._tools)]
+
+    def _reader(self, results: Sequence[ToolItem]) -> AgentList:
+        """The reader of a list that goes on with what was judged last. Any other list is read from its beginning: of a
+        conversation that is new, went back, or was forked."""
+        ids = [found.result.call_id for found in results]
+        going_on = [reader for reader in self._readers.values() if reader.goes_on_in(ids)]
+        if going_on:
+            self._readers.move_to_end(going_on[-1].session.session_id)
+            return going_on[-1]
+        name = f"agents-{os.urandom(8).hex()}"
+        self._readers[name] = AgentList(self._sessions.get(name))
+        if len(self._readers) > _MOST:
+            self._sessions.close(self._readers.popitem(last=False)[0])
+        return self._readers[name]
+
+
+def _may_drop_items(agent: Any) -> bool:
+    """True where the server leaves out of a list what does not fit."""
+    return getattr(getattr(agent, "model_settings", None), "truncation", None) == "auto"
+
+
+class AgentList:
+    """One list that grows from request to request, and what was made of its results."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._texts: dict[str, tuple[str, str]] = {}  # call id -> (as the tool gave it, as the model is shown it)
+        self._last = ""
+
+    def goes_on_in(self, ids: Sequence[str]) -> bool:
+        """True if the newest of these calls that are known is the one that was judged last."""
+        return self._last == next((call_id for call_id in reversed(ids) if call_id in self._texts), None)
+
+    def judged(self, items: Items, results: Sequence[ToolItem], tools: Mapping[str, str | Judge]) -> Items:
+        """The items with markers in the results: the older ones' true again, those of the new ones judged now."""
+        items = list(items)
+        for at, result in results:
+            given, shown = self._texts.get(result.call_id, ("", ""))
+            if given == result.output and shown != given:
+                items[at] = with_text(items[at], shown)
+        self._mend(items, results)
+        for at, result in results:
+            if result.call_id not in self._texts:
+                kind = tools.get(result.name) or guess_kind(result.name, result.arguments)
+                reply = kind(self.session, result) if callable(kind) else answer_tool(self.session, result, kind)
+                shown = result.output if reply is None else reply.text
+                self._texts[result.call_id], self._last = (result.output, shown), result.call_id
+                items[at] = items[at] if shown == result.output else with_text(items[at], shown)
+        return items
+
+    def _mend(self, items: Items, results: Sequence[ToolItem]) -> None:
+        """`Session.mend`. What it writes is remembered."""
+        plain = [as_function(item) for item in items]
+        mended = self.session.mend(plain)
+        for at, result in results:
+            if mended[at] is not plain[at] and (text := text_of(mended[at])) is not None:
+                items[at] = with_text(items[at], text)
+                self._texts[result.call_id] = result.output, text

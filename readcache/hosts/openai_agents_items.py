@@ -1,0 +1,122 @@
+"""Items of the Responses API, as the Agents SDK sends them: results of tools, and the calls that they answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from readcache.hosts.tool_results import ToolResult, without_status
+
+Item = Mapping[str, Any]
+
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_FAILED = ("An error occurred while running the tool", "An error occurred while parsing tool arguments")
+_LATE = re.compile(r"Tool '.*' timed out after [\d.]+ seconds\.?\Z")
+# What a sandbox's tools put in front of an output.
+_CHUNK = re.compile(
+    r"\AChunk ID: \w+\nWall time: [\d.]+ seconds\n(?:Process exited with code (?P<status>-?\d+)\n)?"
+    r"(?P<goes_on>Process running with session ID \d+\n)?(?P<is_cut>Original token count: \d+\n)?Output:\n"
+)
+
+
+class ToolItem(NamedTuple):
+    """A result in a list, and where it stands there."""
+
+    at: int
+    result: ToolResult
+
+
+def seen_from(items: Sequence[Item]) -> int:
+    """Where what the model sees begins: the API takes out what stands before a compaction."""
+    places = [at for at, item in enumerate(items) if _type(item).startswith("compaction")]
+    return places[-1] if places else 0
+
+
+def tool_items(items: Sequence[Item]) -> list[ToolItem]:
+    """The results that are texts and whose calls are in the list too: where the server keeps the history, they are not.
+    Calls that the model made at once have one batch."""
+    calls: dict[str, tuple[str, Mapping[str, Any], str]] = {}
+    found, batch = list[ToolItem](), ""
+    for at, item in enumerate(items):
+        name, arguments = _call(item)
+        call_id = item.get("call_id") if isinstance(item, Mapping) else None
+        if not isinstance(call_id, str):
+            batch = batch if _type(item) == "reasoning" else ""
+        elif arguments is not None:
+            batch = batch or f"at once with {call_id}"
+            calls[call_id] = name, arguments, batch
+        elif (text := text_of(item)) is not None:
+            batch = ""
+            if call_id in calls:
+                found.append(ToolItem(at, _result(item, call_id, text, *calls[call_id])))
+    return found
+
+
+def text_of(item: Item) -> str | None:
+    """The text of a result; None of what is none, or has more than one."""
+    if _type(item) == "shell_call_output":
+        outputs = item.get("output")
+        return outputs[0].get("stdout") if isinstance(outputs, list) and len(outputs) == 1 else None
+    output = item.get("output") if _type(item) in _RESULTS else None
+    if isinstance(output, list) and len(output) == 1 and _type(output[0]) == "input_text":
+        output = output[0].get("text")
+    return output if isinstance(output, str) else None
+
+
+def with_text(item: Item, text: str) -> Item:
+    """The result with another text."""
+    if _type(item) == "shell_call_output":
+        known = [key for key in ("output", "shell_output") if item.get(key)]
+        return {**item, **{key: [{**item[key][0], "stdout": text}] for key in known}}
+    if isinstance(item["output"], list):
+        return {**item, "output": [{**item["output"][0], "text": text}]}
+    return {**item, "output": text}
+
+
+def as_function(item: Item) -> Item:
+    """The item, or one that stands for it where a session does not know its type."""
+    if _type(item) == "shell_call_output" and (text := text_of(item)) is not None:
+        return {"type": "function_call_output", "call_id": item["call_id"], "output": text}
+    if _type(item) == "shell_call":
+        name, arguments = _call(item)
+        return {"type": "function_call", "call_id": item.get("call_id"), "name": name, "arguments": arguments}
+    return item
+
+
+def _type(item: object) -> str:
+    return str(item.get("type") or "") if isinstance(item, Mapping) else ""
+
+
+def _call(item: Item) -> tuple[str, Mapping[str, Any] | None]:
+    """The name of the tool that an item calls, and the arguments; None of what is no call."""
+    if _type(item) == "shell_call":
+        commands = (item.get("action") or {}).get("commands") or []
+        return "shell", {"command": commands[0]} if len(commands) == 1 else {}
+    if _type(item) not in ("function_call", "custom_tool_call"):
+        return "", None
+    try:
+        arguments = json.loads(item.get("arguments") or item.get("input") or "{}")
+    except (TypeError, ValueError):
+        arguments = {}
+    return str(item.get("name")), arguments if isinstance(arguments, dict) else {}
+
+
+def _result(item: Item, call_id: str, text: str, name: str, arguments: Mapping[str, Any], batch: str) -> ToolResult:
+    said: dict[str, Any] = {"is_error": text.startswith(_FAILED) or _LATE.match(text) is not None}
+    if chunk := _CHUNK.match(text):
+        said |= {"complete": not (chunk["goes_on"] or chunk["is_cut"]), "frame": _without_chunk}
+        said |= {"exit_code": None if chunk["status"] is None else int(chunk["status"])}
+    elif _type(item) == "shell_call_output":
+        outcome = item["output"][0].get("outcome")
+        outcome = outcome if isinstance(outcome, Mapping) else {}
+        cut = item.get("max_output_length")
+        is_whole = outcome.get("type") != "timeout" and (cut is None or len(text) < int(cut))
+        said |= {"complete": is_whole, "exit_code": outcome.get("exit_code")}
+    return ToolResult(name, arguments, text, call_id, batch, **said)
+
+
+def _without_chunk(text: str) -> tuple[str, str, str]:
+    chunk = _CHUNK.match(text)
+    return without_status(text) if chunk is None else (text[: chunk.end()], text[chunk.end() :], "")

@@ -1,0 +1,160 @@
+"""A host that has its tools from `readcache mcp`, names its readers, and tells what leaves the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Mode, Policy
+from readcache.hosts.mcp_readers import McpReaders
+from readcache.hosts.mcp_tools import McpRequest, McpTools
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from tests.hosts.mcp.client import NOW, Connected, Got, connected
+from tests.hosts.measured import Run, record
+
+
+class McpHost:
+    """A loop with a scripted model and the server's tools."""
+
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+
+    def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        """See `HostUnderTest`."""
+        return asyncio.run(self._converse(root, steps, on=on))
+
+    async def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+        if not on:  # what the tools give then does not depend on the client: no process is started
+            agent = McpAgent(Direct(root), "main")
+            return [await agent.step(step) for step in steps]
+        async with connected(root) as server:
+            agent = McpAgent(server, "main")
+            return [await agent.step(step) for step in steps]
+
+    @staticmethod
+    def normal(text: str) -> str:
+        """A result without the directory of the run."""
+        return text.replace("/without/", "/with/")
+
+
+class Direct:
+    """The tools, switched off, called without a server."""
+
+    def __init__(self, root: Path) -> None:
+        self.tools = McpTools(str(root), McpReaders(str(root), policy=Policy(mode=Mode.OFF)))
+
+    async def call(self, name: str, *, meta: dict[str, Any], **given: Any) -> Got:
+        """One call of a tool."""
+
+        async def progress(so_far: float, total: float, words: str) -> None:
+            """Nobody wants to know."""
+
+        found = await self.tools.call(name, given, McpRequest(meta, [self.tools.root], progress))
+        text = "\n".join(part["text"] for part in found["content"])
+        return Got(text, found.get("structuredContent") or {}, bool(found.get("isError")))
+
+
+class McpAgent:
+    """One reader: its conversation is the list of the results that it still sees."""
+
+    def __init__(self, server: Connected | Direct, name: str) -> None:
+        self.server, self.name = server, name
+        self.said = ["the task"]
+        self.results: dict[str, str] = {}  # by call id
+        self.number, self.batch = 0, ""
+
+    async def step(self, step: Step) -> Seen:
+        """What the model is sent after it."""
+        ids, inner = list[str](), list[Seen]()
+        if isinstance(step, tuple):
+            names = [f"{self.name}-{self.number + n}" for n in range(len(step))]
+            self.number += len(step)
+            self.batch = names[0]
+            texts = await asyncio.gather(*(self.use(call, name, inner) for call, name in zip(step, names, strict=True)))
+            for call, name, text in zip(step, names, texts, strict=True):
+                if not isinstance(call, Delegate):
+                    self.results[name] = text
+                    ids.append(name)
+        elif isinstance(step, Compact):
+            plan = await self.tool("restore_plan", "")
+            self.said, self.results = ["a summary", plan.text], {}
+            await self.left(restored=plan.data)
+        elif isinstance(step, Clear):
+            self.results.pop(next(iter(self.results)))
+            await self.left()
+        else:
+            for name in list(self.results)[-step.calls :]:
+                del self.results[name]
+            await self.left()
+        return Seen((*self.said, *self.results.values()), tuple(self.results[name] for name in ids), tuple(inner))
+
+    async def left(self, **more: Any) -> None:
+        """Tells what is left of the results."""
+        done = await self.tool("compacted", "", keep=list(self.results), **more)
+        for name, text in done.data["rewrites"].items():
+            self.results[name] = text
+
+    async def use(self, call: Any, name: str, inner: list[Seen]) -> str:
+        """The result of one call."""
+        if isinstance(call, Delegate):
+            sub = McpAgent(self.server, name)
+            inner += [await sub.step((one,)) for one in call.calls]
+            return ""
+        if isinstance(call, Bash):
+            timeout: dict[str, Any] = {} if call.timeout is None else {"timeout": call.timeout}
+            return (await self.tool("run", name, command=call.command, **timeout)).text
+        if isinstance(call, Edit):
+            return (await self.tool("edit", name, path=call.path, old=call.old, new=call.new)).text
+        end: dict[str, Any] = {} if call.end is None else {"end": call.end}
+        return (await self.tool("read", name, path=call.path, start=call.start, numbered=True, **end)).text
+
+    async def tool(self, tool: str, name: str, **given: Any) -> Got:
+        """Calls a tool of the server as this reader."""
+        meta = {"readcache/reader": self.name, "readcache/batch": self.batch}
+        meta |= {"readcache/call_id": name} if name else {}
+        return await self.server.call(tool, meta=meta, **given)
+
+
+@pytest.mark.skipif(not NOW, reason="once is enough: the tools are the same with each version of the package")
+class TestMcp(Conformance):
+    host = McpHost()
+
+
+SCRIPT: list[Step] = [
+    (Read("shop.py"),),
+    (Bash("grep -n 'number 3' shop.py"),),
+    (Bash("sed -n '10,50p' shop.py"),),
+    (Read("shop.py", 20, 60),),
+    (Edit("shop.py", "number 7 of", "number seven of"),),
+    (Bash("cat shop.py"),),
+    (Read("shop.py", 30, 60),),
+    (Bash("cat crlf.txt"),),
+    (Read("crlf.txt"),),
+]
+
+
+@pytest.mark.skipif(not NOW, reason="the newest is measured")
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    async def converse(root: Path, switch: str) -> tuple[list[Seen], float]:
+        async with connected(root, READCACHE=switch) as server:
+            began = time.monotonic()
+            agent = McpAgent(server, "main")
+            seen = [await agent.step(step) for step in SCRIPT]
+            return seen, time.monotonic() - began
+
+    runs, files = dict[str, Run](), set[bytes]()
+    for switch in ("off", "on"):
+        make_project(tmp_path / switch)
+        seen, took = asyncio.run(converse(tmp_path / switch, switch))
+        chars = sum(len(text) for one in seen for text in one.texts)
+        runs[switch] = Run(chars=chars, seconds=round(took, 3), calls=len(SCRIPT))
+        files.add((tmp_path / switch / "shop.py").read_bytes())
+    record("mcp", {"mcp": importlib.metadata.version("mcp")}, runs["off"], runs["on"])
+    assert runs["on"].chars < 0.8 * runs["off"].chars
+    assert len(files) == 1

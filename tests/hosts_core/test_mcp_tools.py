@@ -1,0 +1,179 @@
+"""What `readcache mcp` does without a client: events of hooks, files, roots, and the lack of its package."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Mode, Policy, Reply, Sessions, UsageError
+from readcache.hosts import MODULES
+from readcache.hosts.host import Host
+from readcache.hosts.mcp_files import allowed_path, replace_once, root_directories
+from readcache.hosts.mcp_hook import event_of, hook_result
+from readcache.hosts.mcp_readers import McpReaders
+from readcache.hosts.mcp_results import shown_reply
+
+TEXT = "".join(f"line {n} of a file that is read again and again\n" for n in range(40))
+
+
+def test_parts_of_an_event_that_came_as_json_text_are_decoded() -> None:
+    event = {
+        "session_id": "s",
+        "agent_id": "",
+        "tool_input": '{"command": "cat f"}',
+        "tool_response": '{"stdout": "[1]"}',
+    }
+    decoded = {"session_id": "s", "tool_input": {"command": "cat f"}, "tool_response": {"stdout": "[1]"}}
+    assert event_of({"host": "h", "event": event}) == decoded
+    assert event_of({"host": "h", "event": json.dumps(event)}) == decoded
+    assert event_of({"host": "h", **event}) == decoded
+
+
+def test_a_result_that_is_plain_text_stays_as_it_is() -> None:
+    for text in ("7", '"quoted"', "{half", "null", "plain"):
+        assert event_of({"event": {"tool_response": text}}) == {"tool_response": text}
+
+
+@pytest.mark.parametrize("event", ["", "[1]", "no JSON", 7, None])
+def test_what_is_no_event_is_answered_by_nothing(event: object) -> None:
+    assert hook_result({"host": "claude-code", "event": event}, Sessions()) == nothing()
+
+
+def nothing() -> dict[str, Any]:
+    """The result that changes nothing for a host."""
+    return {"content": [{"type": "text", "text": "{}"}]}
+
+
+def test_the_adapter_of_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[tuple[Mapping[str, Any], Sessions]]()
+
+    def hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
+        told.append((event, sessions))
+        if event["kind"] == "breaks":
+            raise RuntimeError("a bug")
+        return {"told": event["kind"]} if event["kind"] == "known" else {"no": object()} if event["kind"] else None
+
+    module: Any = types.ModuleType("a_host_of_the_tests")
+    module.HOST = Host("a-host", "on", "", lambda _: (), hook)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(MODULES, "a-host", module.__name__)
+    sessions = Sessions()
+    known = hook_result({"host": "a-host", "event": {"kind": "known"}}, sessions)
+    assert known == {"content": [{"type": "text", "text": '{"told": "known"}'}]}
+    for kind in ("breaks", "no JSON", None):
+        assert hook_result({"host": "a-host", "event": {"kind": kind}}, sessions) == nothing()
+    assert [event["kind"] for event, _ in told] == ["known", "breaks", "no JSON", None]
+    assert told[0][1] is sessions
+    assert (
+        hook_result({"host": "a-host", "event": {"kind": "known"}}, Sessions(policy=Policy(mode=Mode.OFF))) == nothing()
+    )
+    assert len(told) == 4
+
+
+def test_markers_of_any_conversation_that_hooks_told_of_are_found() -> None:
+    readers = McpReaders("/w", policy=Policy())
+    hooked = readers.sessions.get("of a hook", "main")
+    hooked.observe("cat f", TEXT, call_id="c1")
+    marker = hooked.observe("cat f", TEXT, call_id="c2").text
+    assert marker.startswith("[FILE_UNCHANGED")
+    assert readers.sessions.markers_in(f"x\n  {marker}\n") == [marker.strip()]
+
+
+def test_calls_without_a_pause_between_them_are_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    readers, batches = McpReaders("/w", policy=Policy(), one_reader=True), list[str]()
+
+    def call(seconds: float, meta: Mapping[str, str] | None = None) -> None:
+        nonlocal now
+        with readers.caller(meta or {}) as caller:
+            batches.append(caller.batch)
+            now += seconds
+
+    call(0.01)
+    call(3.0)  # at once after the first one's result
+    with readers.caller({}) as long:
+        now += 1.0
+        call(0.1)  # while another one is under way
+        now += 1.0
+        call(0.1)
+    assert len({*batches, long.batch}) == 1
+    now += 0.06
+    call(0.1)
+    assert batches[-1] != long.batch
+    call(0.1, {"readcache/batch": "the client's own"})
+    call(0.1, {"readcache/reader": "another"})
+    assert batches[-2] == "the client's own"
+    assert batches[-1] not in batches[:-1]
+
+
+def test_what_ends_after_its_call_was_cancelled_does_not_count_as_shown() -> None:
+    readers = McpReaders("/w", policy=Policy(), one_reader=True)
+
+    async def cancel() -> str:
+        with readers.caller({}) as caller:
+
+            async def answer() -> Reply:
+                await asyncio.sleep(0.05)
+                return caller.session.observe("cat f", TEXT, call_id=caller.call_id)
+
+            task = asyncio.ensure_future(shown_reply(caller, answer()))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.sleep(0.1)
+            return caller.session.observe("cat f", TEXT, call_id="later").text
+
+    assert asyncio.run(cancel()) == TEXT
+
+
+def test_local_roots_alone_are_directories() -> None:
+    uris = ["file:///a%20b/c", "file://localhost/d", "file://elsewhere/e", "https://x.y/z", "relative"]
+    assert root_directories(uris) == ["/a b/c", "/d"]
+
+
+def test_paths_are_of_the_directory_or_of_the_first_root(tmp_path: Path) -> None:
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    os.mkdir(one)
+    os.mkdir(two)
+    assert allowed_path("f", [one, two], one) == f"{one}/f"
+    assert allowed_path("f", [one, two], two) == f"{two}/f"
+    assert allowed_path("f", [one, two], str(tmp_path)) == f"{one}/f"
+    assert allowed_path(f"{two}/./g", [one, two], one) == f"{two}/g"
+    assert allowed_path(".", ["/"], "/") == "/"
+    for path in (f"{one}-and-more", "..", "../three", "a\0b"):
+        with pytest.raises(UsageError):
+            allowed_path(path, [one, two], one)
+
+
+def test_an_edit_keeps_every_other_byte() -> None:
+    data = "one\r\n\xe4 two\r\n".encode() + b"\xff\xfe three\n"
+    assert replace_once(data, "two", "2", "f") == (data.replace(b"two", b"2"), 2)
+    assert replace_once(data, "one\r\n", "", "f").data == data[5:]
+    for old, new in (("e", "x"), ("four", "x"), ("one", "one"), ("one\n", "x"), ("two", "\ud800")):
+        with pytest.raises(UsageError):
+            replace_once(data, old, new, "f")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mcp") is not None, reason="the package is here")
+def test_without_its_package_the_server_says_what_to_install(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "readcache", "mcp", "--store", str(tmp_path / "s.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "pip install 'readcache[mcp]'" in done.stderr
