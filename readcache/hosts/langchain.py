@@ -90,8 +90,8 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         kind = self._tools.get(call["name"]) or guess_kind(call["name"], call["args"])
         reply = kind(reader.session, told) if callable(kind) else answer_tool(reader.session, told, kind)
         if stays:
-            is_new = bool(call["args"].get("restart")) or not told.complete
-            shell.ran(str(call["args"].get("command")), restarted=is_new)
+            timed_out = isinstance(result.artifact, dict) and result.artifact.get("timed_out")
+            shell.ran(str(call["args"].get("command")), restarted=bool(call["args"].get("restart") or timed_out))
         if reply is None or reply.text == told.output or len(reply.text) > _MOST_CHARS:
             return result
         return with_reply(result, reply, reader.session.session_id)

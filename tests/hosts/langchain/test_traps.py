@@ -362,11 +362,17 @@ def test_a_call_that_the_host_tries_again_is_sound(root: Path) -> None:
 def test_a_shell_that_stays_is_followed_into_other_directories(root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub/shop.py").write_text((root / "shop.py").read_text())
-    shell = ShellToolMiddleware(root, execution_policy=HostExecutionPolicy(command_timeout=5))
+    shell = ShellToolMiddleware(root, execution_policy=HostExecutionPolicy(command_timeout=5, max_output_lines=99))
     model = Script()
     ours = ReadcacheMiddleware(str(root))
     agent = agent_of(root, model, shell, ours, saver=InMemorySaver(), tools=[])
-    commands = ["cat shop.py", "cd sub", "sed -i 's/number 7 /number seven /' shop.py", "cat shop.py", "cat ../shop.py"]
+    commands = [
+        "cat shop.py",
+        "cd sub && cat ../long.txt",
+        "sed -i 's/number 7 /number seven /' shop.py",
+        "cat shop.py",
+        "cat ../shop.py",
+    ]
     model.answers = [says(("shell", {"command": command})) for command in commands]
     ask(agent, thread())
     shown = results(model.requests[-1])
