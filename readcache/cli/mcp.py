@@ -24,4 +24,5 @@ def start_mcp(options: argparse.Namespace, settings: Settings) -> int:
         conversation=settings.session,
         agent=settings.agent,
         one_reader=options.one_reader,
+        only_hooks=options.hooks,
     )

@@ -19,9 +19,10 @@ from readcache.hosts.mcp_tools import McpRequest, McpTools
 END_SECONDS = 0.5  # for commands to be killed
 
 
-def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
+def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **reader: Any) -> int:
     """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
-    `reader`: see `McpReaders`. Gives 0. ReadcacheError when the package is missing."""
+    `only_hooks`: the model is told nothing of it. `reader`: see `McpReaders`.
+    Gives 0. ReadcacheError when the package is missing."""
     try:
         import jsonschema  # noqa: F401  comes with it
         import mcp.server.stdio
@@ -31,7 +32,7 @@ def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
 
     async def serve() -> None:
         _stop_on_signals()
-        server = _server(McpTools(os.path.abspath(root), readers))
+        server = _server(McpTools(os.path.abspath(root), readers), only_hooks=only_hooks)
         async with mcp.server.stdio.stdio_server(*_own_streams()) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
@@ -67,7 +68,7 @@ def _own_streams() -> tuple[Any, Any]:
     return anyio.wrap_file(received), anyio.wrap_file(sent)
 
 
-def _server(tools: McpTools) -> Any:
+def _server(tools: McpTools, *, only_hooks: bool) -> Any:
     from readcache.hosts.mcp_versions import make_server
 
     async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
@@ -78,7 +79,9 @@ def _server(tools: McpTools) -> Any:
     def asks_roots(name: str) -> bool:
         return name in ("read", "run", "write", "edit")
 
-    return make_server(TOOLS, answer, asks_roots, version=__version__, instructions=INSTRUCTIONS)
+    offered = [tool for tool in TOOLS if tool["name"] == "hook" or not only_hooks]
+    instructions = "" if only_hooks else INSTRUCTIONS
+    return make_server(offered, answer, asks_roots, version=__version__, instructions=instructions)
 
 
 def complaint_of(name: str, given: Mapping[str, Any]) -> str:

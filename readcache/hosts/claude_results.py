@@ -1,0 +1,123 @@
+"""The results of Claude Code's tools: what of each is judged, and how the answer is put back into its own schema."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from readcache import Omitted, Outcome, Reply, Session, Shown
+from readcache.hosts.claude_entries import bare
+
+Event = Mapping[str, Any]
+MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the model gets a preview of 2 KB
+NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
+WRITES = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+
+
+class Judged(NamedTuple):
+    """A result that may be left out: how it is judged, and the tool's response with a reply in its place."""
+
+    answer: Callable[[], Reply]
+    put: Callable[[Reply], Any]
+
+
+def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
+    """How the result of this event is judged. What changes files, or shows nothing, is told to the session. None:
+    nothing of the result may be left out. `cwd`: where a command began, None when that is not known."""
+    name, given, response = event["tool_name"], event["tool_input"], event.get("tool_response")
+    known = {"call_id": event["tool_use_id"]}
+    if name == "Bash":
+        known["cwd"] = cwd or event["cwd"]
+        return _command(given["command"], response if cwd else None, session, known)
+    if name in WRITES and response is not None:
+        path = given.get("file_path") or given["notebook_path"]
+        session.wrote(path, content=given.get("content") if name == "Write" else None, **known)
+    elif name == "Read" and isinstance(response, dict):
+        return _file(response, session, known)
+    elif response is not None:
+        return _text(name, given, response, session, known)
+    return None
+
+
+def _command(command: str, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:
+    shown = response.get("stdout") if isinstance(response, dict) else None
+    if not isinstance(shown, str) or any(response.get(name) for name in NOT_SHOWN) or len(shown) >= MOST_SHOWN:
+        session.observe(command, "", exit_code=None, complete=False, **known)  # it may have written files
+        return None
+    status = None if response.get("returnCodeInterpretation") else 0
+    answer = partial(session.observe, command, shown, exit_code=status, **known)
+    return Judged(answer, lambda reply: {**response, "stdout": reply.text})
+
+
+def _file(response: Mapping[str, Any], session: Session, known: Mapping[str, Any]) -> Judged | None:
+    file = response.get("file")
+    if response.get("type") != "text" or not isinstance(file, dict):
+        return None
+    start, count, content = file["startLine"], file["numLines"], file["content"]
+    end = None if start + count > file["totalLines"] else start + count - 1
+    answer = partial(session.observe_read, file["filePath"], content, start=start, end=end, edges_only=True, **known)
+    return Judged(answer, lambda reply: {**response, "file": {**file, **_renumbered(reply, start)}})
+
+
+def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
+    """The host numbers the lines that it is given: those that are shown keep theirs. A marker in front of them is
+    numbered as the line before."""
+    lines, left_out = reply.text.removesuffix("\n").split("\n"), 0
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            break
+        left_out += segment.end - segment.start + 1
+    if reply.outcome is not Outcome.PARTIAL:
+        return {"content": "\n".join(lines), "numLines": len(lines), "startLine": start}
+    shown = reply.text if isinstance(reply.segments[-1], Shown) else "\n".join(lines)
+    first = start + left_out - _markers_first(reply)
+    return {"content": shown, "numLines": shown.count("\n") + 1, "startLine": first}
+
+
+def _markers_first(reply: Reply) -> int:
+    """How many lines stand in front of what is shown."""
+    before = next(segment.text for segment in reply.segments if isinstance(segment, Shown))
+    return reply.text[: reply.text.index(before)].count("\n")
+
+
+def _text(name: str, given: Any, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:
+    """A search, or a tool of an MCP server."""
+    answer = partial(session.observe_tool, name, arguments=given, **known)
+    if isinstance(response, str):
+        return Judged(partial(answer, response), lambda reply: reply.text)
+    if isinstance(response, dict) and isinstance(response.get("content"), str):
+        return Judged(partial(answer, response["content"]), lambda reply: {**response, "content": reply.text})
+    if isinstance(response, list) and len(response) == 1 and isinstance(response[0].get("text"), str):
+        return Judged(partial(answer, response[0]["text"]), lambda reply: [{**response[0], "text": reply.text}])
+    return None
+
+
+def left_out(reply: Reply) -> list[tuple[Omitted, list[str]]]:
+    """The lines of each omission."""
+    found, lines = [], iter(reply.full_text.removesuffix("\n").split("\n"))
+    for segment in reply.segments:
+        if isinstance(segment, Omitted):
+            found.append((segment, list(islice(lines, segment.end - segment.start + 1))))
+        else:
+            deque(islice(lines, len(segment.text.removesuffix("\n").split("\n"))), maxlen=0)
+    return found
+
+
+def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
+    """True if these are the lines of the file that a marker would name. Claude Code takes blank lines off an output's
+    beginning, so that the lines of a command's output may be others than it asked for."""
+    if omitted.path is None:
+        return True
+    there = session.read(omitted.path, start=omitted.start, end=omitted.end, fresh=True)
+    return list(map(bare, there.text.removesuffix("\n").split("\n"))) == list(map(bare, lines))
+
+
+def text_of_response(response: Any) -> str:
+    """What the model reads of a response: its text blocks."""
+    blocks = response if isinstance(response, list) else [{"text": response}]
+    return "\n".join(
+        block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)
+    )

@@ -1,0 +1,114 @@
+"""The conformance suite with the real claude-agent-sdk, and what is its own."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from claude_agent_sdk import HookMatcher
+from sdk_talk import AgentSdk, SdkTalk
+
+from readcache import Sessions
+from readcache.hosts.claude_agent_sdk import hooks
+from readcache.testing.conformance import Bash, Conformance, Edit, Read, make_project
+from readcache.testing.hosts import Step
+from readcache.testing.requests import markers
+from tests.hosts.measured import Run, record
+from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars
+
+CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+
+
+class TestClaudeAgentSdk(Conformance):
+    """Hooks in this process."""
+
+    host = AgentSdk()
+
+
+class TestClaudeAgentSdkWithAllPolicies(Conformance):
+    """The same with everything that may be left out."""
+
+    host = AgentSdk(policy="max")
+
+
+def results(root: Path, hooks: dict[str, list[HookMatcher]], *steps: Step) -> list[str]:
+    """What the model was sent of each call."""
+    make_project(root)
+    model = ScriptedModel(str(root))
+    with messages_api(model) as address:
+        talk = SdkTalk(root, address, hooks)
+        try:
+            return [text for step in steps for text in AgentSdk().step(talk, model, step).results]
+        finally:
+            talk.close()
+
+
+def test_hooks_of_ones_own_are_called_as_without_us(tmp_path: Path) -> None:
+    told = list[str]()
+
+    async def note(event: Any, *_: object) -> Any:
+        told.append(event["hook_event_name"])
+        return {}
+
+    async def redact(event: Any, *_: object) -> Any:
+        if event["tool_input"].get("command") != CAT.command:
+            return {}
+        changed = {**event["tool_response"], "stdout": event["tool_response"]["stdout"].replace("number", "XXX")}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": changed}}
+
+    own = {"PostToolUse": [HookMatcher(hooks=[note]), HookMatcher(hooks=[redact])], "Stop": [HookMatcher(hooks=[note])]}
+    ours = hooks(Sessions(tmp_path / "p"), own)
+    redacted, again, shown = results(tmp_path / "p", ours, (CAT,), (CAT,), (HEAD,))
+    assert told.count("PostToolUse") == 3
+    assert "Stop" in told
+    assert "XXX 7 of" in redacted
+    assert "XXX 7 of" in again or markers(again)
+    assert "number 7 of" in shown, "no line of it was shown yet"
+
+
+def test_a_hook_of_ours_that_fails_leaves_the_result(tmp_path: Path) -> None:
+    broken = hooks(cast("Sessions", object()))
+    first, second = results(tmp_path / "p", broken, (CAT,), (CAT,))
+    assert first.startswith("def item_1(")
+    assert second.startswith("def item_1(")
+
+
+def test_conversations_of_one_program_are_kept_apart(tmp_path: Path) -> None:
+    ours = hooks(Sessions(tmp_path))
+    first = results(tmp_path / "a", ours, (CAT,), (HEAD,))
+    second = results(tmp_path / "b", ours, (CAT,), (HEAD,))
+    assert [bool(markers(text)) for text in first + second] == [False, True, False, True]
+
+
+def test_characters_and_time_before_and_after(tmp_path: Path) -> None:
+    steps: list[Step] = [
+        (CAT,),
+        (Read("shop.py"),),
+        (HEAD, Bash("ls")),
+        (Edit("shop.py", "number 9 of", "number nine of"),),
+        (CAT,),
+        (Read("shop.py", 20, 60),),
+        (Bash("sed -n '100,200p' long.txt"),),
+        (Bash("sed -n '150,260p' long.txt"),),
+        (Bash("head -50 shop.py"),),
+    ]
+    found: dict[bool, Run] = {}
+    for on in (False, True):
+        root = tmp_path / str(on)
+        make_project(root)
+        model = ScriptedModel(str(root))
+        with messages_api(model) as address:
+            talk = AgentSdk().talk(root, address, on=on)
+            began = time.monotonic()
+            for step in steps:
+                AgentSdk().step(talk, model, step)
+            found[on] = Run(sum(map(result_chars, model.requests)), time.monotonic() - began, 10)
+            talk.close()
+    record("claude-agent-sdk", {"claude-agent-sdk": version("claude-agent-sdk")}, found[False], found[True])
+    assert found[True].chars < 0.75 * found[False].chars
+    assert (tmp_path / "True/shop.py").read_bytes() == (tmp_path / "False/shop.py").read_bytes()

@@ -1,0 +1,12 @@
+"""The conformance suite with the real Claude Code, whose hooks are processes."""
+
+from __future__ import annotations
+
+from readcache.testing.conformance import Conformance
+from tests.hosts.claude_cli import ClaudeCode
+
+
+class TestClaudeCode(Conformance):
+    """Each hook is a process."""
+
+    host = ClaudeCode()

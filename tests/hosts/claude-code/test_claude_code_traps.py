@@ -1,0 +1,284 @@
+"""What goes wrong with Claude Code unless its adapter takes care; with the real program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from readcache.testing.conformance import Bash, Compact, Delegate, Edit, Read, Seen, make_project
+from readcache.testing.hosts import Step
+from readcache.testing.requests import markers
+from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
+from tests.hosts.measured import Run, record
+from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in
+
+CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+
+
+class Chat:
+    """One conversation with readcache in a project of `make_project`."""
+
+    def __init__(self, root: Path, talk: Talk, model: ScriptedModel) -> None:
+        self.root, self.talk, self.model = root, talk, model
+
+    def step(self, *calls: Bash | Read | Edit | Delegate) -> list[str]:
+        """The results of calls made at once."""
+        return list(self.seen(calls).results)
+
+    def seen(self, step: Step) -> Seen:
+        """What the model was sent after a step."""
+        return ClaudeCode().step(self.talk, self.model, step)
+
+
+@contextmanager
+def conversation(
+    root: Path, *, on: bool = True, hooks: Sequence[dict[str, object]] = (), init: str = ""
+) -> Iterator[Chat]:
+    """`hooks`: of the user's own, after each tool. `init`: an option of `readcache init`."""
+    make_project(root)
+    if hooks:
+        (root / ".claude").mkdir()
+        (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PostToolUse": [{"hooks": list(hooks)}]}}))
+    model = ScriptedModel(str(root))
+    with messages_api(model) as address:
+        talk = ClaudeCode(*init.split()).talk(root, address, on=on)
+        try:
+            yield Chat(root, talk, model)
+        finally:
+            talk.close()
+
+
+def python_hook(path: Path, source: str) -> dict[str, object]:
+    """A hook of the user's own: `event` is what it is told."""
+    path.write_text("import json, sys\nevent = json.load(sys.stdin)\n" + source)
+    return {"type": "command", "command": f"{sys.executable} {path}"}
+
+
+def test_the_numbers_after_a_marker_are_those_of_the_lines(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(Read("shop.py", 11, 40))
+        (shown,) = chat.step(Read("shop.py", 21, 60))
+    lines = shown.split("\n")
+    assert lines[0].startswith("40\t[")
+    assert markers(lines[0])
+    assert lines[1].startswith("41\tdef item_41(")
+
+
+def test_an_edit_goes_through_after_a_marker_and_a_resumption(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(Read("shop.py"))
+        assert markers(shown)
+        chat.talk.again()
+        (edited,) = chat.step(Edit("shop.py", "number 9 of", "number nine of"))
+        (again,) = chat.step(CAT)
+    assert "updated successfully" in edited
+    assert "number nine of" in again
+    assert "number nine of" in (tmp_path / "p/shop.py").read_text()
+
+
+def test_a_marker_may_name_what_was_shown_before_a_resumption(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        chat.step(Bash("ls"))
+        chat.talk.again()
+        (shown,) = chat.step(HEAD)
+    assert markers(shown)
+
+
+def test_a_forked_conversation_is_another_one(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        chat.talk.again("--fork-session")
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_a_conversation_that_was_cleared_is_another_one(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        chat.talk.say("/clear")
+        assert not markers(chat.step(CAT)[0])
+        assert markers(chat.step(HEAD)[0])
+
+
+def test_what_claude_code_restored_is_a_source_and_is_not_put_back_twice(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(Read("shop.py"))
+        after = chat.seen(Compact())
+        (shown,) = chat.step(CAT)
+    assert "\n".join(after.texts).count("number 33 of the shop") == 1, "Claude Code restores it; nobody else does"
+    assert markers(shown), "and that is a source"
+
+
+def test_a_command_that_changes_the_directory_is_of_the_one_it_began_in(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        (chat.root / "src").mkdir()
+        (chat.root / "src/shop.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other shop"))
+        chat.step(Bash("cd src && cat shop.py"))
+        (again,) = chat.step(Bash("cat shop.py"))
+        (other,) = chat.step(Bash("cd .. && cat shop.py"))
+    assert markers(again)
+    assert not markers(other)
+    assert "number 7 of the shop" in other
+
+
+def test_lines_are_not_misnamed_where_claude_code_takes_blank_ones_away(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        text = "\n\n\n" + (chat.root / "shop.py").read_text()
+        (chat.root / "blank.py").write_text(text)
+        chat.step(Bash("sed -n 2,30p blank.py"))
+        (shown,) = chat.step(Bash("sed -n 2,30p blank.py"))
+    assert not any("blank.py" in found for found in markers(shown)), "they are lines 4 to 30"
+
+
+def test_what_another_hook_changed_is_not_taken_for_shown(tmp_path: Path) -> None:
+    redact = """
+if event["tool_input"].get("command") == "cat shop.py":
+    result = {**event["tool_response"], "stdout": event["tool_response"]["stdout"].replace("number", "XXX")}
+    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": result}}))
+"""
+    note = f"open({str(tmp_path / 'told')!r}, 'a').write('x')"
+    hooks = [python_hook(tmp_path / "redact.py", redact), python_hook(tmp_path / "note.py", note)]
+    with conversation(tmp_path / "p", hooks=hooks) as chat:
+        (redacted,) = chat.step(CAT)
+        (shown,) = chat.step(HEAD)
+    assert "XXX 7 of" in redacted
+    assert "number 7 of" in shown
+    assert not markers(shown)
+    assert (tmp_path / "told").read_text() == "xx"
+
+
+def test_a_hook_that_fails_leaves_the_result_and_the_model_is_not_told(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        settings = chat.root / ".claude/settings.json"
+        broken = (
+            settings.read_text()
+            .replace("readcache hook", "no-such-program hook")
+            .replace('"server": "readcache"', '"server": "none"')
+        )
+        settings.write_text(broken)
+        chat.talk.close()
+        chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+        sent = json.dumps(chat.model.requests[-1])
+    assert shown.startswith("def item_1(")
+    assert "no-such-program" not in sent
+    assert "hook error" not in sent
+
+
+LISTING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    done = {"content": [{"type": "text", "text": "\\n".join(f"row {n} of the table" for n in range(90))}]}
+    tools = {"tools": [{"name": "rows", "inputSchema": {"type": "object"}}]}
+    made = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    results = {"initialize": made, "tools/list": tools, "tools/call": done}
+    answer = {"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_tool_of_another_server_is_answered_too(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(LISTING)
+    with conversation(tmp_path / "p") as chat:
+        path = chat.root / ".mcp.json"
+        servers = json.loads(path.read_text()) if path.exists() else {"mcpServers": {}}
+        servers["mcpServers"]["table"] = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
+        path.write_text(json.dumps(servers))
+        chat.talk.close()
+        chat.talk._start()
+        call = {"type": "tool_use", "name": "mcp__table__rows", "input": {}}
+        results: list[str] = []
+        for name in ("toolu_a", "toolu_b", "toolu_c"):
+            chat.model.blocks([{**call, "id": name}])
+            chat.talk.say("go on")
+            results += seen_in(chat.model.requests[-1], [name]).results
+        sent = json.dumps(chat.model.requests[-1])
+    assert "row 89 of the table" in results[0]
+    assert markers(results[1])
+    assert "row 89 of the table" in results[2]
+    assert "hook error" not in sent
+
+
+def test_without_a_transcript_everything_is_shown(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.talk.close()
+        chat.talk._start("--no-session-persistence")
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_a_failing_command_may_have_written(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(CAT)
+        chat.step(Bash("sed -i 's/number 7 /number seven /' shop.py; exit 3"))
+        (shown,) = chat.step(CAT)
+    assert "number seven of" in shown
+
+
+def test_a_background_command_is_no_source(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        chat.step(Bash("cat shop.py; sleep 20", timeout=1))
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+@pytest.mark.parametrize("init", ["--advise", "--off"])
+def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
+    with conversation(tmp_path / "p", init=init) as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p") as chat:
+        command = [sys.executable, "-m", "readcache", "uninit", "claude-code", "--project"]
+        subprocess.run(command, cwd=chat.root, env=environment(chat.root), check=True, capture_output=True)
+        chat.talk.close()
+        chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_characters_and_time_before_and_after(tmp_path: Path) -> None:
+    steps: list[tuple[Bash | Read | Edit | Delegate, ...]] = [
+        (CAT,),
+        (Read("shop.py"),),
+        (Bash("grep -n 'number 3' shop.py"), Bash("ls")),
+        (HEAD,),
+        (Edit("shop.py", "number 9 of", "number nine of"),),
+        (CAT,),
+        (Read("shop.py", 20, 60),),
+        (Bash("sed -n '100,200p' long.txt"),),
+        (Bash("sed -n '150,260p' long.txt"),),
+        (Delegate((CAT, HEAD)),),
+        (Bash("head -50 shop.py"),),
+    ]
+    found: dict[bool, Run] = {}
+    for on in (False, True):
+        with conversation(tmp_path / str(on), on=on) as chat:
+            began = time.monotonic()
+            for step in steps:
+                chat.seen(step)
+            bodies = [*chat.model.requests, *(body for inner in chat.model.inner.values() for body in inner)]
+            found[on] = Run(sum(map(result_chars, bodies)), time.monotonic() - began, sum(map(len, steps)) + 2)
+    version = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
+    name = "claude-code" if not (tmp_path / "True/.mcp.json").exists() else "claude-code-mcp"
+    record(name, {"claude-code": version}, found[False], found[True])
+    assert found[True].chars < 0.75 * found[False].chars
+    assert (tmp_path / "True/shop.py").read_bytes() == (tmp_path / "False/shop.py").read_bytes()

@@ -1,0 +1,299 @@
+"""Claude Code's hooks, answered in this process for a stand-in that writes transcripts as Claude Code does."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Insist, Policy, Sessions
+from readcache.hosts.claude_code import claude_hook
+from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
+from readcache.testing.requests import markers
+from tests.helpers.claude import ClaudeTalk, QuickClaude
+
+CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+
+
+class TestQuickClaude(Conformance):
+    """What is left out by default."""
+
+    host = QuickClaude()
+
+
+class TestQuickClaudeWithAllPolicies(Conformance):
+    """The same with everything that may be left out."""
+
+    host = QuickClaude("max")
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> ClaudeTalk:
+    """A conversation in the project of the suite."""
+    make_project(tmp_path / "p")
+    return ClaudeTalk(tmp_path / "p", tmp_path / "home", Sessions(tmp_path / "p"))
+
+
+def shown(talk: ClaudeTalk, *calls: Bash | Read | Edit) -> list[str]:
+    """The results of calls made at once."""
+    return list(talk.step(calls).results)
+
+
+def test_the_numbers_after_a_marker_are_those_of_the_lines(talk: ClaudeTalk) -> None:
+    shown(talk, Read("shop.py", 11, 40))
+    lines = shown(talk, Read("shop.py", 21, 60))[0].split("\n")
+    assert markers(lines[0])
+    assert [line.split("\t")[0] for line in lines] == [str(number) for number in range(40, 61)]
+
+
+def test_the_numbers_before_a_marker_are_those_of_the_lines(talk: ClaudeTalk) -> None:
+    shown(talk, Read("shop.py", 41, 60))
+    lines = shown(talk, Read("shop.py", 11, 60))[0].split("\n")
+    assert markers(lines[-1])
+    assert [line.split("\t")[0] for line in lines] == [str(number) for number in range(11, 42)]
+
+
+def test_what_is_in_the_middle_of_a_read_is_shown_so_that_the_numbers_are_right(talk: ClaudeTalk) -> None:
+    shown(talk, Read("shop.py", 21, 45))
+    lines = shown(talk, Read("shop.py", 1, 60))[0].split("\n")
+    assert [line.split("\t")[0] for line in lines] == [str(number) for number in range(1, 61)]
+
+
+def test_a_marker_that_nothing_goes_with_has_the_number_of_the_first_line(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    (text,) = shown(talk, Read("shop.py", 5, 30))
+    assert text.startswith("5\t[UNCHANGED")
+
+
+@pytest.mark.parametrize("was_sent", [True, False])
+def test_what_was_cleared_is_no_source(talk: ClaudeTalk, was_sent: bool) -> None:
+    shown(talk, CAT)
+    if was_sent:
+        shown(talk, Bash("ls"))
+    talk.clear()
+    (text,) = shown(talk, HEAD)
+    assert not markers(text)
+    assert markers(shown(talk, Bash("sed -n '1,39p' shop.py"))[0]), "what was shown instead is one"
+
+
+def test_what_was_gone_back_on_is_no_source_also_when_the_call_is_known(talk: ClaudeTalk) -> None:
+    shown(talk, Bash("ls"))
+    shown(talk, CAT)
+    talk.go_back(1)
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_what_claude_code_restored_is_a_source(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    talk.compact("shop.py")
+    (text,) = shown(talk, HEAD)
+    assert markers(text)
+    assert "by the read" in text
+
+
+def test_a_compaction_that_no_hook_told_of_is_seen_all_the_same(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    sessions, talk.sessions = talk.sessions, None
+    talk.compact()
+    talk.sessions = sessions
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_older_results_are_no_sources_after_a_line_that_says_they_were_cleared(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    talk._entry("system", None, subtype="microcompact_boundary")
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_a_sub_agent_has_a_conversation_of_its_own(talk: ClaudeTalk) -> None:
+    first, second = talk.step((Delegate((CAT, HEAD)),)).inner
+    assert not markers(first.results[0])
+    assert markers(second.results[0])
+    assert talk.sessions is not None
+    assert not talk.sessions.get("conversation").view.covers(str(talk.root / "shop.py"), 1, 60)
+
+
+def test_an_edit_and_its_undoing_are_not_taken_for_nothing(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    shown(talk, Edit("shop.py", "number 9 of", "number nine of"))
+    shown(talk, Edit("shop.py", "number nine of", "number 9 of"))
+    assert not markers(shown(talk, CAT)[0])
+
+
+def test_a_request_that_lets_the_server_clear_results_proves_nothing(
+    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown(talk, CAT)
+    write = talk.write
+
+    def write_edits(entry: dict[str, Any]) -> None:
+        text = json.dumps(entry).replace("clear_thinking_20251015", "clear_tool_uses_20250919")
+        write(json.loads(text))
+
+    monkeypatch.setattr(talk, "write", write_edits)
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_a_transcript_without_requests_proves_nothing(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = talk.write
+    monkeypatch.setattr(talk, "write", lambda entry: None if entry["type"] == "api-request" else write(entry))
+    shown(talk, CAT)
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_lines_that_the_transcript_has_not_got_are_not_left_out(
+    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered = talk.rendered
+    monkeypatch.setattr(talk, "rendered", lambda response: rendered(response).replace("number 7 ", "XXX "))
+    talk.sessions, event = talk.sessions, talk.event  # a hook after ours, of which no batch tells
+    monkeypatch.setattr(talk, "event", lambda name, **told: None if name == "PostToolBatch" else event(name, **told))
+    shown(talk, CAT)
+    monkeypatch.setattr(talk, "rendered", rendered)
+    (text,) = shown(talk, HEAD)
+    assert "number 7 " in text
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\x00\xff\n", b'{"type":"assistant"', b"[" * 100_000 + b"\n", b'"text"\n[]\nnull\n']
+)
+def test_a_damaged_transcript_does_no_harm(talk: ClaudeTalk, damage: bytes) -> None:
+    shown(talk, CAT)
+    with talk.path.open("ab") as file:
+        file.write(damage)
+    (text,) = shown(talk, HEAD)
+    assert markers(text) or text.count("\n") == 39
+
+
+def test_what_a_batch_says_is_what_counts_as_shown(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    assert talk.sessions is not None
+    session, path = talk.sessions.get("conversation"), str(talk.root / "shop.py")
+    assert session.view.covers(path, 1, 60)
+    text = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 11))
+    response = [{"type": "text", "text": text}]
+    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "toolu_1", "tool_response": response}])
+    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "nobody's", "tool_response": text}])
+    assert session.view.covers(path, 1, 10)
+    assert not session.view.covers(path, 11, 60)
+
+
+def test_what_is_not_proven_is_shown_also_where_a_repeat_would_not_be(tmp_path: Path) -> None:
+    make_project(tmp_path / "p")
+    stubborn = Sessions(tmp_path / "p", policy=Policy(insist=Insist.STUB))
+    talk = ClaudeTalk(tmp_path / "p", tmp_path / "home", stubborn)
+    shown(talk, CAT)
+    assert markers(shown(talk, HEAD)[0])
+    talk.go_back(2)
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_a_transcript_that_is_gone_does_no_harm(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(talk, CAT)
+    talk.path.unlink()
+    monkeypatch.setattr(talk, "write", lambda _: None)
+    assert not markers(shown(talk, HEAD)[0])
+
+
+def test_a_transcript_that_is_late_is_waited_for(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(talk, CAT)
+    write, waiting = talk.write, list[dict[str, Any]]()
+    monkeypatch.setattr(talk, "write", waiting.append)
+    threading.Timer(0.15, lambda: [write(entry) for entry in waiting]).start()
+    assert markers(shown(talk, HEAD)[0])
+
+
+def test_a_long_transcript_costs_little(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    filler = "x" * 20_000
+    for number in range(1500):  # 30 MB, and 1500 requests
+        talk.request()
+        talk._entry(
+            "assistant", {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": filler}]}
+        )
+    began = time.monotonic()
+    assert markers(shown(talk, HEAD)[0])
+    assert time.monotonic() - began < 3
+    began = time.monotonic()
+    shown(talk, Bash("head -30 shop.py"))
+    assert time.monotonic() - began < 3
+
+
+def test_a_command_is_of_the_directory_that_it_began_in(talk: ClaudeTalk) -> None:
+    (talk.root / "src").mkdir()
+    (talk.root / "src/shop.py").write_text((talk.root / "shop.py").read_text().replace("shop", "other shop"))
+    shown(talk, Bash("cd src && cat shop.py"))
+    assert markers(shown(talk, HEAD)[0]), "these are lines of the file that was shown"
+    (text,) = shown(talk, Bash("cd .. && cat shop.py"))
+    assert "number 7 of the shop" in text
+
+
+def test_lines_are_not_misnamed_where_blank_ones_were_taken_away(talk: ClaudeTalk) -> None:
+    (talk.root / "blank.py").write_text("\n\n\n" + (talk.root / "shop.py").read_text())
+    shown(talk, Bash("sed -n 2,30p blank.py"))
+    (text,) = shown(talk, Bash("sed -n 2,30p blank.py"))
+    assert not any("blank.py" in found for found in markers(text))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"stdout": "x\n" * 400, "stderr": "", "interrupted": True},
+        {"stdout": "x\n" * 400, "stderr": "", "isImage": True},
+        {"stdout": "x\n" * 15_000, "stderr": ""},
+        {"stdout": "x\n" * 400, "stderr": "", "persistedOutputPath": "/x"},
+        {"stdout": "x\n" * 400, "stderr": "", "backgroundTaskId": "b1"},
+        {"stdout": None},
+        "not what was expected",
+    ],
+)
+def test_what_is_not_shown_as_it_is_is_left_alone(talk: ClaudeTalk, response: object) -> None:
+    told = {"tool_name": "Bash", "tool_input": {"command": "cat x"}, "tool_response": response}
+    assert talk.event("PostToolUse", **told, tool_use_id="a") is None
+    assert talk.sessions is not None
+    assert not talk.sessions.get("conversation").view.covers(str(talk.root / "x"), 1, 1)
+
+
+@pytest.mark.parametrize("kind", ["image", "pdf", "notebook", "file_unchanged"])
+def test_what_a_read_gives_that_is_no_text_is_left_alone(talk: ClaudeTalk, kind: str) -> None:
+    told = {"tool_name": "Read", "tool_input": {"file_path": "/x"}, "tool_response": {"type": kind, "file": {}}}
+    assert talk.event("PostToolUse", **told, tool_use_id="a") is None
+
+
+def test_the_answer_has_all_that_the_tools_own_response_has(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    answers = []
+    event = talk.event
+    talk.event = lambda name, **told: answers.append(event(name, **told)) or answers[-1]  # type: ignore[method-assign,func-returns-value]
+    shown(talk, CAT)
+    shown(talk, Read("shop.py", 2, 30))
+    bash, read = (answer["hookSpecificOutput"] for answer in answers if answer)
+    assert bash["hookEventName"] == "PostToolUse"
+    assert bash["updatedToolOutput"].keys() == {"stdout", "stderr", "interrupted", "isImage"}
+    assert read["updatedToolOutput"]["file"].keys() == {"filePath", "content", "numLines", "startLine", "totalLines"}
+    assert not any("decision" in json.dumps(answer) for answer in answers), "nothing is ever refused"
+
+
+def test_the_end_of_a_conversation_ends_its_sessions(talk: ClaudeTalk) -> None:
+    shown(talk, CAT)
+    assert talk.event("SessionEnd", reason="clear") is None
+    assert not markers(shown(talk, HEAD)[0]), "in memory nothing of it stays"
+
+
+def test_events_of_other_kinds_change_nothing(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path, policy=Policy())
+    for name in (
+        "PreToolUse",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
+        "PreCompact",
+        "UserPromptSubmit",
+        "Unheard",
+        None,
+    ):
+        assert claude_hook({"hook_event_name": name, "session_id": "s"}, sessions) is None
