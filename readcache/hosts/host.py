@@ -37,7 +37,7 @@ class Where(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A value that is put into a settings file (JSON with comments, TOML or YAML, by its suffix).
+    """A value that is put into a settings file (JSON with comments or YAML, by its suffix).
 
     `keys` leads to it from the top; mappings that are missing are made. Where a list stands there, or the last key is
     "+", `value` is appended to the list; else it is set, which is refused where the user has another value. A text in

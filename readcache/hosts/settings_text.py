@@ -23,10 +23,6 @@ _NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
 def format_of(path: str) -> Format:
     """The kind of a file, by its suffix."""
     suffix = path.rpartition(".")[2].lower()
-    if suffix == "toml":
-        from readcache.hosts.settings_toml import TOML
-
-        return TOML
     if suffix in ("yaml", "yml"):
         from readcache.hosts.settings_yaml import YAML
 

@@ -45,29 +45,6 @@ def _jsonc(draw: st.DrawFn, value: Any) -> str:
 
 
 @st.composite
-def toml_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """(a TOML file, its value)"""
-    lines: list[str] = draw(st.lists(st.sampled_from(["# c", ""]), max_size=2))
-    value = dict[str, Any]()
-    plain = st.one_of(WORDS, st.integers(-9, 9999), st.booleans(), st.lists(st.integers(0, 9), max_size=3))
-    for key, inner in draw(st.dictionaries(st.sampled_from(["k", "l", "m"]), plain, max_size=3)).items():
-        lines.append(
-            f"{key} {draw(st.sampled_from(['=', '  =']))} {json.dumps(inner)}{draw(st.sampled_from(['', '  # c']))}"
-        )
-        value[key] = inner
-    for name in draw(st.lists(st.sampled_from(["a", "features", "hooks", "x.y", "t.u"]), unique=True, max_size=3)):
-        lines += [*draw(st.lists(st.sampled_from(["", "# of the table"]), max_size=2)), f"[{name}]"]
-        node = value
-        for step in name.split("."):
-            node = node.setdefault(step, {})
-        for key, inner in draw(st.dictionaries(st.sampled_from(["k", "l", "m"]), plain, max_size=2)).items():
-            lines.append(f"{key} = {json.dumps(inner)}")
-            node[key] = inner
-    text = "\n".join(lines) + draw(st.sampled_from(["\n", ""]) if lines else st.just(""))
-    return _line_ends(draw, text), value
-
-
-@st.composite
 def yaml_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """(a YAML file, its value)"""
     value = draw(st.dictionaries(KEYS, VALUES, max_size=4))
