@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from readcache import Session
+
+# Real hosts: each folder has packages of its own, which `python tests/hosts/run.py NAME` installs.
+collect_ignore = [
+    str(folder)
+    for folder in (Path(__file__).parent / "hosts").iterdir()
+    if folder.is_dir() and folder.name != os.environ.get("READCACHE_TEST_HOST")
+]
 
 
 def _hears(_number: int, _frame: object) -> None:

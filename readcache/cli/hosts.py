@@ -12,7 +12,7 @@ from readcache.cli.terminal import say
 from readcache.errors import ReadcacheError, UsageError
 from readcache.hosts import MODULES, host_module
 from readcache.hosts.host import Host, Where
-from readcache.hosts.switch import Switch
+from readcache.hosts.settings_files.switch import Switch
 from readcache.policy import Policy
 
 

@@ -12,7 +12,7 @@ from readcache.policy import Mode
 
 def start_mcp(options: argparse.Namespace, settings: Settings) -> int:
     """Serves until the client goes. Without a named session each start is a new conversation."""
-    from readcache.hosts.mcp_server import serve_mcp
+    from readcache.hosts.mcp.server import serve_mcp
 
     policy = replace(chosen_policy(settings), horizon_tokens=options.horizon)
     if settings.mode not in ("on", "advise"):

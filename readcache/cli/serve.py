@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from readcache.cli.held import chosen_policy
 from readcache.cli.settings import Settings
-from readcache.hosts import server
+from readcache.hosts.serve import server
 from readcache.policy import Mode
 
 

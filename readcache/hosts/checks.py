@@ -11,7 +11,7 @@ from typing import Any
 
 from readcache import ReadcacheError
 from readcache.hosts.host import Host, Where
-from readcache.hosts.switch import Switch
+from readcache.hosts.settings_files.switch import Switch
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 _MODES = ("on", "advise", "off")

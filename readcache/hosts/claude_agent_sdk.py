@@ -14,7 +14,7 @@ from typing import Any
 
 from readcache import Sessions
 from readcache.hosts.claude_code import claude_hook
-from readcache.hosts.claude_settings import MATCHERS
+from readcache.hosts.claude_code.settings import MATCHERS
 
 
 def hooks(sessions: Sessions, more: Mapping[str, list[Any]] | None = None) -> dict[str, list[Any]]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from readcache import HeadTail, Mode, Policy, UsageError
+from readcache.hosts.adapter_settings import policy_by_settings, session_by_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.settings import policy_by_settings, session_by_settings
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from readcache import ReadcacheError
 from readcache.hosts.claude_code import HOST
-from readcache.hosts.claude_settings import changes, in_force
+from readcache.hosts.claude_code.settings import changes, in_force
 from readcache.hosts.host import Where
 
 

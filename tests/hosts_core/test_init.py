@@ -18,7 +18,7 @@ from readcache.cli import failures
 from readcache.cli.main import main
 from readcache.hosts import MODULES
 from readcache.hosts.host import Entry, Host, OwnFile, Where
-from readcache.hosts.switch import Switch
+from readcache.hosts.settings_files.switch import Switch
 
 USERS = '{\n\t// mine\n\t"theme": "dark", // as I like it\n\t"hooks": {"AfterTool": [{"matcher": "x"}]}\n}'
 

@@ -11,7 +11,7 @@ import pytest
 from readcache import ReadcacheError
 from readcache.hosts import host_module
 from readcache.hosts.host import Entry, OwnFile, Where
-from readcache.hosts.mini_swe_agent_config import MODEL
+from readcache.hosts.mini_swe_agent.config import MODEL
 
 HOST = host_module("mini-swe-agent").HOST
 OWN = {"mode": "on", "policy": "default"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.hosts.openhands_results import editor_frame, judged_text, terminal_frame
+from readcache.hosts.openhands.results import editor_frame, judged_text, terminal_frame
 
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
 SHOP = "".join(f"def item_{n}(count):  # of the shop, with a few words\n" for n in range(60))

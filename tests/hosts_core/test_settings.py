@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from readcache import ReadcacheError
 from readcache.hosts.host import Entry, Host, Where
-from readcache.hosts.settings_text import SettingsText
-from readcache.hosts.switch import Switch
+from readcache.hosts.settings_files.settings_text import SettingsText
+from readcache.hosts.settings_files.switch import Switch
 from tests.hosts_core.settings_files import jsonc_texts, yaml_texts
 
 HOOK = {"matcher": "^Bash$", "hooks": [{"type": "command", "command": "/v/readcache hook trial", "timeout": 30}]}

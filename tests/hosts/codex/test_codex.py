@@ -125,7 +125,7 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def _trusted(tmp_path: Path) -> str:
     """What Codex writes when the user trusts the hook: the hash that it tells."""
-    from readcache.hosts.codex_check import _ask
+    from readcache.hosts.codex.check import _ask
 
     asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},

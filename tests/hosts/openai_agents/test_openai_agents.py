@@ -345,7 +345,7 @@ def test_it_can_be_turned_off(root: Path, off: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
-    page = Path(readcache.hosts.__file__).with_name("openai_agents.md").read_text()
+    page = Path(readcache.hosts.__file__).with_name("openai-agents.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     told: dict[str, Any] = {}
     exec(code.replace("/repo", str(root)), told)

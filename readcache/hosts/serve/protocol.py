@@ -31,7 +31,7 @@ from readcache import (
     UsageError,
     __version__,
 )
-from readcache.hosts.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field, checked
+from readcache.hosts.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field, checked
 
 VERSION = 1
 MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB

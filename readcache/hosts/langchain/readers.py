@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from readcache import Budget, Policy, Session, Sessions
-from readcache.hosts.langchain_messages import call_ids, messages_of
+from readcache.hosts.langchain.messages import call_ids, messages_of
 from readcache.hosts.shell_directory import ShellDirectory
 
 _MOST = 256  # conversations at once; the next request of one that was dropped shows every line again

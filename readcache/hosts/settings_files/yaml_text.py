@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from readcache import ReadcacheError, UsageError
-from readcache.hosts.settings_json import nested
-from readcache.hosts.text_edit import Format, TextEdit
+from readcache.hosts.settings_files.json_text import nested
+from readcache.hosts.settings_files.text_edit import Format, TextEdit
 
 
 def _yaml() -> Any:

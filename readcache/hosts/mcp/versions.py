@@ -12,8 +12,8 @@ from typing import Any
 import mcp.server.lowlevel
 from mcp import types
 
-from readcache.hosts.mcp_files import root_directories
-from readcache.hosts.mcp_tools import McpRequest
+from readcache.hosts.mcp.files import root_directories
+from readcache.hosts.mcp.tools import McpRequest
 
 ASK_SECONDS = 5.0  # for the client to name its roots
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from readcache.hosts.claude_entries import Entry, as_dict, blocks_by, lines_in, may_clear, message_of, read_entry
+from readcache.hosts.claude_code.entries import Entry, as_dict, blocks_by, lines_in, may_clear, message_of, read_entry
 
 NEWEST, MOST = 2_000_000, 500_000_000  # bytes that are read of its end: at first, and where that is not enough
 PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all

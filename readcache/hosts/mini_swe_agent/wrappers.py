@@ -12,11 +12,9 @@ from itertools import count
 from typing import Any
 
 from readcache import Session
+from readcache.hosts.adapter_settings import session_by_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.mini_swe_agent_config import HOST
-from readcache.hosts.settings import session_by_settings
 
-__all__ = ["HOST", "ReadcacheEnvironment", "ReadcacheModel"]
 Message = dict[str, Any]
 # mini's own templates show 10,000 characters and more as two halves of 5,000, on a line of its own each: at exactly
 # 10,000 no character is lost, but the line that is cut in two is.

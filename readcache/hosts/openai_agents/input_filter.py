@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from readcache import Mode, Policy, Session, Sessions
-from readcache.hosts.openai_agents_items import ToolItem, as_function, seen_from, text_of, tool_items, with_text
+from readcache.hosts.openai_agents.items import ToolItem, as_function, seen_from, text_of, tool_items, with_item_text
 from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
 
 _MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
@@ -115,7 +115,7 @@ class AgentList:
         for at, result in results:
             given, shown = self._texts.get(result.call_id, ("", ""))
             if given == result.output and shown != given:
-                items[at] = with_text(items[at], shown)
+                items[at] = with_item_text(items[at], shown)
         self._mend(items, results)
         for at, result in results:
             if result.call_id not in self._texts:
@@ -123,7 +123,7 @@ class AgentList:
                 reply = kind(self.session, result) if callable(kind) else answer_tool(self.session, result, kind)
                 shown = result.output if reply is None else reply.text
                 self._texts[result.call_id], self._last = (result.output, shown), result.call_id
-                items[at] = items[at] if shown == result.output else with_text(items[at], shown)
+                items[at] = items[at] if shown == result.output else with_item_text(items[at], shown)
         return items
 
     def _mend(self, items: Items, results: Sequence[ToolItem]) -> None:
@@ -132,5 +132,5 @@ class AgentList:
         mended = self.session.mend(plain)
         for at, result in results:
             if mended[at] is not plain[at] and (text := text_of(mended[at])) is not None:
-                items[at] = with_text(items[at], text)
+                items[at] = with_item_text(items[at], text)
                 self._texts[result.call_id] = result.output, text

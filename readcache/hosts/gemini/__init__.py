@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.gemini_chat import OUTPUT, chat_messages, may_be_of_subagent
-from readcache.hosts.gemini_check import nothing_forbids, settings_file, trial_chat
+from readcache.hosts.gemini.chat import OUTPUT, chat_messages, may_be_of_subagent
+from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
 from readcache.hosts.host import Entry, Host, Where
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from readcache import ReadcacheError
-from readcache.hosts.files import FileChange, look, missing_directories, require_writable, write_all
 from readcache.hosts.host import Entry, Host, OwnFile, Where
-from readcache.hosts.settings_text import SettingsText, undone
-from readcache.hosts.text_edit import TextEdit
+from readcache.hosts.settings_files.files import FileChange, look, missing_directories, require_writable, write_all
+from readcache.hosts.settings_files.settings_text import SettingsText, undone
+from readcache.hosts.settings_files.text_edit import TextEdit
 
 _BOM = "\ufeff"
 

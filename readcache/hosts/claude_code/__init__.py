@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_entries import bare
-from readcache.hosts.claude_settings import changes, in_force
-from readcache.hosts.claude_transcript import Transcript, tail, transcripts
+from readcache.hosts.claude_code.entries import bare
+from readcache.hosts.claude_code.settings import changes, in_force
+from readcache.hosts.claude_code.transcript import Transcript, tail, transcripts
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _session(event: Event, sessions: Sessions) -> Session:
 
 def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
     from readcache import Outcome
-    from readcache.hosts.claude_results import judged
+    from readcache.hosts.claude_code.results import judged
 
     session, proof = _session(event, sessions), _Proof(event)
     if not session.view.deliveries:
@@ -67,7 +67,7 @@ def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
 def _after_batch(event: Event, session: Session) -> None:
     """The texts that the model gets: after other hooks, the host's own cuts, and with its line numbers."""
     from readcache import UsageError
-    from readcache.hosts.claude_results import text_of_response
+    from readcache.hosts.claude_code.results import text_of_response
 
     for call in event["tool_calls"]:
         try:
@@ -88,7 +88,7 @@ class _Proof:
 
     def of(self, reply: Reply, session: Session) -> bool:
         """True if all that is left out is visible, and of the lines that the marker says."""
-        from readcache.hosts.claude_results import is_on_disk, left_out
+        from readcache.hosts.claude_code.results import is_on_disk, left_out
 
         gone = left_out(reply)
         if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from readcache import Budget, ReadcacheError, Reason, RestorePlan, UsageError
-from readcache.hosts.mcp_files import allowed_path, encoded, read_bytes, replace_once, write_bytes
-from readcache.hosts.mcp_hook import hook_result
-from readcache.hosts.mcp_readers import McpCaller, McpReaders
-from readcache.hosts.mcp_results import (
+from readcache.hosts.mcp.files import allowed_path, encoded, read_bytes, replace_once, write_bytes
+from readcache.hosts.mcp.hook import hook_result
+from readcache.hosts.mcp.readers import McpCaller, McpReaders
+from readcache.hosts.mcp.results import (
     Progress,
     Result,
     account_of,

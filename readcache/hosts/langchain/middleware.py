@@ -16,7 +16,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from readcache import Budget, Mode, Policy
-from readcache.hosts.langchain_messages import (
+from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
     in_full,
@@ -24,7 +24,7 @@ from readcache.hosts.langchain_messages import (
     tool_result,
     with_reply,
 )
-from readcache.hosts.langchain_readers import AgentReaders
+from readcache.hosts.langchain.readers import AgentReaders
 from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
 
 _MOST_CHARS = 80_000  # of a result: deepagents puts longer ones into a file, where no marker belongs

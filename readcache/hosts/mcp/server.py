@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from readcache import Policy, ReadcacheError, __version__
-from readcache.hosts.mcp_readers import McpReaders
-from readcache.hosts.mcp_results import failed_result
-from readcache.hosts.mcp_schemas import INSTRUCTIONS, TOOLS
-from readcache.hosts.mcp_tools import McpRequest, McpTools
+from readcache.hosts.mcp.readers import McpReaders
+from readcache.hosts.mcp.results import failed_result
+from readcache.hosts.mcp.schemas import INSTRUCTIONS, TOOLS
+from readcache.hosts.mcp.tools import McpRequest, McpTools
 
 END_SECONDS = 0.5  # for commands to be killed
 
@@ -69,7 +69,7 @@ def _own_streams() -> tuple[Any, Any]:
 
 
 def _server(tools: McpTools, *, only_hooks: bool) -> Any:
-    from readcache.hosts.mcp_versions import make_server
+    from readcache.hosts.mcp.versions import make_server
 
     async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
         if complaint := complaint_of(name, given):

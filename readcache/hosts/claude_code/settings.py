@@ -42,7 +42,8 @@ def changes(where: Where) -> Sequence[Entry]:
 
     place = where.home if where.is_user else where.root
     settings = os.path.join(place, ".claude", "settings.json")
-    has_server = find_spec("mcp") is not None
+    found = find_spec("mcp")
+    has_server = found is not None and found.origin is not None  # a directory of that name is no package
     hook = {
         **(_call() if has_server else {"type": "command", "command": where.line("hook", "claude-code")}),
         "timeout": 30,

@@ -18,7 +18,7 @@ def settings_file(where: Where) -> str:
 def nothing_forbids(where: Where) -> str:
     """Looks at both settings files. ReadcacheError."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_json import read_json
+    from readcache.hosts.settings_files.json_text import read_json
 
     for is_user in (True, False):
         path = settings_file(where._replace(is_user=is_user))

@@ -65,7 +65,7 @@ def text_of(item: Item) -> str | None:
     return output if isinstance(output, str) else None
 
 
-def with_text(item: Item, text: str) -> Item:
+def with_item_text(item: Item, text: str) -> Item:
     """The result with another text."""
     if _type(item) == "shell_call_output":
         known = [key for key in ("output", "shell_output") if item.get(key)]

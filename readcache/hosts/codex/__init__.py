@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.codex_check import codex_runs, trial_events
-from readcache.hosts.codex_rollout import Rollout
+from readcache.hosts.codex.check import codex_runs, trial_events
+from readcache.hosts.codex.rollout import Rollout
 from readcache.hosts.host import Entry, Host, Where
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from readcache import Reply, UsageError
-from readcache.hosts.mcp_readers import McpCaller
+from readcache.hosts.mcp.readers import McpCaller
 
 PROGRESS_SECONDS = 1.0  # between two notes that a command is still at work
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from readcache import ReadcacheError, UsageError
 from readcache.hosts.host import Entry
-from readcache.hosts.settings_json import cut_json, put_json, read_json
-from readcache.hosts.text_edit import Format, TextEdit, edited
+from readcache.hosts.settings_files.json_text import cut_json, put_json, read_json
+from readcache.hosts.settings_files.text_edit import Format, TextEdit, edited
 
 Path = tuple[str | int, ...]  # keys of mappings, and places in lists
 _NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
@@ -24,7 +24,7 @@ def format_of(path: str) -> Format:
     """The kind of a file, by its suffix."""
     suffix = path.rpartition(".")[2].lower()
     if suffix in ("yaml", "yml"):
-        from readcache.hosts.settings_yaml import YAML
+        from readcache.hosts.settings_files.yaml_text import YAML
 
         return YAML
     return Format(read_json, put_json, cut_json)

@@ -19,9 +19,9 @@ from openhands.sdk.llm import LLM
 from pydantic import PrivateAttr
 
 from readcache import Budget, Session
+from readcache.hosts.adapter_settings import session_by_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openhands_results import as_told, judged_text, with_text, with_whole_lines
-from readcache.hosts.settings import session_by_settings
+from readcache.hosts.openhands.results import as_told, judged_text, with_text, with_whole_lines
 
 _AS_SENT = {
     "cache_enabled": False,

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from readcache import Policy, Sessions, UsageError
-from readcache.hosts.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
-from readcache.hosts.socket_file import listening
+from readcache.hosts.serve.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
+from readcache.hosts.serve.socket_file import listening
 
 MOST_CLIENTS = 64
 MOST_COMMANDS = 32  # of one client at once

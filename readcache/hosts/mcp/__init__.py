@@ -1,0 +1,1 @@
+"""`readcache mcp`: an MCP server over stdio."""

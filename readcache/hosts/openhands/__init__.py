@@ -1,0 +1,16 @@
+"""OpenHands SDK: a condenser around the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from readcache import lazy_names
+
+if TYPE_CHECKING:
+    from readcache.hosts.openhands.condenser import ReadcacheCondenser
+
+__all__ = ["ReadcacheCondenser"]
+
+__getattr__ = lazy_names(
+    {"readcache.hosts.openhands.condenser": "ReadcacheCondenser"}, globals()
+)  # the host's package may not be there

@@ -1,0 +1,1 @@
+"""`readcache serve`: the methods of a session as lines of JSON."""
