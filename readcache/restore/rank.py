@@ -18,7 +18,7 @@ from readcache.model.key_view import Reference
 from readcache.model.spans import SpanMap, Spans
 from readcache.restore.evidence import FileEvidence
 
-# What an agent does tells more of what it will read than what it looked at: so many times more. 3 to 10 do as well.
+# What an agent does tells so many times more of what it will read than what it looked at. 3 to 10 do nearly as well.
 SEEN = 4
 # Tokens that a file costs beside its own: 50 to 600 do as well.
 FILE_TOKENS = 200

@@ -158,6 +158,15 @@ def test_the_files_at_work_are_put_back_and_count_as_seen(shape: str) -> None:
 
 
 @each_shape
+def test_what_a_tool_was_asked_that_the_session_never_saw_says_which_files_are_at_work(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    task = turn_of(shape, ("t1", Step({"prompt": "who calls total() of /w/a?"}, "nobody", tool="Task")))
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact([*messages[:-4], *task, *messages[-4:]])
+    assert section_of(after).split("\n")[1] == "### /w/a lines 1-40: shown 6 calls ago, named 3 calls ago; last seen"
+
+
+@each_shape
 def test_markers_point_at_the_restored_section(shape: str) -> None:
     session = Session("/w")
     given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
