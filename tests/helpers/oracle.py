@@ -15,6 +15,8 @@ from readcache.restore.plan import Compaction, RestorePlan
 from tests.helpers.chats import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
+_LINES = re.compile(r" lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)(?= |,|$)")
+_WHERE = re.compile(r", (?:\d[\d, -]* )?(?:shown|in) ")
 CUT_BY_HARNESS = "\n[cut by the harness]\n"
 
 
@@ -26,6 +28,12 @@ class Mark:
     stands_for: list[str]
     numbered: bool
     sources: tuple[str, ...]
+
+    def names(self, number: int) -> bool:
+        """True if the marker says that the line of this number is among those that stand there without numbers."""
+        what = _WHERE.split(self.line)[0]
+        spans = [span.partition("-") for lines in _LINES.findall(what) for span in lines.split(", ")]
+        return " without numbers" in self.line and any(int(a) <= number <= int(b or a) for a, _, b in spans)
 
 
 def _stands_amid(mark: Mark, before: str, after: str) -> bool:
@@ -268,17 +276,19 @@ class Reader:
             k = 0
             while at + k < len(mark.stands_for) and low + k < len(theirs):
                 line = theirs[low + k]
-                if line is None or not self._equal(mark.stands_for[at + k], line, mark.numbered):
+                if line is None or not self._equal(mark.stands_for[at + k], line, mark):
                     break
                 k += 1
             best = max(best, k)
         return best
 
-    def _equal(self, ours: str, theirs: str, numbered: bool) -> bool:
+    def _equal(self, ours: str, theirs: str, mark: Mark) -> bool:
         if ours == theirs:
             return True
-        if not numbered:
+        if not mark.numbered:
             return any(body == ours for _, body in _split(theirs))
+        if any(body == theirs and mark.names(number) for number, body in _split(ours)):
+            return True
         loose = self.policy.delta
         return any(b == d and (loose or a == c) for a, b in _split(ours) for c, d in _split(theirs))
 

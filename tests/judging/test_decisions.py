@@ -116,7 +116,7 @@ def same_batch(new: Sessions) -> Reply:
 def unnumbered(new: Sessions) -> Reply:
     session = new()
     session.observe("cat f", text())
-    return session.observe("cat -n f", with_numbers())
+    return session.observe_read("f", with_numbers(form="{:05}| "), numbered=True)
 
 
 def no_partial(new: Sessions) -> Reply:
@@ -303,12 +303,6 @@ def test_a_session_that_is_off_records_nothing(new: Sessions) -> None:
 
 
 # ------------------------------------------------------------ which rule goes before which
-
-
-def test_numbers_that_were_not_shown_are_shown(session: Session) -> None:
-    session.observe("cat f", text())
-    assert session.observe("cat -n f", with_numbers()).outcome is F
-    assert session.observe("sed -n '5,30p' f", text(5, 30)).reason is Reason.COVERED
 
 
 def test_numbered_lines_stand_for_raw_ones(session: Session) -> None:
