@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, KeyView, Reference
-from readcache.model.text import bodies, is_blank
+from readcache.model.text import bodies, is_blank, shows_numbers
 from readcache.model.view import View
 
 # A run found by its text alone needs this many lines that say something (see text.is_blank); fewer match by chance.
@@ -99,8 +99,10 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
     ours, theirs = piece.sep, reference.piece.sep
     if ours is None:
         return True
+    if theirs is not None and shows_numbers(theirs):
+        return not ours.endswith(" ") or theirs.endswith(" ")
     is_named = len(piece.keys) == 1 and piece.first > 0 < reference.piece.first and not piece.shift
-    return (theirs is not None or is_named) and (not ours.endswith(" ") or (theirs or "").endswith(" "))
+    return is_named and not ours.endswith(" ")
 
 
 def _has_same_numbers(reference: Reference, piece: Piece) -> bool:

@@ -21,7 +21,7 @@ from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
-from readcache.model.text import GREP
+from readcache.model.text import DIFF, GREP, shows_numbers
 from readcache.model.view import View
 from readcache.reply import Omitted
 
@@ -67,13 +67,13 @@ def source_of(
     there: str = "",
     *,
     same_file: bool = False,
-    is_bare: bool = False,
+    form: str = "",
 ) -> marker.Source:
-    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names. `is_bare`:
-    without the numbers that they have here."""
+    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names. `form`: how
+    it shows them, where that is not as here."""
     event = delivery.event
     is_earlier = event.origin is Origin.RESULT and view.calls.newest_of(event.label) > delivery.call
-    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file, is_bare)
+    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file, form)
 
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
@@ -132,14 +132,14 @@ def _is_in_place(run: Run) -> bool:
 
 def _is_bare(run: Run) -> bool:
     """True if the lines have numbers in front that are not to be seen at the source."""
-    return run.piece.sep is not None and run.reference.piece.sep is None
+    return run.piece.sep is not None and not shows_numbers(run.reference.piece.sep)
 
 
 def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
     """True if a file is known to have changed, or may have been written, since its lines were shown there."""
     if any(key in judgement.changed for run in runs for key in run.piece.keys):
         return True
-    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys}
+    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
     return any(view.key(key).is_stale(delivery) for key, delivery in shown)
 
 
@@ -157,7 +157,8 @@ def ends_in_newline(reference: Reference) -> bool:
 
 
 def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
-    if any(key in judgement.changed for run in runs for key in run.piece.keys):
+    of_file = (run for run in runs if run.reference.piece.keys)
+    if any(key in judgement.changed for run in of_file for key in run.piece.keys):
         return _CHANGED
     return _MAYBE_CHANGED if _is_outdated(view, judgement, runs) else ""
 
@@ -219,18 +220,25 @@ def _ours(run: Run) -> Span:
 
 
 def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool) -> list[marker.Source]:
-    by_text: dict[tuple[str, Origin, bool], list[Run]] = {}
+    by_text: dict[tuple[str, Origin, str], list[Run]] = {}
     for run in runs:
         event = run.reference.event
-        by_text.setdefault((event.call_id, event.origin, _is_bare(run)), []).append(run)
+        by_text.setdefault((event.call_id, event.origin, _form(run)), []).append(run)
     out: list[marker.Source] = []
-    for (_, _, is_bare), theirs in by_text.items():
+    for (_, _, form), theirs in by_text.items():
         spans = (_ours(run) if in_file else (run.low + 1, run.high) for run in theirs)
         lines = merge_spans(spans) if len(by_text) > 1 else ()
         same = in_file and all(run.piece.keys == run.reference.piece.keys for run in theirs)
         delivery, there = theirs[0].reference.delivery, _there(theirs, names)
-        out.append(source_of(view, delivery, lines, there, same_file=same, is_bare=is_bare))
+        out.append(source_of(view, delivery, lines, there, same_file=same, form=form))
     return out
+
+
+def _form(run: Run) -> str:
+    """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
+    if run.reference.piece.sep == DIFF:
+        return "in a diff"
+    return "without numbers" if _is_bare(run) else ""
 
 
 def _there(runs: Sequence[Run], names: dict[str, str]) -> str:

@@ -145,7 +145,7 @@ def _whole(
 
 def _why(view: View, omissions: tuple[Omission, ...], coverage: Coverage, everything: bool) -> Reason:
     runs = [run for omission in omissions for run in omission.runs]
-    if any(not run.piece.keys for run in runs):
+    if any(not run.piece.keys or not run.reference.piece.keys for run in runs):
         return Reason.REPEATED_LINES
     if any(_is_outdated(view, run, coverage) for run in runs):
         return Reason.UNCHANGED_LINES

@@ -52,7 +52,7 @@ class Source:
     there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
-    is_bare: bool = False  # the lines have numbers in front that are left out with them, and stand there without
+    form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "in a diff"
 
 
 def tag(session_id: str) -> str:
@@ -171,7 +171,7 @@ def spell_spans(spans: Sequence[Span]) -> str:
 
 def _where(source: Source, shown: str = "shown above ") -> str:
     lines = f"{spell_spans(source.lines)} " if source.lines else ""
-    there = (f" as {source.there}" if source.there else "") + (" without numbers" if source.is_bare else "")
+    there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
         return f'{lines}in the section "{source.label}"{there}'
     name = _name_tool(source) or f'"{_shorten_label(source.label)}"'

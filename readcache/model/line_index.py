@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from readcache.model.diffs import find_hunks
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
@@ -23,6 +25,7 @@ class LineIndex:
     def __init__(self) -> None:
         self._anywhere: dict[int, int] = {}  # hash of a body -> index into _references
         self._numbered: dict[int, int] = {}  # the same, of bodies with numbers in front alone
+        self._changed: dict[int, int] = {}  # the same, of lines in a diff, without what a diff puts in front
         self._references: list[Reference] = []
 
     def add(self, delivery: Delivery) -> None:
@@ -40,15 +43,26 @@ class LineIndex:
                     self._anywhere[key] = place
                     if piece.sep is not None:
                         self._numbered[key] = place
+            if piece.sep is None:
+                self._add_hunks(delivery, lines[piece.at : piece.at + piece.count], piece.at)
+
+    def _add_hunks(self, delivery: Delivery, lines: Sequence[str], at: int) -> None:
+        for hunk in find_hunks(lines):
+            place = len(self._references)
+            self._references.append(Reference(delivery, replace(hunk, at=at + hunk.at)))
+            for body in bodies(lines[hunk.at : hunk.at + hunk.count], hunk.sep):
+                if not is_blank(body):
+                    self._changed[hash(body)] = place
 
     def propose(self, texts: Sequence[str], *, numbered: bool) -> list[Reference]:
         """The references in which most of these bodies stand, best first."""
         places = self._numbered if numbered else self._anywhere
         votes: Counter[int] = Counter()
         for body in texts:
-            place = places.get(hash(body))
-            if place is not None and not is_blank(body):
-                votes[place] += 1
+            key = hash(body)
+            for place in {places.get(key), self._changed.get(key)}:
+                if place is not None and not is_blank(body):
+                    votes[place] += 1
         return [self._references[place] for place, _ in votes.most_common(MOST_PROPOSED)]
 
 

@@ -35,6 +35,7 @@ def count_lines(text: str) -> int:
 
 
 GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
+DIFF = "+ "  # no number: a diff's "+" or blank
 
 
 def split_number(line: str, sep: str) -> tuple[int, str] | None:
@@ -54,7 +55,14 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
     """The lines without the numbers in front of them; a line that has none stays whole."""
     if sep is None:
         return list(lines)
+    if sep == DIFF:
+        return [line[1:] for line in lines]
     return [line if (pair := split_number(line, sep)) is None else pair[1] for line in lines]
+
+
+def shows_numbers(sep: str | None) -> bool:
+    """True if what stands in front of lines is their numbers."""
+    return sep is not None and sep != DIFF
 
 
 def find_separator(lines: Sequence[str]) -> str | None:

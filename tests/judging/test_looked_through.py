@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from readcache import Outcome, Policy, Reason, Reply, Session
+from readcache import Omitted, Outcome, Policy, Reason, Reply, Session
 from tests.helpers.files import LINES, TEXT, text, with_numbers
 from tests.helpers.replies import omits, sources
 
@@ -104,3 +104,73 @@ def test_a_search_shown_again_says_nothing_of_what_it_selected(session: Session)
 def test_a_search_that_selects_here_and_there_is_shown(session: Session) -> None:
     session.observe("cat f", TEXT)
     assert not omits(session.observe("grep -n -C1 2 f", grep(1, 40, *range(2, 40, 3))))
+
+
+# ------------------------------------------------------------ diffs
+
+
+def diff(first: int, last: int, *, added: tuple[int, int], removed: str = "") -> str:
+    """What `git diff` prints of lines `first` to `last`, of which those `added` are new, behind lines `removed`."""
+    minus = "".join(f"-{line}\n" for line in removed.splitlines())
+    old = last - first + 1 - (added[1] - added[0] + 1) + minus.count("\n")
+    out = f"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -{first},{old} +{first},{last - first + 1} @@ def g\n"
+    for n in range(first, last + 1):
+        out += minus if n == added[0] else ""
+        out += f"{'+' if added[0] <= n <= added[1] else ' '}{LINES[n - 1]}\n"
+    return out
+
+
+@pytest.fixture
+def eager() -> Session:
+    return Session("/w", policy=Policy.named("max"))
+
+
+@pytest.mark.parametrize("command", ["nl -ba f | sed -n '12,28p'", "sed -n '12,28p' f", "./show f"])
+def test_lines_that_a_diff_shows_as_new_or_around_are_left_out(eager: Session, command: str) -> None:
+    eager.observe("git diff", diff(10, 30, added=(13, 27)), call_id="diff")
+    reply = eager.observe(command, with_numbers(12, 28) if "nl" in command else text(12, 28))
+    assert sources(reply) == {"diff"}
+    marker = the_marker(eager, reply)
+    assert marker.startswith("[LEFT_OUT ")
+    assert 'by "git diff"' in marker
+    assert " in a diff;" in marker
+    assert ("f lines 12-28," in marker) == ("nl" in command)
+
+
+def test_what_a_diff_took_away_stands_nowhere(eager: Session) -> None:
+    eager.observe("git diff", diff(10, 20, added=(14, 15), removed=text(30, 60)))
+    assert not omits(eager.observe("sed -n '30,60p' old", text(30, 60)))
+
+
+def test_a_diff_shows_the_lines_before_and_behind_a_removal_in_two_pieces(eager: Session) -> None:
+    eager.observe("git diff", diff(1, 40, added=(21, 22), removed="one that is gone\n"))
+    marker = the_marker(eager, eager.observe("cat -n f", with_numbers(1, 40)))
+    assert "f lines 1-40," in marker
+
+
+def test_numbers_that_a_hunk_header_tells_otherwise_are_named(eager: Session) -> None:
+    eager.observe("git diff", diff(1, 40, added=(2, 30)))
+    moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[:40], 6))
+    marker = the_marker(eager, eager.observe("nl -ba f | sed -n '6,45p'", moved))
+    assert 'f lines 6-45, shown above by "git diff" as lines 1-40 in a diff' in marker
+
+
+def test_what_a_diff_changes_is_shown_whatever_was_seen(eager: Session) -> None:
+    eager.observe("cat f", text(1, 40))
+    eager.observe("cat -n f", with_numbers(1, 40))
+    assert not omits(eager.observe("git diff", diff(1, 40, added=(2, 39), removed=text(20, 60))))
+
+
+def test_a_file_that_was_written_since_the_diff_is_not_said_to_be_as_it_was(eager: Session) -> None:
+    eager.observe("sed -n '50,60p' f", text(50, 60))
+    eager.observe("git diff", diff(10, 30, added=(13, 27)))
+    eager.wrote("f")
+    marker = the_marker(eager, eager.observe("nl -ba f | sed -n '12,28p'", with_numbers(12, 28)))
+    assert "in a diff, maybe changed since" in marker
+
+
+def test_a_hunk_that_was_cut_counts_as_far_as_it_goes(eager: Session) -> None:
+    whole = diff(10, 50, added=(13, 47))
+    eager.observe("git diff | head -n 30", "".join(whole.splitlines(True)[:30]))
+    reply = eager.observe("nl -ba f | sed -n '10,50p'", with_numbers(10, 50))
+    assert [(s.start, s.end) for s in reply.segments if isinstance(s, Omitted)] == [(10, 35)]
