@@ -7,26 +7,23 @@ Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed sin
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
 from readcache.judging.judge import Judgement
-from readcache.judging.omissions import Omission
+from readcache.judging.omissions import MOST_FILES, MOST_SPANS, Omission, is_bare, named_lines
 from readcache.judging.stands import lines_there, stand_of_all, stands_of
 from readcache.model.call import Call
 from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
-from readcache.model.text import DIFF, GREP, shows_numbers
+from readcache.model.text import DIFF, GREP
 from readcache.model.view import View
 from readcache.reply import Omitted
 
-# Stretches of lines that a marker spells out; more are hard to read, and cost what they save.
-MOST_SPANS = 4
 _CHANGED = ", changed since"
 _MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: what came of it is not known
 
@@ -100,7 +97,7 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
     names = _names(runs)
     what, names_numbers, in_file = _what(runs, omitted, names)
     selected = _selected(view, runs, judgement.lines)
-    if selected is None or (not names_numbers and any(map(_is_bare, runs))):
+    if selected is None or (not names_numbers and any(map(is_bare, runs))):
         return None
     word = _word(view, call, judgement, omission)
     named = _name_sources(view, runs, names, in_file=in_file)
@@ -127,12 +124,7 @@ def _is_in_place(run: Run) -> bool:
     if len(ours.keys) != 1 or ours.keys != theirs.keys or not ours.first or not theirs.first or is_blob(ours.keys[0]):
         return False
     same_line = theirs.first + run.at == ours.first + run.low - ours.at
-    return same_line and not _is_bare(run) and (ours.sep is None or ours.shift == theirs.shift)
-
-
-def _is_bare(run: Run) -> bool:
-    """True if the lines have numbers in front that are not to be seen at the source."""
-    return run.piece.sep is not None and not shows_numbers(run.reference.piece.sep)
+    return same_line and not is_bare(run) and (ours.sep is None or ours.shift == theirs.shift)
 
 
 def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
@@ -174,20 +166,13 @@ def _names(runs: Sequence[Run]) -> dict[str, str]:
 def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool, bool]:
     """In words: the files' lines where all are known, else this output's. Whether they name the files' lines, and those
     of one file alone."""
-    spans: dict[str, list[Span]] = {}
-    for run in runs:
-        if len(run.piece.keys) != 1 or not run.piece.first:
-            break
-        spans.setdefault(run.piece.keys[0], []).append(_ours(run))
-    else:
-        merged = {path: merge_spans(found) for path, found in spans.items()}
-        in_order = all(a[1] < b[0] for found in spans.values() for a, b in itertools.pairwise(found))  # none twice
-        if in_order and len(merged) <= 2 and sum(map(len, merged.values())) <= MOST_SPANS:
-            what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in merged.items())
-            return what, True, len(merged) == 1
+    named = named_lines(runs)
+    if named is not None:
+        what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in named.items())
+        return what, True, len(named) == 1
     paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
     what = marker.spell_lines([(omitted.start, omitted.end)]) + " of this output"
-    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= 2 else ""
+    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
     return what + of_paths, False, False
 
 
@@ -238,7 +223,7 @@ def _form(run: Run) -> str:
     """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
     if run.reference.piece.sep == DIFF:
         return "in a diff"
-    return "without numbers" if _is_bare(run) else ""
+    return "without numbers" if is_bare(run) else ""
 
 
 def _there(runs: Sequence[Run], names: dict[str, str]) -> str:

@@ -63,6 +63,15 @@ def test_a_blank_after_the_number_may_be_the_lines_own(session: Session) -> None
     assert (reply.outcome, reply.reason) == (Outcome.FULL, Reason.UNNUMBERED)
 
 
+def test_words_of_a_host_behind_numbered_lines_do_not_cost_them() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    session.observe("cat f", TEXT)
+    reminder = "\n<system-reminder>\nThis is a reminder that stands behind each read.\nAnd this is more of it.\n"
+    session.observe_read("g", with_numbers(1, 3, form="{}→") + reminder, numbered=True)
+    reply = session.observe_read("f", with_numbers(form="{}→") + reminder, numbered=True)
+    assert "f lines 1-60," in the_marker(session, reply)
+
+
 def test_lines_that_moved_are_named_by_both_numbers() -> None:
     session = Session("/w", policy=Policy(delta=True))
     session.observe("sed -n '9,39p' f", text(9, 39))
