@@ -245,6 +245,15 @@ class Reader:
                 old = self.outdated.get(paths[0], set()).intersection(mark.sources)
                 assert not old, f"{paths[0]} was written since {old}"
 
+    def check_insisted(
+        self, reply: Reply, again: Reply, output: str, numbered: bool, *, paths: Sequence[str] = ()
+    ) -> None:
+        """Every line that `reply` left out is shown by the answer to the same request right after it."""
+        self.check(again, output, numbered, paths=paths)
+        assert again.text == output or any(isinstance(segment, Shown) for segment in reply.segments)
+        both = places_left_out(reply) & places_left_out(again)
+        assert not both, f"lines {sorted(both)} were left out again"
+
     def not_standing(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
         """Why the mark is wrong; None when all of its lines stand at its sources."""
         if not mark.sources:
@@ -301,6 +310,20 @@ def _split(line: str) -> list[tuple[int, str]]:
     out = [(int(found.group(1)), line[found.end() :])]
     if found.group(2) in (": ", "| "):
         out.append((int(found.group(1)), line[found.end() - 1 :]))
+    return out
+
+
+def places_left_out(reply: Reply) -> set[int]:
+    """The indexes of the output lines that a reply does not show."""
+    out: set[int] = set()
+    at = 0
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            at += segment.text.count("\n") + (not segment.text.endswith("\n"))
+            continue
+        count = segment.end - segment.start + 1
+        out.update(range(at, at + count))
+        at += count
     return out
 
 
