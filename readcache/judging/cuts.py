@@ -20,7 +20,7 @@ from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
-from readcache.model.text import DIFF, GREP
+from readcache.model.text import DIFF, GREP, path_in
 from readcache.model.view import View
 from readcache.reply import Omitted
 
@@ -221,7 +221,7 @@ def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_
 
 def _form(run: Run) -> str:
     """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
-    if run.reference.piece.sep == DIFF:
+    if (run.reference.piece.sep or "").startswith(DIFF):
         return "in a diff"
     return "without numbers" if is_bare(run) else ""
 
@@ -230,10 +230,18 @@ def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     """What the lines are at the source, where they are lines of another file or have other numbers there."""
     other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
     paths = [names[key] for key in other if all(run.piece.keys for run in runs)]
+    paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
     moved = any(_number_there(run) not in (0, _number_here(run)) for run in runs)
     spans = _spans_there(runs) if paths or moved else ()
     words = [*paths[:1], *([marker.spell_lines(spans)] if spans else [])]
     return " ".join(words)
+
+
+def _path_there(run: Run) -> str:
+    """The path that the source shows with the lines, where it is not that of the file that the marker names."""
+    path = path_in(run.reference.piece.sep).removeprefix("./")
+    is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in run.piece.keys)
+    return "" if is_same else path
 
 
 def _number_here(run: Run) -> int:

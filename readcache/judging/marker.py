@@ -150,7 +150,7 @@ def names_of(paths: Sequence[str]) -> dict[str, str]:
         others = [theirs for other, theirs in parts.items() if other != path]
         sizes = range(1, len(own))
         kept = next((n for n in sizes if all(own[-n:] != theirs[-n:] for theirs in others)), len(own))
-        names[path] = _short_name("/".join(own[-kept:]) or path)
+        names[path] = name_path("/".join(own[-kept:]) or path)
     return names
 
 
@@ -159,7 +159,8 @@ def _blob(key: str) -> str:
     return key[4:] if key.startswith("git:") else ""
 
 
-def _short_name(name: str) -> str:
+def name_path(name: str) -> str:
+    """A path, its end alone where it is long."""
     name = _printable(name)
     return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
 

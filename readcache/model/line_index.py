@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from readcache.model.diffs import find_hunks
 from readcache.model.events import Piece
+from readcache.model.hits import find_hits
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
 from readcache.model.view import View
@@ -25,7 +26,7 @@ class LineIndex:
     def __init__(self) -> None:
         self._anywhere: dict[int, int] = {}  # hash of a body -> index into _references
         self._numbered: dict[int, int] = {}  # the same, of bodies with numbers in front alone
-        self._changed: dict[int, int] = {}  # the same, of lines in a diff, without what a diff puts in front
+        self._behind: dict[int, int] = {}  # the same, of lines in diffs and searches, without what stands in front
         self._references: list[Reference] = []
 
     def add(self, delivery: Delivery) -> None:
@@ -44,15 +45,16 @@ class LineIndex:
                     if piece.sep is not None:
                         self._numbered[key] = place
             if piece.sep is None:
-                self._add_hunks(delivery, lines[piece.at : piece.at + piece.count], piece.at)
+                self._look_through(delivery, lines[piece.at : piece.at + piece.count], piece.at)
 
-    def _add_hunks(self, delivery: Delivery, lines: Sequence[str], at: int) -> None:
-        for hunk in find_hunks(lines):
+    def _look_through(self, delivery: Delivery, lines: Sequence[str], at: int) -> None:
+        """Lines of files with something else in front of them."""
+        for piece in (*find_hunks(lines), *find_hits(lines)):
             place = len(self._references)
-            self._references.append(Reference(delivery, replace(hunk, at=at + hunk.at)))
-            for body in bodies(lines[hunk.at : hunk.at + hunk.count], hunk.sep):
+            self._references.append(Reference(delivery, replace(piece, at=at + piece.at)))
+            for body in bodies(lines[piece.at : piece.at + piece.count], piece.sep):
                 if not is_blank(body):
-                    self._changed[hash(body)] = place
+                    self._behind[hash(body)] = place
 
     def propose(self, texts: Sequence[str], *, numbered: bool) -> list[Reference]:
         """The references in which most of these bodies stand, best first."""
@@ -60,7 +62,7 @@ class LineIndex:
         votes: Counter[int] = Counter()
         for body in texts:
             key = hash(body)
-            for place in {places.get(key), self._changed.get(key)}:
+            for place in {places.get(key), self._behind.get(key)}:
                 if place is not None and not is_blank(body):
                     votes[place] += 1
         return [self._references[place] for place, _ in votes.most_common(MOST_PROPOSED)]
