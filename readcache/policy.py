@@ -13,7 +13,7 @@ from readcache.errors import UsageError
 class Insist(enum.Enum):
     """The answer to a request that is repeated right after an omission."""
 
-    SERVE = "serve"  # every byte
+    SERVE = "serve"  # every byte that was left out
     STUB = "stub"  # a marker again, if it would still be true
 
 
@@ -90,7 +90,8 @@ class Policy:
     where a command begins in the middle of a line (`cd x && submit`). Bodies of heredocs are not seen, unless a shell
     runs them, and lines inside quotes begin no command: `submit = 1` in a program is no submission."""
     insist: Insist = Insist.SERVE
-    """What the same request gets right after an omission: `SERVE` all bytes, `STUB` a marker again."""
+    """What the same request gets right after an omission: `SERVE` all that was left out, and all bytes when it comes
+    once more; `STUB` a marker again."""
     max_markers: int = 4
     """Markers in one reply, the largest omissions first: with many holes a text is hard to read."""
     clip: Head | HeadTail | None = None

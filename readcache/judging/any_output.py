@@ -31,11 +31,11 @@ def find_anywhere(
             continue
         bodies = text.bodies(lines[piece.at : piece.at + piece.count], piece.sep)
         open_bodies = [body for body, is_free in zip(bodies, open_here, strict=True) if is_free]
+        ours = piece if piece.sep is not None else replace(piece, keys=())  # a marker names numbers by their file
         proposed = [
             (reference, view.bodies(reference))
             for reference in index.propose(open_bodies, numbered=piece.sep is not None)
-            if sources.allow(reference.delivery) and view.holds(reference.delivery) and can_stand_for(reference, piece)
+            if sources.allow(reference.delivery) and view.holds(reference.delivery) and can_stand_for(reference, ours)
         ]
-        anonymous = replace(piece, keys=())
         for low, high, reference, at in find_runs(bodies, open_here, proposed):
-            yield Run(piece.at + low, piece.at + high, reference, at, anonymous)
+            yield Run(piece.at + low, piece.at + high, reference, at, ours)

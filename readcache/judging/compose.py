@@ -27,8 +27,9 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     cuts = make_cuts(view, call, judgement, rules.tag)
     worth = _worth(call, judgement, cuts, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
-    if cuts and (not worth or (not policy.partial and not whole)):
-        judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN)
+    if (cuts or judgement.omissions) and (not worth or (not policy.partial and not whole)):
+        reason = Reason.INSISTED if judgement.reason is Reason.GIVEN_BACK else Reason.NO_GAIN
+        judgement = replace(judgement, outcome=Outcome.FULL, reason=reason)
         worth = []
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, KeyView, Reference
-from readcache.model.text import bodies, is_blank
+from readcache.model.text import bodies, is_blank, shows_numbers
 from readcache.model.view import View
 
 # A run found by its text alone needs this many lines that say something (see text.is_blank); fewer match by chance.
@@ -91,17 +91,24 @@ def _lacks_numbers(known: KeyView, piece: Piece, allow: Allow) -> bool:
 
 
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
-    """Numbered lines stand for raw ones; raw ones do not stand for numbered ones.
+    """Numbered lines stand for raw ones; raw ones for numbered ones where the numbers of both are known, so that the
+    marker can name them.
 
-    `12: x` is stood for by `12| x` but not by `12→x`, which shows one blank less.
+    `12: x` is stood for by `12| x` but not by `12→x` or `x`, which show one blank less.
     """
     ours, theirs = piece.sep, reference.piece.sep
-    return ours is None or (theirs is not None and (not ours.endswith(" ") or theirs.endswith(" ")))
+    if ours is None:
+        return True
+    if theirs is not None and shows_numbers(theirs):
+        return not ours.endswith(" ") or theirs.endswith(" ")
+    is_named = len(piece.keys) == 1 and piece.first > 0 < reference.piece.first and not piece.shift
+    return is_named and not ours.endswith(" ")
 
 
 def _has_same_numbers(reference: Reference, piece: Piece) -> bool:
     """True if the lines there are numbered as they are here, so that line 5 may stand for line 5."""
-    return can_stand_for(reference, piece) and (piece.sep is None or reference.piece.shift == piece.shift)
+    are_shown = piece.sep is not None and reference.piece.sep is not None
+    return can_stand_for(reference, piece) and (not are_shown or reference.piece.shift == piece.shift)
 
 
 def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> tuple[list[Run], bool]:

@@ -7,20 +7,20 @@ Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed sin
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
 from readcache.judging.judge import Judgement
-from readcache.judging.omissions import Omission
-from readcache.judging.stands import stand_of_all, stands_of
+from readcache.judging.omissions import MOST_FILES, MOST_SPANS, Omission, is_bare, named_lines
+from readcache.judging.stands import lines_there, stand_of_all, stands_of
 from readcache.model.call import Call
 from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.spans import Span, merge_spans
+from readcache.model.text import DIFF, GREP, path_in
 from readcache.model.view import View
 from readcache.reply import Omitted
 
@@ -42,11 +42,12 @@ class Cut:
 
 
 def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cut]:
-    """One for each omission of the judgement. `tag`: the session's."""
+    """One for each omission of the judgement that words can be found for. `tag`: the session's."""
     name = f"{tag}.{judgement.number}"
     if judgement.whole is not None:
         return [_identical(view, call, judgement, judgement.whole, name)]
-    return [_cut(view, call, judgement, omission, name) for omission in judgement.omissions]
+    cuts = (_cut(view, call, judgement, omission, name) for omission in judgement.omissions)
+    return [cut for cut in cuts if cut is not None]
 
 
 def end_of(call: Call) -> str:
@@ -57,12 +58,19 @@ def end_of(call: Call) -> str:
 
 
 def source_of(
-    view: View, delivery: Delivery, lines: tuple[Span, ...] = (), there: str = "", *, same_file: bool = False
+    view: View,
+    delivery: Delivery,
+    lines: tuple[Span, ...] = (),
+    there: str = "",
+    *,
+    same_file: bool = False,
+    form: str = "",
 ) -> marker.Source:
-    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names."""
+    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names. `form`: how
+    it shows them, where that is not as here."""
     event = delivery.event
     is_earlier = event.origin is Origin.RESULT and view.calls.newest_of(event.label) > delivery.call
-    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file)
+    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file, form)
 
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
@@ -76,7 +84,8 @@ def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, na
     return Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)), (stand,))
 
 
-def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut:
+def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut | None:
+    """None where the marker cannot say all that stood in front of the lines and is not to be seen at the source."""
     runs = omission.runs
     piece = runs[0].piece
     sources = tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
@@ -86,10 +95,13 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
     else:
         omitted = Omitted(None, omission.low + 1, omission.high, sources)
     names = _names(runs)
-    what, in_file = _what(runs, omitted, names)
+    what, names_numbers, in_file = _what(runs, omitted, names)
+    selected = _selected(view, runs, judgement.lines)
+    if selected is None or (not names_numbers and any(map(is_bare, runs))):
+        return None
     word = _word(view, call, judgement, omission)
     named = _name_sources(view, runs, names, in_file=in_file)
-    text = marker.write_marker(name, word, what, named, _note(view, judgement, runs), end_of(call))
+    text = marker.write_marker(name, word, what + selected, named, _note(view, judgement, runs), end_of(call))
     numbered = any(run.piece.sep is not None for run in runs)
     stands, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
     return Cut(omission.low, omission.high, text, omitted, stands, numbered, lines)
@@ -112,14 +124,14 @@ def _is_in_place(run: Run) -> bool:
     if len(ours.keys) != 1 or ours.keys != theirs.keys or not ours.first or not theirs.first or is_blob(ours.keys[0]):
         return False
     same_line = theirs.first + run.at == ours.first + run.low - ours.at
-    return same_line and (ours.sep is None or ours.shift == theirs.shift)
+    return same_line and not is_bare(run) and (ours.sep is None or ours.shift == theirs.shift)
 
 
 def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
     """True if a file is known to have changed, or may have been written, since its lines were shown there."""
     if any(key in judgement.changed for run in runs for key in run.piece.keys):
         return True
-    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys}
+    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
     return any(view.key(key).is_stale(delivery) for key, delivery in shown)
 
 
@@ -137,7 +149,8 @@ def ends_in_newline(reference: Reference) -> bool:
 
 
 def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
-    if any(key in judgement.changed for run in runs for key in run.piece.keys):
+    of_file = (run for run in runs if run.reference.piece.keys)
+    if any(key in judgement.changed for run in of_file for key in run.piece.keys):
         return _CHANGED
     return _MAYBE_CHANGED if _is_outdated(view, judgement, runs) else ""
 
@@ -150,22 +163,39 @@ def _names(runs: Sequence[Run]) -> dict[str, str]:
     return marker.names_of(list(dict.fromkeys(paths)))
 
 
-def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool]:
-    """In words: the files' lines where all are known, else this output's. True: lines of one file."""
-    spans: dict[str, list[Span]] = {}
-    for run in runs:
-        if len(run.piece.keys) != 1 or not run.piece.first:
-            break
-        spans.setdefault(run.piece.keys[0], []).append(_ours(run))
-    else:
-        merged = {path: merge_spans(found) for path, found in spans.items()}
-        in_order = all(a[1] < b[0] for found in spans.values() for a, b in itertools.pairwise(found))  # none twice
-        if in_order and len(merged) <= 2 and sum(map(len, merged.values())) <= 4:
-            what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in merged.items())
-            return what, len(merged) == 1
+def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool, bool]:
+    """In words: the files' lines where all are known, else this output's. Whether they name the files' lines, and those
+    of one file alone."""
+    named = named_lines(runs)
+    if named is not None:
+        what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in named.items())
+        return what, True, len(named) == 1
     paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
     what = marker.spell_lines([(omitted.start, omitted.end)]) + " of this output"
-    return (f"{what} ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= 2 else what), False
+    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
+    return what + of_paths, False, False
+
+
+def _selected(view: View, runs: Sequence[Run], lines: Sequence[str]) -> str | None:
+    """In words: which lines `grep -n` selected, and did not print for context, where the source does not show it by the
+    same mark behind the number. None: too many to say."""
+    searched = [run for run in runs if run.piece.sep == GREP and not _is_same_search(view, run, lines)]
+    if not searched:
+        return ""
+    found = [_ours(run)[0] + n for run in searched for n in range(run.high - run.low) if _is_hit(lines[run.low + n])]
+    spans = merge_spans((number, number) for number in found)
+    if len(spans) > MOST_SPANS:
+        return None
+    return f" (selected: {marker.spell_spans(spans) if spans else 'none'})"
+
+
+def _is_same_search(view: View, run: Run, lines: Sequence[str]) -> bool:
+    return run.reference.piece.sep == GREP and list(lines_there(view, run)) == list(lines[run.low : run.high])
+
+
+def _is_hit(line: str) -> bool:
+    """True for a line of `grep -n` that the pattern selected: `12:x`, not `12-x`."""
+    return line.lstrip("0123456789").startswith(":")
 
 
 def _ours(run: Run) -> Span:
@@ -175,27 +205,43 @@ def _ours(run: Run) -> Span:
 
 
 def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool) -> list[marker.Source]:
-    by_text: dict[tuple[str, Origin], list[Run]] = {}
+    by_text: dict[tuple[str, Origin, str], list[Run]] = {}
     for run in runs:
         event = run.reference.event
-        by_text.setdefault((event.call_id, event.origin), []).append(run)
+        by_text.setdefault((event.call_id, event.origin, _form(run)), []).append(run)
     out: list[marker.Source] = []
-    for theirs in by_text.values():
+    for (_, _, form), theirs in by_text.items():
         spans = (_ours(run) if in_file else (run.low + 1, run.high) for run in theirs)
         lines = merge_spans(spans) if len(by_text) > 1 else ()
         same = in_file and all(run.piece.keys == run.reference.piece.keys for run in theirs)
-        out.append(source_of(view, theirs[0].reference.delivery, lines, _there(theirs, names), same_file=same))
+        delivery, there = theirs[0].reference.delivery, _there(theirs, names)
+        out.append(source_of(view, delivery, lines, there, same_file=same, form=form))
     return out
+
+
+def _form(run: Run) -> str:
+    """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
+    if (run.reference.piece.sep or "").startswith(DIFF):
+        return "in a diff"
+    return "without numbers" if is_bare(run) else ""
 
 
 def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     """What the lines are at the source, where they are lines of another file or have other numbers there."""
     other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
     paths = [names[key] for key in other if all(run.piece.keys for run in runs)]
+    paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
     moved = any(_number_there(run) not in (0, _number_here(run)) for run in runs)
     spans = _spans_there(runs) if paths or moved else ()
     words = [*paths[:1], *([marker.spell_lines(spans)] if spans else [])]
     return " ".join(words)
+
+
+def _path_there(run: Run) -> str:
+    """The path that the source shows with the lines, where it is not that of the file that the marker names."""
+    path = path_in(run.reference.piece.sep).removeprefix("./")
+    is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in run.piece.keys)
+    return "" if is_same else path
 
 
 def _number_here(run: Run) -> int:

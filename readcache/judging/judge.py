@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from readcache.judging import marker
 from readcache.judging.any_output import find_anywhere
 from readcache.judging.cover import Coverage, Run, cover
+from readcache.judging.insistence import find_rest, insists
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected
@@ -29,11 +30,6 @@ from readcache.reply import Outcome, Reason
 
 # Characters. Splitting and comparing a larger output would cost more than the command that printed it.
 LARGEST = 8_000_000
-# A repeat counts as insisting when at most this many other calls came since the omission, not counting other omissions
-# and their repeats: a model may look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
-INSIST_WITHIN = 2
-# However far apart they are: a weak model may go round in a loop of the same few requests. Chosen by replay.
-MOST_OMISSIONS_IN_A_ROW = 2
 UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
 
 
@@ -72,14 +68,17 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     if call.fresh:
         return replace(full, reason=Reason.FRESH)
     if policy.insist is Insist.SERVE and insists(view, call):
-        return replace(full, reason=Reason.INSISTED)
+        rest = find_rest(view, call, lines, pieces, sources) if policy.partial else ()
+        omissions = _allowed(make_omissions(rest, lines), call, len(lines))
+        outcome, reason = (Outcome.PARTIAL, Reason.GIVEN_BACK) if omissions else (Outcome.FULL, Reason.INSISTED)
+        return replace(full, outcome=outcome, reason=reason, omissions=omissions)
     if len(call.output) < policy.min_chars:
         return replace(full, reason=Reason.TOO_SHORT)
     whole = _whole(view, call, same, pieces, sources, policy)
     if policy.any_output and index is not None and whole is None:
         coverage.runs += find_anywhere(view, lines, pieces, tuple(coverage.runs), index, sources)
     found = make_omissions(coverage.runs, lines)
-    omissions = tuple(o for o in found if not call.edges_only or not o.low or o.high == len(lines))
+    omissions = _allowed(found, call, len(lines))
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return replace(full, outcome=Outcome.IDENTICAL_OUTPUT, reason=Reason.IDENTICAL, whole=whole)
     if not omissions:
@@ -89,6 +88,11 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
         return replace(full, reason=Reason.NO_PARTIAL)
     outcome = Outcome.UNCHANGED if everything else Outcome.PARTIAL
     return replace(full, outcome=outcome, reason=_why(view, omissions, coverage, everything), omissions=omissions)
+
+
+def _allowed(omissions: Sequence[Omission], call: Call, count: int) -> tuple[Omission, ...]:
+    """Those that the host can show."""
+    return tuple(o for o in omissions if not call.edges_only or not o.low or o.high == count)
 
 
 def _untouchable(call: Call, rules: Rules) -> Reason | None:
@@ -105,14 +109,6 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
     if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER
     return None
-
-
-def insists(view: View, call: Call) -> bool:
-    """True for the request of an omission again, right after it, or for one that was answered so too often."""
-    if view.calls.omissions_of(call.request) >= MOST_OMISSIONS_IN_A_ROW:
-        return True
-    others = view.calls.since_omission(call.request, view.calls.number_of(call.call_id))
-    return others is not None and others <= INSIST_WITHIN
 
 
 def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
@@ -145,7 +141,7 @@ def _whole(
 
 def _why(view: View, omissions: tuple[Omission, ...], coverage: Coverage, everything: bool) -> Reason:
     runs = [run for omission in omissions for run in omission.runs]
-    if any(not run.piece.keys for run in runs):
+    if any(not run.piece.keys or not run.reference.piece.keys for run in runs):
         return Reason.REPEATED_LINES
     if any(_is_outdated(view, run, coverage) for run in runs):
         return Reason.UNCHANGED_LINES

@@ -52,6 +52,7 @@ class Source:
     there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
+    form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "in a diff"
 
 
 def tag(session_id: str) -> str:
@@ -132,7 +133,7 @@ def name_lines(path: str, spans: Sequence[Span]) -> str:
 def spell_lines(spans: Sequence[Span]) -> str:
     """`lines 40-80, 90`."""
     plural = len(spans) > 1 or spans[0][0] != spans[0][1]
-    return f"line{'s' if plural else ''} {_spell_spans(spans)}"
+    return f"line{'s' if plural else ''} {spell_spans(spans)}"
 
 
 @lru_cache(maxsize=1024)
@@ -149,7 +150,7 @@ def names_of(paths: Sequence[str]) -> dict[str, str]:
         others = [theirs for other, theirs in parts.items() if other != path]
         sizes = range(1, len(own))
         kept = next((n for n in sizes if all(own[-n:] != theirs[-n:] for theirs in others)), len(own))
-        names[path] = _short_name("/".join(own[-kept:]) or path)
+        names[path] = name_path("/".join(own[-kept:]) or path)
     return names
 
 
@@ -158,18 +159,20 @@ def _blob(key: str) -> str:
     return key[4:] if key.startswith("git:") else ""
 
 
-def _short_name(name: str) -> str:
+def name_path(name: str) -> str:
+    """A path, its end alone where it is long."""
     name = _printable(name)
     return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
 
 
-def _spell_spans(spans: Sequence[Span]) -> str:
+def spell_spans(spans: Sequence[Span]) -> str:
+    """`40-80, 90`."""
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
 def _where(source: Source, shown: str = "shown above ") -> str:
-    lines = f"{_spell_spans(source.lines)} " if source.lines else ""
-    there = f" as {source.there}" if source.there else ""
+    lines = f"{spell_spans(source.lines)} " if source.lines else ""
+    there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
         return f'{lines}in the section "{source.label}"{there}'
     name = _name_tool(source) or f'"{_shorten_label(source.label)}"'

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
+from readcache.model.spans import Span, Spans, merge_spans
+from readcache.model.text import shows_numbers
+
+# Files, and stretches of their lines, that a marker names; more are hard to read, and cost what they save.
+MOST_FILES = 2
+MOST_SPANS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +26,10 @@ class Omission:
 
 
 def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission, ...]:
-    """Adjacent runs become one omission, as long as its marker can name all their sources."""
+    """Adjacent runs become one omission, as long as its marker can say all that it must of them."""
     groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda r: r.low):
-        if groups and groups[-1][-1].high == run.low and _count_sources([*groups[-1], run]) <= marker.MOST_SOURCES:
+        if groups and groups[-1][-1].high == run.low and _has_words([*groups[-1], run]):
             groups[-1].append(run)
         else:
             groups.append([run])
@@ -31,6 +38,32 @@ def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission,
             while len(group) > 1 and _costs_more(group, group[end], lines):
                 del group[end]
     return tuple(Omission(group[0].low, group[-1].high, tuple(group)) for group in groups)
+
+
+def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
+    """The lines of each file that runs are, if all are known, none comes twice, and they are few enough to be named."""
+    spans: dict[str, list[Span]] = {}
+    for run in runs:
+        if len(run.piece.keys) != 1 or not run.piece.first:
+            return None
+        start = run.piece.first + run.low - run.piece.at
+        spans.setdefault(run.piece.keys[0], []).append((start, start + run.high - run.low - 1))
+    if any(a[1] >= b[0] for found in spans.values() for a, b in itertools.pairwise(found)):
+        return None
+    merged = {path: merge_spans(found) for path, found in spans.items()}
+    return merged if len(merged) <= MOST_FILES and sum(map(len, merged.values())) <= MOST_SPANS else None
+
+
+def is_bare(run: Run) -> bool:
+    """True if the lines have numbers in front that are not to be seen at the source, so that the marker names them."""
+    return run.piece.sep is not None and not shows_numbers(run.reference.piece.sep)
+
+
+def _has_words(runs: Sequence[Run]) -> bool:
+    """True if one marker can say of them all what it has to."""
+    return _count_sources(runs) <= marker.MOST_SOURCES and (
+        not any(map(is_bare, runs)) or named_lines(runs) is not None
+    )
 
 
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:

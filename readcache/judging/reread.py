@@ -10,7 +10,8 @@ from __future__ import annotations
 from readcache.judging import marker
 from readcache.judging.compose import GAIN
 from readcache.judging.cuts import end_of, source_of
-from readcache.judging.judge import UNDECODED, insists
+from readcache.judging.insistence import insists
+from readcache.judging.judge import UNDECODED
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob

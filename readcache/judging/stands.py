@@ -14,7 +14,7 @@ from readcache.model.view import View
 def stands_of(view: View, runs: Sequence[Run], left_out: Sequence[str]) -> tuple[tuple[Stand, ...], str]:
     """The stands of an omission; and the lines themselves where the sources show them otherwise: with other numbers, or
     with numbers that they do not have here."""
-    there = [_lines_there(view, run) for run in runs]
+    there = [lines_there(view, run) for run in runs]
     stands = tuple(_stand(run, lines) for run, lines in zip(runs, there, strict=True))
     is_same = [line for lines in there for line in lines] == list(left_out)
     return stands, "" if is_same else "\n".join(left_out)
@@ -25,7 +25,7 @@ def stand_of_all(event: Delivered, lines: Sequence[str]) -> Stand:
     return Stand(event.call_id, event.origin, 0, len(lines), digest_lines(lines))
 
 
-def _lines_there(view: View, run: Run) -> Sequence[str]:
+def lines_there(view: View, run: Run) -> Sequence[str]:
     """The lines of a run as they stand at its source, numbers included."""
     piece = Piece((), run.reference.piece.at + run.at, run.high - run.low)
     return view.bodies(Reference(run.reference.delivery, piece))

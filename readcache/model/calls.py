@@ -25,8 +25,8 @@ class Calls:
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
-        # a reply that showed something counting half
-        self._omitted: dict[str, tuple[int, float]] = {}
+        # a reply that showed something counting half; the call's id where the reader may insist on a part
+        self._omitted: dict[str, tuple[int, float, str]] = {}
         self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
@@ -44,7 +44,7 @@ class Calls:
         Other such answers, and repeats of their requests, do not count. None when the last answer was whole, or when
         the agent wrote in between: who reads again after a write asks for news.
         """
-        at, _ = self._omitted.get(request, (None, 0))
+        at, _, _ = self._omitted.get(request, (None, 0, ""))
         if at is None or any(at < write < number for write in self._writes):
             return None
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
@@ -52,7 +52,12 @@ class Calls:
     def omissions_of(self, request: str) -> float:
         """How many of the last answers to `request`, one after the other, left everything out; those that left out a
         part count half."""
-        return self._omitted.get(request, (0, 0))[1]
+        return self._omitted.get(request, (0, 0, ""))[1]
+
+    def answered_in_part(self, request: str) -> str:
+        """The id of the call that answered `request` last, if it showed a part and was no answer to one who insisted;
+        else empty."""
+        return self._omitted.get(request, (0, 0, ""))[2]
 
     def deliver(self, event: Delivered) -> None:
         """Take in a delivery."""
@@ -61,7 +66,7 @@ class Calls:
         self._newest[event.label] = event.when.call
         if event.account is not None:
             shown = event.account.shown_chars
-            self._count(event.account, len(event.text) if shown is None else shown, event.when.call)
+            self._count(event.account, len(event.text) if shown is None else shown, event.when.call, event.call_id)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
         """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
@@ -81,16 +86,18 @@ class Calls:
         """Forgets what was left out after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
 
-    def _count(self, account: Account, shown_chars: int, call: int) -> None:
+    def _count(self, account: Account, shown_chars: int, call: int, call_id: str) -> None:
         left_out = account.outcome is not Outcome.FULL
         self.counts["calls"] += 1
         self.counts[account.reason.value] += 1
         self.counts["output_chars"] += account.output_chars
         self.counts["shown_chars"] += shown_chars
         self.counts["tokens_saved" if left_out else "tokens_saved_if_on"] += account.tokens_saved
-        _, in_a_row = self._omitted.pop(account.request, (0, 0))
+        _, in_a_row, _ = self._omitted.pop(account.request, (0, 0, ""))
         if left_out:
-            self._omitted[account.request] = (call, in_a_row + (0.5 if account.outcome is Outcome.PARTIAL else 1))
+            in_part = account.outcome is Outcome.PARTIAL
+            name = call_id if in_part and account.reason is not Reason.GIVEN_BACK else ""
+            self._omitted[account.request] = (call, in_a_row + (0.5 if in_part else 1), name)
         if left_out or account.reason is Reason.INSISTED:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]

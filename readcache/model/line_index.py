@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from readcache.model.diffs import find_hunks
 from readcache.model.events import Piece
+from readcache.model.hits import find_hits
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
 from readcache.model.view import View
@@ -23,6 +26,7 @@ class LineIndex:
     def __init__(self) -> None:
         self._anywhere: dict[int, int] = {}  # hash of a body -> index into _references
         self._numbered: dict[int, int] = {}  # the same, of bodies with numbers in front alone
+        self._behind: dict[int, int] = {}  # the same, of lines in diffs and searches, without what stands in front
         self._references: list[Reference] = []
 
     def add(self, delivery: Delivery) -> None:
@@ -40,15 +44,27 @@ class LineIndex:
                     self._anywhere[key] = place
                     if piece.sep is not None:
                         self._numbered[key] = place
+            if piece.sep is None:
+                self._look_through(delivery, lines[piece.at : piece.at + piece.count], piece.at)
+
+    def _look_through(self, delivery: Delivery, lines: Sequence[str], at: int) -> None:
+        """Lines of files with something else in front of them."""
+        for piece in (*find_hunks(lines), *find_hits(lines)):
+            place = len(self._references)
+            self._references.append(Reference(delivery, replace(piece, at=at + piece.at)))
+            for body in bodies(lines[piece.at : piece.at + piece.count], piece.sep):
+                if not is_blank(body):
+                    self._behind[hash(body)] = place
 
     def propose(self, texts: Sequence[str], *, numbered: bool) -> list[Reference]:
         """The references in which most of these bodies stand, best first."""
         places = self._numbered if numbered else self._anywhere
         votes: Counter[int] = Counter()
         for body in texts:
-            place = places.get(hash(body))
-            if place is not None and not is_blank(body):
-                votes[place] += 1
+            key = hash(body)
+            for place in {places.get(key), self._behind.get(key)}:
+                if place is not None and not is_blank(body):
+                    votes[place] += 1
         return [self._references[place] for place, _ in votes.most_common(MOST_PROPOSED)]
 
 

@@ -35,6 +35,8 @@ def count_lines(text: str) -> int:
 
 
 GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
+# The same behind the path of a file ("src/app.py:-") is what `grep -rn` and `rg -n` print: `src/app.py:12:`.
+DIFF = "+ "  # no number: a diff's "+" or blank; the path of the file stands behind it, if the diff names one
 
 
 def split_number(line: str, sep: str) -> tuple[int, str] | None:
@@ -54,7 +56,24 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
     """The lines without the numbers in front of them; a line that has none stays whole."""
     if sep is None:
         return list(lines)
+    if sep.startswith(DIFF):
+        return [line[1:] for line in lines]
+    path = path_in(sep)
+    if path:
+        return bodies([line[len(path) + 1 :] for line in lines], GREP)
     return [line if (pair := split_number(line, sep)) is None else pair[1] for line in lines]
+
+
+def shows_numbers(sep: str | None) -> bool:
+    """True if what stands in front of lines is their numbers."""
+    return sep is not None and not sep.startswith(DIFF)
+
+
+def path_in(sep: str | None) -> str:
+    """The path that stands in front of the lines, or above them in a diff; empty where none does."""
+    if sep is not None and sep.startswith(DIFF):
+        return sep[len(DIFF) :]
+    return sep[: -len(GREP)] if sep is not None and sep.endswith(GREP) else ""
 
 
 def find_separator(lines: Sequence[str]) -> str | None:

@@ -15,6 +15,8 @@ from readcache.restore.plan import Compaction, RestorePlan
 from tests.helpers.chats import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
+_LINES = re.compile(r" lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)(?= |,|$)")
+_WHERE = re.compile(r", (?:\d[\d, -]* )?(?:shown|in) ")
 CUT_BY_HARNESS = "\n[cut by the harness]\n"
 
 
@@ -26,6 +28,12 @@ class Mark:
     stands_for: list[str]
     numbered: bool
     sources: tuple[str, ...]
+
+    def names(self, number: int) -> bool:
+        """True if the marker says that the line of this number is among those that stand there without numbers."""
+        what = _WHERE.split(self.line)[0]
+        spans = [span.partition("-") for lines in _LINES.findall(what) for span in lines.split(", ")]
+        return " without numbers" in self.line and any(int(a) <= number <= int(b or a) for a, _, b in spans)
 
 
 def _stands_amid(mark: Mark, before: str, after: str) -> bool:
@@ -237,6 +245,15 @@ class Reader:
                 old = self.outdated.get(paths[0], set()).intersection(mark.sources)
                 assert not old, f"{paths[0]} was written since {old}"
 
+    def check_insisted(
+        self, reply: Reply, again: Reply, output: str, numbered: bool, *, paths: Sequence[str] = ()
+    ) -> None:
+        """Every line that `reply` left out is shown by the answer to the same request right after it."""
+        self.check(again, output, numbered, paths=paths)
+        assert again.text == output or any(isinstance(segment, Shown) for segment in reply.segments)
+        both = places_left_out(reply) & places_left_out(again)
+        assert not both, f"lines {sorted(both)} were left out again"
+
     def not_standing(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
         """Why the mark is wrong; None when all of its lines stand at its sources."""
         if not mark.sources:
@@ -268,17 +285,19 @@ class Reader:
             k = 0
             while at + k < len(mark.stands_for) and low + k < len(theirs):
                 line = theirs[low + k]
-                if line is None or not self._equal(mark.stands_for[at + k], line, mark.numbered):
+                if line is None or not self._equal(mark.stands_for[at + k], line, mark):
                     break
                 k += 1
             best = max(best, k)
         return best
 
-    def _equal(self, ours: str, theirs: str, numbered: bool) -> bool:
+    def _equal(self, ours: str, theirs: str, mark: Mark) -> bool:
         if ours == theirs:
             return True
-        if not numbered:
+        if not mark.numbered:
             return any(body == ours for _, body in _split(theirs))
+        if any(body == theirs and mark.names(number) for number, body in _split(ours)):
+            return True
         loose = self.policy.delta
         return any(b == d and (loose or a == c) for a, b in _split(ours) for c, d in _split(theirs))
 
@@ -291,6 +310,20 @@ def _split(line: str) -> list[tuple[int, str]]:
     out = [(int(found.group(1)), line[found.end() :])]
     if found.group(2) in (": ", "| "):
         out.append((int(found.group(1)), line[found.end() - 1 :]))
+    return out
+
+
+def places_left_out(reply: Reply) -> set[int]:
+    """The indexes of the output lines that a reply does not show."""
+    out: set[int] = set()
+    at = 0
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            at += segment.text.count("\n") + (not segment.text.endswith("\n"))
+            continue
+        count = segment.end - segment.start + 1
+        out.update(range(at, at + count))
+        at += count
     return out
 
 

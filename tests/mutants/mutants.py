@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache.conversation import compaction, mend, settle, sync
-from readcache.judging import any_output, cover, judge, marker, reread
+from readcache.judging import cover, cuts, judge, marker, omissions, reread
 from readcache.log import log, reader
 from readcache.model.call import Call
 from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant("bytes are not compared", _believes_the_digest),
     Mutant("the batch is ignored", _decides(lambda call, policy: (replace(call, batch=""), policy))),
     Mutant(
-        "raw lines stand for numbered ones",
-        lambda: [(cover, "can_stand_for", _always(True)), (any_output, "can_stand_for", _always(True))],
+        "raw lines stand for numbered ones without a word",
+        lambda: [(owner, "is_bare", _always(False)) for owner in (cuts, omissions)],
     ),
     Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(

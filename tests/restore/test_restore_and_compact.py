@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Budget, Outcome, Policy, Reason, Session
+from readcache import Budget, Policy, Reason, Session
 from tests.helpers.files import text, with_numbers
 from tests.helpers.oracle import Reader
 from tests.helpers.replies import sources
@@ -105,10 +105,13 @@ def test_calls_that_are_not_kept_are_gone(session: Session) -> None:
     assert sources(session.observe("cat g", text(of="row"))) == {"c2"}
 
 
-def test_a_restored_section_is_a_source_for_raw_lines_alone(session: Session) -> None:
+def test_a_restored_section_is_a_source_for_raw_lines_and_for_numbers_that_the_marker_names(session: Session) -> None:
     session.observe("cat -n f", with_numbers())
-    done = session.compacted(restored=session.restore_plan())
-    assert session.observe("cat -n f", with_numbers()).outcome is Outcome.FULL
+    plan = session.restore_plan()
+    done = session.compacted(restored=plan)
+    numbered = session.observe("cat -n f", with_numbers())
+    assert sources(numbered) == {done.restored_id}
+    assert f'f lines 1-60, in the section "{plan.heading}" without numbers' in numbered.text
     session.compacted(keep=[str(done.restored_id)])
     assert sources(session.observe("cat f", text())) == {done.restored_id}
 

@@ -134,7 +134,21 @@ BASH_SHAPES = {
 
 # Where bash itself reads `f` for the agent, so that it is cut; everywhere else the shims are not noticed.
 CUT = {
-    *("plain", "range", "head", "tail", "two files", "banners", "sequence", "and", "or", "status", "negated"),
+    *(
+        "plain",
+        "range",
+        "head",
+        "tail",
+        "numbered",
+        "cat -n",
+        "two files",
+        "banners",
+        "sequence",
+        "and",
+        "or",
+        "status",
+        "negated",
+    ),
     *("stderr into stdout", "stderr into a file", "group to the agent", "subshell", "loop", "if", "case", "function"),
     *("function by that name", "eval", "exec cat", "command", "variable for one command", "background to the agent"),
     *("sed regex", "sourced script", "make -s", "killed", "cmp of a copy", "time"),

@@ -15,7 +15,7 @@ from tests.shims.shapes import BASH_SHAPES, CUT, CUT_WITH_STDERR, SHAPES
 
 COMMANDS = SHAPES | BASH_SHAPES
 QUICK = "merged"  # as most harnesses start a shell: stderr in the same pipe
-_SAME = rb", shown above by [^\r\n]*\](\r?\n)"
+_SAME = rb", shown above by ([^\r\n]*)\](\r?\n)"
 _MARKER = rb"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT) [0-9a-f.]+: "
 _OF_FILE = re.compile(_MARKER + rb"(?:(?:\S*/)?f lines? ([\d, -]+)|this output, 60 lines)" + _SAME)
 _OF_OUTPUT = re.compile(_MARKER + rb"lines (\d+)-(\d+) of this output(?: \([\w, ]+\))?" + _SAME)
@@ -29,8 +29,10 @@ def filled(ran: Ran, real: bytes) -> Ran:
 
     def of_file(found: re.Match[bytes]) -> bytes:
         ranges = [span.split(b"-") for span in (found[1] or b"1-60").replace(b" ", b"").split(b",")]
-        chosen = (LINES.splitlines()[int(span[0]) - 1 : int(span[-1])] for span in ranges)
-        return b"".join(line.encode() + found[2] for part in chosen for line in part)
+        numbers = (number for span in ranges for number in range(int(span[0]), int(span[-1]) + 1))
+        front = "{:6}\t" if b" without numbers;" in found[2] else ""
+        lines = LINES.splitlines()
+        return b"".join((front.format(n) + lines[n - 1]).encode() + found[3] for n in numbers)
 
     def of_output(found: re.Match[bytes]) -> bytes:
         return b"".join(real.splitlines(keepends=True)[int(found[1]) - 1 : int(found[2])])

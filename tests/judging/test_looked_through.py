@@ -1,0 +1,229 @@
+"""What stands in front of lines: left out with them only where the source shows as much, or the marker says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from readcache import Omitted, Outcome, Policy, Reason, Reply, Session
+from tests.helpers.files import LINES, TEXT, text, with_numbers
+from tests.helpers.replies import omits, sources
+
+NO_MORE = "without numbers"
+
+
+def the_marker(session: Session, reply: Reply) -> str:
+    (marker,) = session.markers_in(reply.text)
+    return marker
+
+
+# ------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 30), (1, 60)])
+def test_lines_shown_without_numbers_stand_for_numbered_ones_when_the_marker_names_the_numbers(
+    session: Session, first: int, last: int
+) -> None:
+    session.observe("cat f", TEXT)
+    reply = session.observe(f"nl -ba f | sed -n '{first},{last}p'", with_numbers(first, last))
+    assert reply.outcome is Outcome.UNCHANGED
+    marker = the_marker(session, reply)
+    assert marker.startswith("[LEFT_OUT ")
+    assert f"f lines {first}-{last}, shown above by" in marker
+    assert NO_MORE in marker
+
+
+def test_that_numbers_are_missing_is_said_of_no_source_that_has_them(session: Session) -> None:
+    session.observe("cat -n f", with_numbers())
+    assert NO_MORE not in the_marker(session, session.observe_read("f", with_numbers(form="{}→"), numbered=True))
+
+
+def test_of_several_sources_those_without_numbers_are_named_so(session: Session) -> None:
+    session.observe("sed -n '1,30p' f", text(1, 30))
+    session.observe("nl -ba f | sed -n '31,60p'", with_numbers(31, 60))
+    marker = the_marker(session, session.observe("cat -n f", with_numbers()))
+    assert marker.count(NO_MORE) == 1
+    assert f"1-30 by \"sed -n '1,30p' f\" {NO_MORE}" in marker
+
+
+def test_lines_whose_own_numbers_nobody_knows_stand_for_no_numbered_ones(session: Session) -> None:
+    session.observe("./show f", TEXT)
+    session.observe("cat g* f", TEXT)
+    assert not omits(session.observe("cat -n f", with_numbers()))
+
+
+def test_numbers_that_are_not_those_of_the_file_are_shown(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    counted = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines(), 100))
+    assert not omits(session.observe("nl -ba -v 100 f", counted))
+
+
+def test_a_blank_after_the_number_may_be_the_lines_own(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    reply = session.observe_read("f", with_numbers(form="{:05}| "), numbered=True)
+    assert (reply.outcome, reply.reason) == (Outcome.FULL, Reason.UNNUMBERED)
+
+
+def test_words_of_a_host_behind_numbered_lines_do_not_cost_them() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    session.observe("cat f", TEXT)
+    reminder = "\n<system-reminder>\nThis is a reminder that stands behind each read.\nAnd this is more of it.\n"
+    session.observe_read("g", with_numbers(1, 3, form="{}→") + reminder, numbered=True)
+    reply = session.observe_read("f", with_numbers(form="{}→") + reminder, numbered=True)
+    assert "f lines 1-60," in the_marker(session, reply)
+
+
+def test_lines_that_moved_are_named_by_both_numbers() -> None:
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe("sed -n '9,39p' f", text(9, 39))
+    session.observe("sed -i '1i inserted' f", "")
+    moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[8:39], 10))
+    marker = the_marker(session, session.observe("nl -ba f | sed -n '10,40p'", moved))
+    assert "f lines 10-40," in marker
+    assert f"as lines 9-39 {NO_MORE}" in marker
+
+
+# ------------------------------------------------------------ grep -n
+
+
+def grep(first: int, last: int, *selected: int) -> str:
+    """What `grep -n` with context prints."""
+    return "".join(f"{n}{':' if n in selected else '-'}{LINES[n - 1]}\n" for n in range(first, last + 1))
+
+
+@pytest.mark.parametrize("command", ["cat f", "cat -n f"])
+def test_which_lines_a_search_selected_is_said_where_the_source_does_not_show_it(
+    session: Session, command: str
+) -> None:
+    session.observe(command, with_numbers() if "-n" in command else TEXT, call_id="whole")
+    reply = session.observe("grep -n -B5 -A5 'number 20' f", grep(15, 25, 20))
+    assert sources(reply) == {"whole"}
+    marker = the_marker(session, reply)
+    assert "f lines 15-25 (selected: 20)" in marker
+    assert (NO_MORE in marker) == (command == "cat f")
+
+
+def test_a_search_shown_again_says_nothing_of_what_it_selected(session: Session) -> None:
+    session.observe("grep -n -B5 -A9 'number 20' f", grep(15, 29, 20))
+    marker = the_marker(session, session.observe("grep -n -B5 -A5 'number 20' f", grep(15, 25, 20)))
+    assert "selected" not in marker
+    marker = the_marker(session, session.observe("grep -n -B8 -A2 'number 23' f", grep(15, 25, 23)))
+    assert "(selected: 23)" in marker
+
+
+def test_a_search_that_selects_here_and_there_is_shown(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    assert not omits(session.observe("grep -n -C1 2 f", grep(1, 40, *range(2, 40, 3))))
+
+
+# ------------------------------------------------------------ diffs
+
+
+def diff(first: int, last: int, *, added: tuple[int, int], removed: str = "") -> str:
+    """What `git diff` prints of lines `first` to `last`, of which those `added` are new, behind lines `removed`."""
+    minus = "".join(f"-{line}\n" for line in removed.splitlines())
+    old = last - first + 1 - (added[1] - added[0] + 1) + minus.count("\n")
+    out = f"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -{first},{old} +{first},{last - first + 1} @@ def g\n"
+    for n in range(first, last + 1):
+        out += minus if n == added[0] else ""
+        out += f"{'+' if added[0] <= n <= added[1] else ' '}{LINES[n - 1]}\n"
+    return out
+
+
+@pytest.fixture
+def eager() -> Session:
+    return Session("/w", policy=Policy.named("max"))
+
+
+@pytest.mark.parametrize("command", ["nl -ba f | sed -n '12,28p'", "sed -n '12,28p' f", "./show f"])
+def test_lines_that_a_diff_shows_as_new_or_around_are_left_out(eager: Session, command: str) -> None:
+    eager.observe("git diff", diff(10, 30, added=(13, 27)), call_id="diff")
+    reply = eager.observe(command, with_numbers(12, 28) if "nl" in command else text(12, 28))
+    assert sources(reply) == {"diff"}
+    marker = the_marker(eager, reply)
+    assert marker.startswith("[LEFT_OUT ")
+    assert 'by "git diff"' in marker
+    assert " in a diff;" in marker
+    assert ("f lines 12-28," in marker) == ("nl" in command)
+
+
+def test_what_a_diff_took_away_stands_nowhere(eager: Session) -> None:
+    eager.observe("git diff", diff(10, 20, added=(14, 15), removed=text(30, 60)))
+    assert not omits(eager.observe("sed -n '30,60p' old", text(30, 60)))
+
+
+def test_a_diff_shows_the_lines_before_and_behind_a_removal_in_two_pieces(eager: Session) -> None:
+    eager.observe("git diff", diff(1, 40, added=(21, 22), removed="one that is gone\n"))
+    marker = the_marker(eager, eager.observe("cat -n f", with_numbers(1, 40)))
+    assert "f lines 1-40," in marker
+
+
+def test_numbers_that_a_hunk_header_tells_otherwise_are_named(eager: Session) -> None:
+    eager.observe("git diff", diff(1, 40, added=(2, 30)))
+    moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[:40], 6))
+    marker = the_marker(eager, eager.observe("nl -ba f | sed -n '6,45p'", moved))
+    assert 'f lines 6-45, shown above by "git diff" as lines 1-40 in a diff' in marker
+
+
+def test_what_a_diff_changes_is_shown_whatever_was_seen(eager: Session) -> None:
+    eager.observe("cat f", text(1, 40))
+    eager.observe("cat -n f", with_numbers(1, 40))
+    assert not omits(eager.observe("git diff", diff(1, 40, added=(2, 39), removed=text(20, 60))))
+
+
+def test_a_file_that_was_written_since_the_diff_is_not_said_to_be_as_it_was(eager: Session) -> None:
+    eager.observe("sed -n '50,60p' f", text(50, 60))
+    eager.observe("git diff", diff(10, 30, added=(13, 27)))
+    eager.wrote("f")
+    marker = the_marker(eager, eager.observe("nl -ba f | sed -n '12,28p'", with_numbers(12, 28)))
+    assert "in a diff, maybe changed since" in marker
+
+
+def test_a_hunk_that_was_cut_counts_as_far_as_it_goes(eager: Session) -> None:
+    whole = diff(10, 50, added=(13, 47))
+    eager.observe("git diff | head -n 30", "".join(whole.splitlines(True)[:30]))
+    reply = eager.observe("nl -ba f | sed -n '10,50p'", with_numbers(10, 50))
+    assert [(s.start, s.end) for s in reply.segments if isinstance(s, Omitted)] == [(10, 35)]
+
+
+# ------------------------------------------------------------ searches in many files
+
+
+def hits(first: int, last: int, path: str, selected: int) -> str:
+    """What `grep -rn` or `rg -n` prints with context."""
+    lines = range(first, last + 1)
+    front = (f"{path}:{n}:" if n == selected else f"{path}-{n}-" for n in lines)
+    return "".join(before + LINES[n - 1] + "\n" for before, n in zip(front, lines, strict=True))
+
+
+@pytest.mark.parametrize("command", ["nl -ba src/f.py | sed -n '12,28p'", "sed -n '12,28p' src/f.py", "./show f"])
+def test_lines_that_a_search_shows_with_their_file_and_number_are_left_out(eager: Session, command: str) -> None:
+    found = hits(3, 5, "src/a.py", 4) + "--\n" + hits(10, 30, "src/f.py", 20) + "--\n" + hits(1, 9, "src/g-1.py", 3)
+    eager.observe("rg -n -C9 something", found, call_id="search")
+    reply = eager.observe(command, with_numbers(12, 28) if "nl" in command else text(12, 28))
+    assert sources(reply) == {"search"}
+    marker = the_marker(eager, reply)
+    assert marker.startswith("[LEFT_OUT ")
+    assert ("f.py lines 12-28, shown above" in marker) == ("nl" in command)
+    assert "without" not in marker
+
+
+def test_under_a_heading_a_search_shows_numbers_alone(eager: Session) -> None:
+    eager.observe("rg --heading -n -C9 20", "src/f.py\n" + grep(10, 30, 20), call_id="search")
+    assert sources(eager.observe("nl -ba src/f.py | sed -n '12,28p'", with_numbers(12, 28))) == {"search"}
+
+
+@pytest.mark.parametrize("shown_by", ["search", "diff"])
+def test_a_source_of_another_path_is_named_with_that_path(eager: Session, shown_by: str) -> None:
+    if shown_by == "search":
+        eager.observe("rg -n -C9 something", hits(10, 30, "old/f.py", 20))
+    else:
+        eager.observe("git diff", diff(10, 30, added=(13, 27)).replace("/f\n", "/old/f.py\n"))
+    marker = the_marker(eager, eager.observe("nl -ba src/f.py | sed -n '12,28p'", with_numbers(12, 28)))
+    assert "f.py lines 12-28, shown above by" in marker
+    assert "old/f.py" in marker
+
+
+def test_words_that_only_look_like_a_search_count_as_what_they_are(eager: Session) -> None:
+    times = "".join(f"12:{n}:{LINES[n]}\n" for n in range(10, 30))
+    eager.observe("./log", times, call_id="log")
+    assert sources(eager.observe("./log --again", "one more\n" + times)) == {"log"}
