@@ -217,6 +217,9 @@ class Sessions(RuleBasedStateMachine):
         reader.take(request.command, reply, output, request.numbered, paths=request.paths, shown=shown)
         if shown is not None:
             reader.session.settle(call_id, shown)
+            assert not wrongly_numbered(reader.session.view, call_id), (
+                "a line is known by a number that it does not show"
+            )
         elif how == "insist" and len(reply.segments) and reply.text != output and self.policy.insist is Insist.SERVE:
             again = request.ask(reader.session, output, self.new_id())
             reader.check_insisted(reply, again, output, request.numbered, paths=request.paths)
@@ -390,6 +393,18 @@ class Sessions(RuleBasedStateMachine):
             agent = reader.session.agent_id
             again = Session(ROOT, session_id="s", agent_id=agent, store=self.store, policy=self.policy)
             assert known(again.view) == known(reader.session.view), "after a restart the view is another"
+
+
+def wrongly_numbered(view: View, call_id: str) -> list[str]:
+    """Lines of a call's result that show another number than that by which the view knows them."""
+    return [
+        line
+        for delivery in view.of_call(call_id)
+        for piece in delivery.event.pieces
+        if piece.sep == "→" and piece.first
+        for n, line in enumerate(delivery.event.text.split("\n")[piece.at : piece.at + piece.count], piece.first)
+        if line.strip().partition("→")[0] != str(n + piece.shift)
+    ]
 
 
 def known(view: View) -> Any:

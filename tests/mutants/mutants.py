@@ -12,6 +12,7 @@ from typing import Any
 
 from readcache.conversation import compaction, mend, settle, sync
 from readcache.judging import cover, cuts, judge, marker, omissions, reread
+from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
 from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
@@ -128,6 +129,15 @@ def _believes_the_section() -> list[Patch]:
     return [(mend, "_stand_in", stand_in)]
 
 
+def _own_id_is_another() -> list[Patch]:
+    begin = Sources.__init__
+
+    def changed(self: Sources, view: View, call: Call, policy: Policy) -> None:
+        begin(self, view, replace(call, call_id=f"{call.call_id} "), policy)
+
+    return [(Sources, "__init__", changed)]
+
+
 def _always(value: Any) -> Callable[..., Any]:
     return lambda *_args, **_more: value
 
@@ -165,8 +175,5 @@ MUTANTS = (
     Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compaction, sync)]),
     Mutant("a restored section is believed to hold everything", _believes_the_section),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),
-    Mutant(
-        "a call points at its own id",
-        _decides(lambda call, policy: (replace(call, call_id=f"{call.call_id} "), policy)),
-    ),
+    Mutant("a call points at its own id", _own_id_is_another),
 )
