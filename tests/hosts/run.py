@@ -82,7 +82,11 @@ def run(name: str) -> bool:
         print(f"== {name}: {' '.join([*pip, *wants.get('npm', [])])}", flush=True)
         env = environment(name, pip, wants.get("npm", []), python) | written
         command = ["python", "-m", "pytest", "-q", "-n", "0", "-W", "default", "-m", "", str(HERE / name)]
-        fine &= not subprocess.run(command, cwd=TOP, env=env, check=False).returncode
+        status = subprocess.run(command, cwd=TOP, env=env, check=False).returncode
+        if status:  # a host has clocks of its own, and this machine may be busy: what failed has one more try
+            print(f"== {name}: FAILED, what did so is run once more", flush=True)
+            status = subprocess.run([*command, "--last-failed"], cwd=TOP, env=env, check=False).returncode
+        fine &= not status
         print(f"== {name}: {'passed' if fine else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
     return fine
 
