@@ -18,6 +18,9 @@ from readcache.restore.rank import Stretch, reasons_for, score, stretches_of
 from readcache.restore.refuse import why_not_text
 
 CHARS_PER_TOKEN = 4  # to weigh files before anything is counted
+# Where few files are allowed: about the tokens that a file gives over the calls since it was touched. With five files
+# 1, 1.5 and 2 foresaw 48, 51 and 50 % of the characters that were read again in the recordings, without it 41.
+SIZE_MATTERS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class _File:
     path: str
     stretches: tuple[Stretch, ...]
     staying: frozenset[tuple[int, str]]
-    worth: float
+    worth: float  # by the token
+    tokens: float  # that it has to give
     shown: int  # calls ago: of files of one worth the one shown last comes first
 
 
@@ -64,9 +68,8 @@ def plan_restore(
             file = _file(e, view, kept)
             left_out[e.key] = "budget: files" if file.stretches else "still visible"
             files += [file] if file.stretches else []
-    files.sort(key=lambda file: (-file.worth, file.shown, file.path))
     opened: list[tuple[Place, ...]] = []
-    for file in files:
+    for file in _best_first(files, budget):
         if len(opened) == budget.max_files:
             break
         found = _seen_places(view, file) if current is None else _disk_places(view, file, current(file.path))
@@ -94,8 +97,20 @@ def _file(evidence: FileEvidence, view: View, kept: Collection[str]) -> _File:
         gained = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
         lost += [replace(stretch, why=reasons_for(evidence, stretch))] if gained else []
         chars += gained
-    worth = score(evidence, chars / CHARS_PER_TOKEN, is_marked=bool(wanted))
-    return _File(evidence.key, tuple(lost), frozenset(staying), worth, evidence.shown or evidence.calls)
+    tokens = chars / CHARS_PER_TOKEN
+    worth = score(evidence, tokens, is_marked=bool(wanted))
+    return _File(evidence.key, tuple(lost), frozenset(staying), worth, tokens, evidence.shown or evidence.calls)
+
+
+def _best_first(files: Sequence[_File], budget: Budget) -> list[_File]:
+    """The files that are worth most by the token; by the file, where few files are allowed, so that there would be
+    tokens left."""
+    by_token = sorted(files, key=lambda file: (-file.worth, file.shown, file.path))
+    taken = sum(min(file.tokens, budget.max_tokens_per_file) for file in by_token[: budget.max_files])
+    if len(files) <= budget.max_files or taken >= budget.max_tokens:
+        return by_token
+    most = budget.max_tokens_per_file
+    return sorted(files, key=lambda file: (-file.worth * min(file.tokens, most) ** SIZE_MATTERS, file.shown, file.path))
 
 
 def _marked(view: View, call_id: str, key: str) -> Iterable[Span]:

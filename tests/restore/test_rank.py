@@ -162,7 +162,15 @@ def test_of_equal_files_the_smaller_one_comes_first(session: Session) -> None:
         session.observe("cat large.py", text(of="large.py"), call_id="d")
         session.observe("cat small.py", text(1, 10, of="small.py"), call_id="c")
     session.observe("make small.py large.py", "")
-    assert first(session, Budget(max_files=1)) == "/w/small.py"
+    assert first(session, Budget()) == "/w/small.py"
+
+
+def test_where_few_files_may_come_back_and_tokens_are_left_the_larger_one_does(session: Session) -> None:
+    with session.batch():
+        session.observe("cat large.py", text(of="large.py"), call_id="d")
+        session.observe("cat small.py", text(1, 10, of="small.py"), call_id="c")
+    session.observe("make small.py large.py", "")
+    assert first(session, Budget(max_files=1)) == "/w/large.py"
 
 
 def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
