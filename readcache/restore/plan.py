@@ -1,6 +1,6 @@
 """The restore plan: lines that a compactor should put back verbatim, and the section that holds them.
 
-`restore_plan` makes the plan; `restore_rank` says what is worth its tokens.
+`choose` makes the plan; `rank` says what is worth its tokens.
 """
 
 from __future__ import annotations

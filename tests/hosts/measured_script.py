@@ -27,6 +27,20 @@ STEPS: tuple[Step, ...] = (
 )
 
 
+# A shorter one.
+SHORT_STEPS: tuple[Step, ...] = (
+    (Read("shop.py"),),
+    (Bash("grep -n 'number 3' shop.py"),),
+    (Bash("sed -n '10,50p' shop.py"),),
+    (Read("shop.py", 20, 60),),
+    (Edit("shop.py", "number 7 of", "number seven of"),),
+    (Bash("cat shop.py"),),
+    (Read("shop.py", 30, 60),),
+    (Bash("cat crlf.txt"),),
+    (Read("crlf.txt"),),
+)
+
+
 def with_a_shell_alone(step: Step) -> Step:
     """The step for a host that has no other tools."""
     assert isinstance(step, tuple)

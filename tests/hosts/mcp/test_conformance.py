@@ -18,6 +18,7 @@ from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.mcp.client import NOW, Connected, Got, connected
 from tests.hosts.measured import Run, record
+from tests.hosts.measured_script import SHORT_STEPS
 
 
 class McpHost:
@@ -126,26 +127,13 @@ class TestMcp(Conformance):
     host = McpHost()
 
 
-SCRIPT: list[Step] = [
-    (Read("shop.py"),),
-    (Bash("grep -n 'number 3' shop.py"),),
-    (Bash("sed -n '10,50p' shop.py"),),
-    (Read("shop.py", 20, 60),),
-    (Edit("shop.py", "number 7 of", "number seven of"),),
-    (Bash("cat shop.py"),),
-    (Read("shop.py", 30, 60),),
-    (Bash("cat crlf.txt"),),
-    (Read("crlf.txt"),),
-]
-
-
 @pytest.mark.skipif(not NOW, reason="the newest is measured")
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     async def converse(root: Path, switch: str) -> tuple[list[Seen], float]:
         async with connected(root, READCACHE=switch) as server:
             began = time.monotonic()
             agent = McpAgent(server, "main")
-            seen = [await agent.step(step) for step in SCRIPT]
+            seen = [await agent.step(step) for step in SHORT_STEPS]
             return seen, time.monotonic() - began
 
     runs, files = dict[str, Run](), set[bytes]()
@@ -153,7 +141,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         make_project(tmp_path / switch)
         seen, took = asyncio.run(converse(tmp_path / switch, switch))
         chars = sum(len(text) for one in seen for text in one.texts)
-        runs[switch] = Run(chars=chars, seconds=round(took, 3), calls=len(SCRIPT))
+        runs[switch] = Run(chars=chars, seconds=round(took, 3), calls=len(SHORT_STEPS))
         files.add((tmp_path / switch / "shop.py").read_bytes())
     record("mcp", {"mcp": importlib.metadata.version("mcp")}, runs["off"], runs["on"])
     assert runs["on"].chars < 0.8 * runs["off"].chars

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from readcache.testing.conformance import Conformance, make_project
-from readcache.testing.hosts import Bash, Edit, Read, Step
 from tests.hosts.measured import Run, record
+from tests.hosts.measured_script import SHORT_STEPS
 from tests.hosts.openai_agents.agents_host import AgentsHost
 
 
@@ -16,27 +16,14 @@ class TestOpenaiAgents(Conformance):
     host = AgentsHost()
 
 
-SCRIPT: list[Step] = [
-    (Read("shop.py"),),
-    (Bash("grep -n 'number 3' shop.py"),),
-    (Bash("sed -n '10,50p' shop.py"),),
-    (Read("shop.py", 20, 60),),
-    (Edit("shop.py", "number 7 of", "number seven of"),),
-    (Bash("cat shop.py"),),
-    (Read("shop.py", 30, 60),),
-    (Bash("cat crlf.txt"),),
-    (Read("crlf.txt"),),
-]
-
-
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     runs, files = dict[bool, Run](), set[bytes]()
     for on in (False, True):
         make_project(tmp_path / str(on))
         began = time.monotonic()
-        seen = AgentsHost().converse(tmp_path / str(on), SCRIPT, on=on)
+        seen = AgentsHost().converse(tmp_path / str(on), SHORT_STEPS, on=on)
         took = round(time.monotonic() - began, 2)
-        runs[on] = Run(chars=sum(len(text) for one in seen for text in one.texts), seconds=took, calls=len(SCRIPT))
+        runs[on] = Run(chars=sum(len(text) for one in seen for text in one.texts), seconds=took, calls=len(SHORT_STEPS))
         files.add((tmp_path / str(on) / "shop.py").read_bytes())
     record("openai-agents", {"openai-agents": importlib.metadata.version("openai-agents")}, runs[False], runs[True])
     assert runs[True].chars < 0.8 * runs[False].chars
