@@ -70,6 +70,40 @@ PRESETS = ("default", "delta", "max")
 MIN_CHARS = 300
 
 
+# The share of one more turn. Chosen by replay, see tests/benchmarks/README.md.
+MIN_WORTH = 0.125
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a token costs, as a multiple of one that is read without a cache, and what a turn is made of.
+
+    The defaults are Anthropic's ratios for a cached prefix (five minutes); the rest was measured on recorded sessions.
+    """
+
+    write: float = 1.25
+    """A token that is put into the conversation, once: it is written to the prompt cache."""
+    read: float = 0.1
+    """A token of the conversation, for each later turn: it is read from the cache."""
+    output: float = 5.0
+    """A token that the model writes."""
+    prompt: int = 20_000
+    """Tokens of instructions and tools that each turn reads beside the conversation."""
+    answer: int = 150
+    """Tokens that the model writes in one turn."""
+    turns: int = 40
+    """Turns that are still to come, at any time: on average 58, 47 and 52 of them came after the first 10, 50 and 100
+    of recorded sessions, so that how many there were already tells nothing."""
+
+    def of_text(self, tokens: int) -> float:
+        """What a text costs while it is carried."""
+        return tokens * (self.write + self.read * self.turns)
+
+    def of_turn(self, carried: int) -> float:
+        """What one more turn costs when the conversation has so many tokens."""
+        return self.read * (self.prompt + carried) + self.output * self.answer
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How a session decides. Sizes are in characters of text unless the name says tokens."""
@@ -92,7 +126,13 @@ class Policy:
     insist: Insist = Insist.SERVE
     """What the same request gets right after an omission: `SERVE` all that was left out, and all bytes when it comes
     once more; `STUB` a marker again."""
-    max_markers: int = 4
+    min_worth: float = MIN_WORTH
+    """What a reply leaves out must be worth this share of one more turn, by `prices`. A marker may make the reader ask
+    again: at 0.1 it pays as long as no more than one in ten does. Where this reader asked again more often, that share
+    counts. 0: whatever it is worth."""
+    prices: Prices = Prices()
+    """What tokens and turns cost."""
+    max_markers: int = 6
     """Markers in one reply, the largest omissions first: with many holes a text is hard to read."""
     clip: Head | HeadTail | None = None
     """How the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only what is left

@@ -54,6 +54,7 @@ class Reason(enum.Enum):
     FRESH = "fresh", "every byte was asked for (`fresh=True`)"
     TOO_SHORT = "too_short", "it is shorter than Policy.min_chars"
     NO_GAIN = "no_gain", "markers would have cost too much for what they save"
+    NOT_WORTH = "not_worth", "it would have saved less than the share of one more turn that Policy.min_worth asks for"
     SAME_BATCH = "same_batch", "it is visible only in a result of the same batch, which may not be delivered yet"
     UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
     HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"

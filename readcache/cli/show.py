@@ -21,7 +21,9 @@ _COUNTERS = {
     "calls": "calls that were answered",
     "output_chars": "characters that they printed",
     "shown_chars": "characters of that which were shown, markers included",
-    "tokens_saved": "net of the markers' own",
+    "tokens_saved": "net of the markers' own, and of what bounced",
+    "bounces": "omissions after which the same bytes were asked for again",
+    "tokens_bounced": "saved by those, and not counted as saved any more",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
 

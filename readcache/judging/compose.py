@@ -9,6 +9,7 @@ from itertools import zip_longest
 from readcache.judging.cuts import Cut, make_cuts
 from readcache.judging.judge import Judgement
 from readcache.judging.protect import kept_label
+from readcache.judging.worth import is_worth
 from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.stored_text import share_digest
@@ -27,16 +28,21 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     cuts = make_cuts(view, call, judgement, rules.tag)
     worth = _worth(call, judgement, cuts, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
+    would_save = _saved(call.output, judgement.lines, worth, policy)
     if (cuts or judgement.omissions) and (not worth or (not policy.partial and not whole)):
-        reason = Reason.INSISTED if judgement.reason is Reason.GIVEN_BACK else Reason.NO_GAIN
-        judgement = replace(judgement, outcome=Outcome.FULL, reason=reason)
-        worth = []
+        judgement, worth, would_save = _in_full(judgement, Reason.NO_GAIN), [], 0
+    elif worth and not is_worth(view, would_save, policy):
+        judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
-    would_save = _saved(call.output, judgement.lines, worth, policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
     return _reply(view, call, judgement, worth, policy, would_save)
+
+
+def _in_full(judgement: Judgement, reason: Reason) -> Judgement:
+    reason = Reason.INSISTED if judgement.reason is Reason.GIVEN_BACK else reason
+    return replace(judgement, outcome=Outcome.FULL, reason=reason)
 
 
 def _worth(call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy) -> list[Cut]:

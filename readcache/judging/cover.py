@@ -3,6 +3,9 @@
 Bytes decide here. Whatever parsing believed, a line counts as covered only when the visible line that is named as its
 source equals it: the whole body and, where the output shows numbers, a number in front of the source too.
 
+Here lines of files are looked for at the numbers that they have, which also tells whether a file changed; `search` then
+looks for any line anywhere, by what it says.
+
 A `Run` is a stretch of output lines that stands in one piece at one source.
 """
 
@@ -15,14 +18,10 @@ from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, KeyView, Reference
-from readcache.model.text import bodies, is_blank, shows_numbers
+from readcache.model.text import bodies, shows_numbers
 from readcache.model.view import View
 
-# A run found by its text alone needs this many lines that say something (see text.is_blank); fewer match by chance.
-SOLID_LINES = 2
-# A line that says something but stands in more places than this in one output is no landmark ("return None").
-MOST_PLACES = 8
-# Newest deliveries of a key that are searched by text; keeps a call's cost apart from the session's length.
+# Newest deliveries of a key that are looked through; keeps a call's cost apart from the session's length.
 MOST_REFERENCES = 48
 
 
@@ -52,15 +51,14 @@ Allow = Callable[[Delivery], bool]
 
 
 def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], allow: Allow, *, delta: bool) -> Coverage:
-    """Runs for all pieces of an output, in order and disjoint.
+    """Runs for all pieces of an output whose numbers are known, in order and disjoint.
 
-    `allow(delivery)`: may a marker point at it? Without `delta` a key that was written or that
-    disagrees with its visible lines has no runs.
+    `allow(delivery)`: may a marker point at it? Without `delta` a key that was written or that disagrees with its
+    visible lines has no runs.
     """
     found = Coverage()
     for piece in pieces:
         texts = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
-        runs: list[Run] = []
         for key in piece.keys:
             known = view.key(key)
             _note_staleness(known, key, allow, found)
@@ -68,12 +66,8 @@ def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], allow: Allo
                 exact, disagree = _by_number(view, known, piece, texts, allow)
                 if disagree:
                     found.changed.add(key)
-                if not disagree or delta:
-                    runs += exact
+                found.runs += exact
                 found.unnumbered |= not disagree and not exact and _lacks_numbers(known, piece, allow)
-        if delta or not found.changed.intersection(piece.keys):
-            runs += _by_text(view, piece, texts, allow, taken=runs, delta=delta)
-        found.runs += sorted(runs, key=lambda run: run.low)
     if not delta:
         found.runs = [run for run in found.runs if not found.changed.intersection(run.piece.keys)]
     return found
@@ -175,86 +169,3 @@ def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int)
         return False
     a, b = ours[low], theirs[low + shift]
     return a != b and (a.startswith(b) or b.startswith(a))
-
-
-# ---------------------------------------------------------------- by text
-
-
-def _by_text(view: View, piece: Piece, texts: list[str], allow: Allow, *, taken: list[Run], delta: bool) -> list[Run]:
-    """Runs for lines that `taken` leaves open, found by what they say.
-
-    Where both sides know their numbers, equal text at another number is a shifted file: only `delta` may use that.
-    """
-    open_lines = [True] * piece.count
-    for run in taken:
-        open_lines[run.low - piece.at : run.high - piece.at] = [False] * (run.high - run.low)
-    if not any(open_lines):
-        return []
-    candidates = itertools.islice(_candidates(view, piece, delta), MOST_REFERENCES)
-    references = [r for r in candidates if allow(r.delivery) and can_stand_for(r, piece)]
-    if not references:
-        return []
-    found = find_runs(texts, open_lines, [(r, view.bodies(r)) for r in references])
-    return [Run(piece.at + a, piece.at + b, reference, at, piece) for a, b, reference, at in found]
-
-
-def _candidates(view: View, piece: Piece, delta: bool) -> Iterator[Reference]:
-    """Where to look: with `delta` also in files of the same name elsewhere, which are copies or other paths to it."""
-    keys = list(piece.keys)
-    if delta:
-        keys += [other for key in piece.keys for other in view.namesakes(key)]
-    for key in dict.fromkeys(keys):
-        known = view.key(key)
-        for reference in known.references() if delta or not piece.first else reversed(known.loose):
-            if known.is_stale(reference.delivery) and not delta:
-                break
-            yield reference
-
-
-def find_runs(
-    ours: list[str], open_lines: list[bool], sources: Iterable[tuple[Reference, list[str]]]
-) -> list[tuple[int, int, Reference, int]]:
-    """(low, high, source, at): disjoint runs of `ours` over open lines; long runs first, newer sources before older.
-
-    A run has at least `SOLID_LINES` lines that say something, or it is the whole of `ours`.
-    """
-    places: dict[str, list[int]] = {}
-    for at, line in enumerate(ours):
-        if open_lines[at] and not is_blank(line):
-            places.setdefault(line, []).append(at)
-    landmarks = {line: at for line, at in places.items() if len(at) <= MOST_PLACES}
-    found: list[tuple[int, int, Reference, int]] = []
-    for reference, theirs in sources:
-        found += [(low, high, reference, at) for low, high, at in _common_runs(ours, theirs, landmarks)]
-    found.sort(key=lambda run: run[0] - run[1])
-    out: list[tuple[int, int, Reference, int]] = []
-    for low, high, reference, at in found:
-        for a, b, is_open in _stretches(open_lines[low:high], low):
-            if is_open and ((a, b) == (0, len(ours)) or _is_solid(ours[a:b])):
-                out.append((a, b, reference, at + a - low))
-                open_lines[a:b] = [False] * (b - a)
-    return out
-
-
-def _common_runs(ours: list[str], theirs: list[str], landmarks: dict[str, list[int]]) -> list[tuple[int, int, int]]:
-    """(low, high, at) for each longest common run through a landmark."""
-    out: list[tuple[int, int, int]] = []
-    reached: dict[int, int] = {}  # diagonal -> where in `theirs` its last run ended
-    for at, line in enumerate(theirs):
-        for place in landmarks.get(line, ()):
-            diagonal = place - at
-            if reached.get(diagonal, 0) > at:
-                continue
-            low, high = at, at + 1
-            while low > 0 and low + diagonal > 0 and theirs[low - 1] == ours[low - 1 + diagonal]:
-                low -= 1
-            while high < len(theirs) and high + diagonal < len(ours) and theirs[high] == ours[high + diagonal]:
-                high += 1
-            reached[diagonal] = high
-            out.append((low + diagonal, high + diagonal, low))
-    return out
-
-
-def _is_solid(lines: list[str]) -> bool:
-    solid = (line for line in lines if not is_blank(line))
-    return len(list(itertools.islice(solid, SOLID_LINES))) == SOLID_LINES

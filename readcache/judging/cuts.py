@@ -2,7 +2,7 @@
 
 Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed since:
 
-    [UNCHANGED 7f3a.12: app.py lines 5-30, shown above by "cat src/app.py"; repeat to see]
+    [UNCHANGED 7f3a.12: app.py lines 5-30, above in "cat src/app.py"; repeat to see]
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple
         what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in named.items())
         return what, True, len(named) == 1
     paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
-    what = marker.spell_lines([(omitted.start, omitted.end)]) + " of this output"
+    what = "output " + marker.spell_lines([(omitted.start, omitted.end)])
     of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
     return what + of_paths, False, False
 
@@ -222,19 +222,23 @@ def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_
 def _form(run: Run) -> str:
     """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
     if (run.reference.piece.sep or "").startswith(DIFF):
-        return "in a diff"
+        return "within a diff"
     return "without numbers" if is_bare(run) else ""
 
 
 def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
-    """What the lines are at the source, where they are lines of another file or have other numbers there."""
+    """What the lines are at the source, in the order in which they stand here, where that is not plain: lines of
+    another file, or with other numbers, or not in one piece."""
+    label = runs[0].reference.event.label
     other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
-    paths = [names[key] for key in other if all(run.piece.keys for run in runs)]
+    paths = [names[key] for key in other if all(run.piece.keys for run in runs) and not marker.says_path(label, key)]
     paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
-    moved = any(_number_there(run) not in (0, _number_here(run)) for run in runs)
-    spans = _spans_there(runs) if paths or moved else ()
-    words = [*paths[:1], *([marker.spell_lines(spans)] if spans else [])]
-    return " ".join(words)
+    moved = bool(other) or any(_number_there(run) not in (0, _number_here(run)) for run in runs)
+    numbered = all(map(_number_there, runs))
+    spans = _stretches((_number_there(run) if numbered else _place_there(run), run) for run in runs)
+    if not (numbered and (paths or moved)) and (numbered or len(spans) == 1):
+        return " ".join(paths[:1])
+    return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else ["of that output"])])
 
 
 def _path_there(run: Run) -> str:
@@ -255,6 +259,18 @@ def _number_there(run: Run) -> int:
     return piece.first and piece.first + piece.shift + run.at
 
 
-def _spans_there(runs: Iterable[Run]) -> tuple[Span, ...]:
-    spans = [(at, at + run.high - run.low - 1) for run in runs if (at := _number_there(run))]
-    return merge_spans(spans)
+def _place_there(run: Run) -> int:
+    """The number of the run's first line among those of the source's text."""
+    return run.reference.piece.at + run.at + 1
+
+
+def _stretches(runs: Iterable[tuple[int, Run]]) -> list[Span]:
+    """Runs, from the line of that number on, as spans in their own order: one after the other where they go on."""
+    out: list[Span] = []
+    for start, run in runs:
+        end = start + run.high - run.low - 1
+        if out and out[-1][1] + 1 == start:
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+    return out

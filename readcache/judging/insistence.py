@@ -9,6 +9,7 @@ from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.events import Origin, Piece
 from readcache.model.key_view import Delivery, Reference
+from readcache.model.line_index import stretches
 from readcache.model.text import split_lines
 from readcache.model.view import View
 
@@ -63,20 +64,9 @@ def _shown(delivery: Delivery, lines: Sequence[str]) -> Iterator[tuple[int, int,
 def _runs(
     delivery: Delivery, shown: Sequence[tuple[int, int, int]], pieces: Sequence[Piece], count: int
 ) -> Iterator[Run]:
-    for piece in _all_lines(pieces, count):
+    for piece in stretches(pieces, count):
         for low, high, at in shown:
             first, last = max(low, piece.at), min(high, piece.at + piece.count)
             if first < last:
                 there = Piece((), at + first - low, last - first, sep=piece.sep)
                 yield Run(first, last, Reference(delivery, there), 0, piece)
-
-
-def _all_lines(pieces: Sequence[Piece], count: int) -> Iterator[Piece]:
-    """The pieces of an output of `count` lines, and between them pieces of what is no file's."""
-    at = 0
-    for piece in (*pieces, Piece((), count, 0)):
-        if piece.at > at:
-            yield Piece((), at, piece.at - at)
-        if piece.at >= at:
-            yield piece
-            at = piece.at + piece.count

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from readcache.judging import marker
-from readcache.judging.any_output import find_anywhere
 from readcache.judging.cover import Coverage, Run, cover
 from readcache.judging.insistence import find_rest, insists
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected
+from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
 from readcache.model import text
 from readcache.model.call import Call
@@ -47,8 +47,8 @@ class Judgement:
     whole: Delivery | None = None  # IDENTICAL_OUTPUT: the result that holds all of it
 
 
-def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None) -> Judgement:
-    """The judgement of one call. `index` is needed for `policy.any_output` alone."""
+def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
+    """The judgement of one call. `index`: of what the view holds."""
     policy, number = rules.policy, view.calls.number_of(call.call_id)
     untouched = _untouchable(call, rules)
     if untouched is not None:
@@ -75,8 +75,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex | None = None)
     if len(call.output) < policy.min_chars:
         return replace(full, reason=Reason.TOO_SHORT)
     whole = _whole(view, call, same, pieces, sources, policy)
-    if policy.any_output and index is not None and whole is None:
-        coverage.runs += find_anywhere(view, lines, pieces, tuple(coverage.runs), index, sources)
+    if whole is None:
+        coverage.runs += find_visible(view, lines, pieces, coverage, index, sources, policy)
     found = make_omissions(coverage.runs, lines)
     omissions = _allowed(found, call, len(lines))
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):

@@ -2,7 +2,7 @@
 
 A marker is one line: what is left out, where it stands, how to get the bytes all the same.
 
-    [UNCHANGED 7f3a.12: app.py lines 40-80, shown above by "nl -ba src/app.py"; repeat to see]
+    [UNCHANGED 7f3a.12: app.py lines 40-80, above in "nl -ba src/app.py"; repeat to see]
 
 It is written for a model, which sees no call ids and cannot count calls: a source is named by the command that printed
 it, as the model wrote it. Each session has a tag of its own, by which a harness tells its markers from others; the
@@ -38,6 +38,7 @@ MOST_SOURCES = 3
 SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 SOURCE_CHARS = 45  # about what naming one more source takes
 
+_TOOLS = ("read", "write")  # the labels of reads and writes by a tool begin so
 _SPAN = re.compile(r" (\d+-\d*)$")
 _WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
 
@@ -52,7 +53,7 @@ class Source:
     there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
-    form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "in a diff"
+    form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "within a diff"
 
 
 def tag(session_id: str) -> str:
@@ -102,7 +103,7 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
     """The marker for `what` (in words), without a newline. `name` is the session's tag and the number of the call;
     `note` follows the sources; `end` is `ASK_AGAIN`, or says what the command did."""
     if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
-        where = "shown above: " + ", ".join(_where(source, "") for source in sources)
+        where = "above: " + ", ".join(_where(source, "in ") for source in sources)
     else:
         where = ", ".join(map(_where, sources))
     return f"[{word} {name}: {what}, {where}{note}; {end}]"
@@ -170,7 +171,7 @@ def spell_spans(spans: Sequence[Span]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def _where(source: Source, shown: str = "shown above ") -> str:
+def _where(source: Source, above: str = "above in ") -> str:
     lines = f"{spell_spans(source.lines)} " if source.lines else ""
     there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
@@ -178,15 +179,21 @@ def _where(source: Source, shown: str = "shown above ") -> str:
     name = _name_tool(source) or f'"{_shorten_label(source.label)}"'
     if source.origin is Origin.COMMAND:
         kind = "command " if name.startswith('"') else ""
-        return f"{lines}in your own {kind}{name}{there}"
+        return f"{lines}{above}your own {kind}{name}{there}"
     article = "an earlier " if source.is_earlier else "" if name.startswith('"') else "the "
-    return f"{lines}{shown}by {article}{name}{there}"
+    return f"{lines}{above}{article}{name}{there}"
+
+
+def says_path(label: str, path: str) -> bool:
+    """True for the label of a read or write tool, under which a marker names this path."""
+    tool, _, named = label.partition(" ")
+    return tool in _TOOLS and _SPAN.sub("", " " + named).lstrip() == path
 
 
 def _name_tool(source: Source) -> str:
     """`read of app.py 5-30`; of the marker's own file `read of 5-30`, or just `read`. Empty for a command."""
     tool, _, path = source.label.partition(" ")
-    if tool not in ("read", "write") or not path.startswith(("/", "~")):
+    if tool not in _TOOLS or not path.startswith(("/", "~")):
         return ""
     name = name_of(path)
     if source.same_file:

@@ -13,6 +13,7 @@ from readcache.judging.cuts import end_of, source_of
 from readcache.judging.insistence import insists
 from readcache.judging.judge import UNDECODED
 from readcache.judging.sources import Sources
+from readcache.judging.worth import is_worth
 from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer, Stand
@@ -42,6 +43,8 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     text, sources, chars = line + "\n", (source.call_id,), len(call.output)
     tokens = policy.tokens(text)
     saved = policy.tokens(call.output) - tokens
+    if not is_worth(view, saved, policy):
+        return None
     stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source, call.output))
     event = Delivered(
         call_id=call.call_id,

@@ -100,7 +100,7 @@ class Reader:
                 log.append(events_before(view, call, policy))
             answer = answer_reread(view, call, self.rules)
             if answer is None:
-                judgement = decide(view, call, self.rules, log.line_index() if policy.any_output else None)
+                judgement = decide(view, call, self.rules, log.line_index())
                 answer = compose(view, call, judgement, self.rules)
             answered, delivered = answer
             reply = with_frame(answered, call)

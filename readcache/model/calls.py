@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 
+from readcache.model.bounces import Bounces
 from readcache.model.events import Account, Delivered, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.reply import Outcome, Reason
@@ -22,6 +23,7 @@ class Calls:
         self.tokens = 0  # tokens delivered so far
         self.closed = 0  # calls that were answered when a process last closed its session
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
+        self.bounces = Bounces()
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
@@ -66,6 +68,10 @@ class Calls:
         self._newest[event.label] = event.when.call
         if event.account is not None:
             shown = event.account.shown_chars
+            for tokens in self.bounces.deliver(event, event.account):
+                self.counts["bounces"] += 1
+                self.counts["tokens_bounced"] += tokens
+                self.counts["tokens_saved"] -= tokens
             self._count(event.account, len(event.text) if shown is None else shown, event.when.call, event.call_id)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
@@ -75,10 +81,12 @@ class Calls:
             self.number, self._under_way = event.call, event.call_id
         if is_news and self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
+            self.bounces.clear()
         return Invalidation(written=True, label=event.label)
 
     def keep(self, stays: Callable[[str], bool]) -> None:
         """Calls for which `stays(call_id)` is false have left the conversation."""
+        self.bounces.clear()
         if not stays(self._under_way):
             self._under_way = ""
 

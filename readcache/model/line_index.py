@@ -1,12 +1,15 @@
-"""Where any visible line stands, for `Policy.any_output`: the one structure that looks at every line of every output.
+"""Where any visible line stands: the one structure that looks at every line of every output.
 
-Built only when first asked for, kept up to date afterwards. It proposes places; `cover.find_runs` compares the text.
+    index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
+
+It proposes places; `judging.search` compares the text. Built only when first asked for, kept up to date afterwards.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from readcache.model.diffs import find_hunks
@@ -16,17 +19,17 @@ from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
 from readcache.model.view import View
 
-# Places proposed for one stretch of output; 48 instead save nothing more over the recorded sessions.
+# Places proposed for one output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
+FIRST_SLOTS = 1024  # a power of two, as each later number
+_HALF = 0xFFFFFFFF
 
 
 class LineIndex:
-    """The newest place of each visible line that says something, by the hash of its body."""
+    """The newest place of each visible line that says something."""
 
     def __init__(self) -> None:
-        self._anywhere: dict[int, int] = {}  # hash of a body -> index into _references
-        self._numbered: dict[int, int] = {}  # the same, of bodies with numbers in front alone
-        self._behind: dict[int, int] = {}  # the same, of lines in diffs and searches, without what stands in front
+        self._table = _Table()
         self._references: list[Reference] = []
 
     def add(self, delivery: Delivery) -> None:
@@ -36,42 +39,67 @@ class LineIndex:
         lines = split_lines(delivery.event.text)
         markers = {pointer.line for pointer in delivery.event.pointers}
         for piece in stretches(delivery.event.pieces, len(lines), markers):
-            place = len(self._references)
-            self._references.append(Reference(delivery, piece))
-            for body in bodies(lines[piece.at : piece.at + piece.count], piece.sep):
-                if not is_blank(body):
-                    key = hash(body)
-                    self._anywhere[key] = place
-                    if piece.sep is not None:
-                        self._numbered[key] = place
+            self._add(delivery, piece, lines)
             if piece.sep is None:
-                self._look_through(delivery, lines[piece.at : piece.at + piece.count], piece.at)
+                inside = lines[piece.at : piece.at + piece.count]
+                for found in (*find_hunks(inside), *find_hits(inside)):
+                    self._add(delivery, replace(found, at=piece.at + found.at), lines)
 
-    def _look_through(self, delivery: Delivery, lines: Sequence[str], at: int) -> None:
-        """Lines of files with something else in front of them."""
-        for piece in (*find_hunks(lines), *find_hits(lines)):
-            place = len(self._references)
-            self._references.append(Reference(delivery, replace(piece, at=at + piece.at)))
-            for body in bodies(lines[piece.at : piece.at + piece.count], piece.sep):
-                if not is_blank(body):
-                    self._behind[hash(body)] = place
+    def _add(self, delivery: Delivery, piece: Piece, lines: Sequence[str]) -> None:
+        self._references.append(Reference(delivery, piece))
+        inside = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
+        self._table.put((body for body in inside if not is_blank(body)), len(self._references))
 
-    def propose(self, texts: Sequence[str], *, numbered: bool) -> list[Reference]:
-        """The references in which most of these bodies stand, best first."""
-        places = self._numbered if numbered else self._anywhere
-        votes: Counter[int] = Counter()
-        for body in texts:
-            key = hash(body)
-            for place in {places.get(key), self._behind.get(key)}:
-                if place is not None and not is_blank(body):
-                    votes[place] += 1
-        return [self._references[place] for place, _ in votes.most_common(MOST_PROPOSED)]
+    def propose(self, texts: Iterable[str]) -> list[Reference]:
+        """The references in which most of these bodies stand, best first, of equals the newer."""
+        votes: Counter[int] = Counter(map(self._table.place_of, texts))
+        del votes[0]
+        best = sorted(votes, key=lambda place: (-votes[place], -place))
+        return [self._references[place - 1] for place in best[:MOST_PROPOSED]]
 
 
-def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) -> Iterable[Piece]:
-    """A text of `count` lines as pieces without a hole: the numbered ones as they are, all between them raw."""
+class _Table:
+    """The newest place, from 1 on, of each line: a hash table of eight bytes a line, half of them its hash; a dict
+    takes ten times that. Two lines of one hash are one to it, which costs a look and no more."""
+
+    def __init__(self) -> None:
+        self._slots = array("Q", bytes(8 * FIRST_SLOTS))
+        self._used = 0
+
+    def put(self, lines: Iterable[str], place: int) -> None:
+        """These lines stand at the place now."""
+        for line in lines:
+            if 2 * self._used >= len(self._slots):
+                self._grow()
+            name = hash(line) & _HALF
+            at = self._find(name)
+            self._used += not self._slots[at]
+            self._slots[at] = name << 32 | place
+
+    def place_of(self, line: str) -> int:
+        """0: nowhere."""
+        return self._slots[self._find(hash(line) & _HALF)] & _HALF
+
+    def _find(self, name: int) -> int:
+        """The slot of a hash; the next free one where it has none."""
+        slots, mask = self._slots, len(self._slots) - 1
+        at = name & mask
+        while (slot := slots[at]) and slot >> 32 != name:
+            at = (at + 1) & mask
+        return at
+
+    def _grow(self) -> None:
+        kept = self._slots
+        self._slots = array("Q", bytes(16 * len(kept)))
+        for slot in filter(None, kept):
+            self._slots[self._find(slot >> 32)] = slot
+
+
+def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) -> Iterator[Piece]:
+    """A text of `count` lines as pieces without a hole: those of files as they are, and between them pieces of no file.
+    The lines that are markers are left out."""
     stops: list[tuple[int, int, Piece | None]] = [(line, line + 1, None) for line in markers]
-    stops += [(p.at, p.at + p.count, p) for p in pieces if p.sep is not None]
+    stops += [(p.at, p.at + p.count, p) for p in pieces]
     at = 0
     for low, high, piece in [*sorted(stops, key=lambda stop: stop[0]), (count, count, None)]:
         if low > at:

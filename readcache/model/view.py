@@ -38,6 +38,7 @@ class View:
 
     def __init__(self) -> None:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
+        self.carried = 0  # characters of all that is visible
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
@@ -46,9 +47,8 @@ class View:
         self._wholes: dict[str, Delivery] = {}
         self._lines = LineCache()
         self._order = 0  # events folded so far
-        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(
-            maxlen=MOST_STEPS
-        )  # the last, with their order
+        # the last of them, each with its order
+        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)
 
     # ------------------------------------------------------------ reading
 
@@ -128,6 +128,7 @@ class View:
             self.lost_at[event.call_id] = self.calls.number
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
+        self.carried += len(event.text)
         delivery = Delivery(event, self._order)
         self._deliveries.setdefault(event.call_id, []).append(delivery)
         for key in event.changed:
@@ -171,6 +172,7 @@ class View:
         texts = self._deliveries[old.event.call_id]
         texts[texts.index(old)] = new
         self._drop_whole(old)
+        self.carried += len(new.event.text) - len(old.event.text)
         known = {k for piece in old.event.pieces for k in piece.keys}
         for key in known:
             moved = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
@@ -200,6 +202,7 @@ class View:
             del self._call_of[call_id]
         for delivery in gone:
             self._drop_whole(delivery)
+            self.carried -= len(delivery.event.text)
         keys = {key for delivery in gone for piece in delivery.event.pieces for key in piece.keys}
         for key in keys:
             self._keys[key] = self._keys[key].changed(lambda known: [r for r in known if r.delivery not in gone])

@@ -103,7 +103,8 @@ class Conversation:
         return self.reader.log.records()
 
     def stats(self) -> dict[str, int]:
-        """Counters of this reader: calls, characters, tokens saved (net), and one counter for each reason."""
+        """Counters of this reader: calls, characters, tokens saved (net of markers, and of omissions that bounced: the
+        reader asked for the same bytes again right after), and one counter for each reason."""
         counts = Counter(self.view.calls.counts)
         counts.update(self.reader.log.failures)
         return dict(sorted(counts.items()))

@@ -58,7 +58,7 @@ def make_project(root: Path) -> None:
         "".join(f"{n:05} a line of a long file, and some words to fill it\n" for n in range(6_000))
     )
     (root / "crlf.txt").write_bytes(b"".join(b"line %d of a file from elsewhere\r\n" % n for n in range(40)))
-    (root / "like.txt").write_text("".join(f"[UNCHANGED 0000.{n}: x lines 1-{n}, shown above]\n" for n in range(30)))
+    (root / "like.txt").write_text("".join(f"[UNCHANGED 0000.{n}: x lines 1-{n}, above]\n" for n in range(30)))
 
 
 class Conformance:

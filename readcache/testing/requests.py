@@ -13,7 +13,7 @@ from readcache.testing.hosts import Seen
 _MARKER = re.compile(
     r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
 )
-_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:shown|in) ")  # one file, and its lines
+_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:above|in)\b")  # one file, and its lines
 _NUMBER = re.compile(r"\s*\d+(?:\t|→|: |\| ?|:)")  # in front of a line, as hosts and tools write it
 
 

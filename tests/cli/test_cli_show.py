@@ -89,7 +89,7 @@ def test_explain_tells_what_was_shown_what_is_visible_and_why(capfd: Capture, st
 
 def test_explain_names_the_lines_that_are_visible_and_where(capfd: Capture, work: Path) -> None:
     main(["run", "--call-id", "a", "-c", "sed -n '10,60p' f"])
-    main(["run", "--call-id", "b", "-c", "sed -n '50,99p' f"])
+    main(["run", "--call-id", "b", "-c", "sed -n '30,99p' f"])
     lines = said(capfd, "explain", str(work / "f"))
     visible = lines[lines.index("  visible now:") + 1 : -3]
     assert visible[0].startswith("    lines 10-60 in a:")

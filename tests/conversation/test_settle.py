@@ -149,7 +149,7 @@ def test_what_a_host_numbers_and_cuts_is_credited_as_far_as_it_stands_there() ->
 
 
 def test_a_marker_between_lines_that_the_host_numbered_is_found() -> None:
-    text = "[UNCHANGED 7f3a.2: g lines 1-9, shown above by the read; repeat to see]"
+    text = "[UNCHANGED 7f3a.2: g lines 1-9, above in the read; repeat to see]"
     event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), marker=text))
     event = replace(event, pieces=(Piece(("/w/g",), 1, 3, 10, eof=True),))
     settled = settle(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))

@@ -340,7 +340,7 @@ def test_a_marker_whose_source_went_is_retired(session: Session, shape: str, wha
     rewrites = session.sync(message_list(shape, left))
     assert list(rewrites) == ["c2"]
     assert "GONE" in rewrites["c2"]
-    assert "shown above" not in rewrites["c2"]
+    assert "above" not in rewrites["c2"]
     assert session.observe("cat f", text(of="f")).text == text(of="f")
 
 
@@ -391,7 +391,7 @@ def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(sessio
     rewrites = session.sync([{"role": "tool", "tool_call_id": "c2", "content": shown}])
     decoded = json.loads(rewrites["c2"])
     assert "\n[GONE" in decoded["output"]
-    assert "shown above" not in decoded["output"]
+    assert "above" not in decoded["output"]
     assert decoded["stderr"] == "warning"
     assert session.sync([{"role": "tool", "tool_call_id": "c2", "content": rewrites["c2"]}]) == {}
 
@@ -525,7 +525,7 @@ def test_compaction_after_compaction_leaves_no_marker_dangling(session: Session,
         turns += [(call_id, command, done.rewrites.get(call_id, shown)) for call_id, command, shown in kept]
         assert session.sync(message_list(shape, turns)) == {}
         shown = "\n".join(shown for _, _, shown in turns)
-        markers = [marker for marker in session.markers_in(shown) if "shown above" in marker]
+        markers = [marker for marker in session.markers_in(shown) if "above" in marker]
         assert all(plan.heading in marker for marker in markers)
         assert not markers or text(of="f") in shown
 
@@ -718,7 +718,8 @@ def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: 
 
 def test_a_line_of_a_file_that_looks_like_a_marker_is_left_alone(session: Session) -> None:
     read(session, "c1")
-    marked = session.observe("cat f", text(), call_id="c2").text
+    marked = session.observe("cat f", text(of="f"), call_id="c2").text
+    assert session.markers_in(marked)
     _, command, shown = read(session, "c3", "g", marked + text(of="g"))
     cut = "".join(shown.splitlines(True)[:-5])
     assert session.sync(message_list("openai", [("c3", command, cut)])) == {}

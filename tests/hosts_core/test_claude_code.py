@@ -92,7 +92,7 @@ def test_what_claude_code_restored_is_a_source(talk: ClaudeTalk) -> None:
     talk.compact("shop.py")
     (text,) = shown(talk, HEAD)
     assert markers(text)
-    assert "by the read" in text
+    assert "above in the read" in text
 
 
 def test_a_compaction_that_no_hook_told_of_is_seen_all_the_same(talk: ClaudeTalk) -> None:

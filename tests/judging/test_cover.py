@@ -75,16 +75,7 @@ def test_without_delta_a_file_that_differs_anywhere_is_not_covered_at_all(old: l
         assert found.runs == []
 
 
-def test_with_delta_lines_that_moved_are_found_again() -> None:
-    lines = [f"line number {n}" for n in range(12)]
-    view = View()
-    view.apply(shown(lines, 1, None, 1))
-    new = ["an inserted line", *lines]
-    found = cover(view, new, shown(new, 1, None, 2).pieces, anywhere, delta=True)
-    assert covered(found) == set(range(1, 13))
-
-
-def test_a_written_file_is_covered_only_with_delta() -> None:
+def test_a_written_file_is_not_covered() -> None:
     lines = [f"line number {n}" for n in range(12)]
     view = View()
     view.apply(shown(lines, 1, None, 1))
@@ -92,7 +83,6 @@ def test_a_written_file_is_covered_only_with_delta() -> None:
     pieces = shown(lines, 1, None, 3).pieces
     assert cover(view, lines, pieces, anywhere, delta=False).runs == []
     assert cover(view, lines, pieces, anywhere, delta=False).written == {F}
-    assert covered(cover(view, lines, pieces, anywhere, delta=True)) == set(range(12))
 
 
 def test_a_delivery_that_the_filter_refuses_covers_nothing() -> None:

@@ -113,6 +113,12 @@ def no_gain(new: Sessions) -> Reply:
     return session.observe("cat f", text())
 
 
+def not_worth(new: Sessions) -> Reply:
+    session = new()
+    session.observe("head -n 6 f", text(1, 6))
+    return session.observe("cat f", text())
+
+
 def same_batch(new: Sessions) -> Reply:
     session = new()
     with session.batch():
@@ -263,6 +269,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (fresh, F, Reason.FRESH),
     (too_short, F, Reason.TOO_SHORT),
     (no_gain, F, Reason.NO_GAIN),
+    (not_worth, F, Reason.NOT_WORTH),
     (same_batch, F, Reason.SAME_BATCH),
     (unnumbered, F, Reason.UNNUMBERED),
     (holds_a_marker, F, Reason.HOLDS_A_MARKER),

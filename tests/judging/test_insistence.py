@@ -29,7 +29,7 @@ def test_who_insists_on_a_part_is_shown_it_and_finds_the_rest_where_it_was_shown
     assert shown(reply) == ["".join(output.splitlines(True)[:25])]
     assert sources(reply) == {"part"}
     (marker,) = session.markers_in(reply.text)
-    assert f'f lines 26-60, shown above by "{command}"; repeat to see' in marker
+    assert f'f lines 26-60, above in "{command}"; repeat to see' in marker
     assert "numbers" not in marker
 
 

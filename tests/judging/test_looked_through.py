@@ -28,7 +28,7 @@ def test_lines_shown_without_numbers_stand_for_numbered_ones_when_the_marker_nam
     assert reply.outcome is Outcome.UNCHANGED
     marker = the_marker(session, reply)
     assert marker.startswith("[LEFT_OUT ")
-    assert f"f lines {first}-{last}, shown above by" in marker
+    assert f"f lines {first}-{last}, above in" in marker
     assert NO_MORE in marker
 
 
@@ -42,7 +42,7 @@ def test_of_several_sources_those_without_numbers_are_named_so(session: Session)
     session.observe("nl -ba f | sed -n '31,60p'", with_numbers(31, 60))
     marker = the_marker(session, session.observe("cat -n f", with_numbers()))
     assert marker.count(NO_MORE) == 1
-    assert f"1-30 by \"sed -n '1,30p' f\" {NO_MORE}" in marker
+    assert f"1-30 in \"sed -n '1,30p' f\" {NO_MORE}" in marker
 
 
 def test_lines_whose_own_numbers_nobody_knows_stand_for_no_numbered_ones(session: Session) -> None:
@@ -141,9 +141,9 @@ def test_lines_that_a_diff_shows_as_new_or_around_are_left_out(eager: Session, c
     assert sources(reply) == {"diff"}
     marker = the_marker(eager, reply)
     assert marker.startswith("[LEFT_OUT ")
-    assert 'by "git diff"' in marker
-    assert " in a diff;" in marker
-    assert ("f lines 12-28," in marker) == ("nl" in command)
+    assert 'in "git diff"' in marker
+    assert " within a diff;" in marker
+    assert ("f lines 12-28," in marker) == (command != "./show f")
 
 
 def test_what_a_diff_took_away_stands_nowhere(eager: Session) -> None:
@@ -161,7 +161,7 @@ def test_numbers_that_a_hunk_header_tells_otherwise_are_named(eager: Session) ->
     eager.observe("git diff", diff(1, 40, added=(2, 30)))
     moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[:40], 6))
     marker = the_marker(eager, eager.observe("nl -ba f | sed -n '6,45p'", moved))
-    assert 'f lines 6-45, shown above by "git diff" as lines 1-40 in a diff' in marker
+    assert 'f lines 6-45, above in "git diff" as lines 1-40 within a diff' in marker
 
 
 def test_what_a_diff_changes_is_shown_whatever_was_seen(eager: Session) -> None:
@@ -203,7 +203,7 @@ def test_lines_that_a_search_shows_with_their_file_and_number_are_left_out(eager
     assert sources(reply) == {"search"}
     marker = the_marker(eager, reply)
     assert marker.startswith("[LEFT_OUT ")
-    assert ("f.py lines 12-28, shown above" in marker) == ("nl" in command)
+    assert ("f.py lines 12-28, above" in marker) == (command != "./show f")
     assert "without" not in marker
 
 
@@ -219,7 +219,7 @@ def test_a_source_of_another_path_is_named_with_that_path(eager: Session, shown_
     else:
         eager.observe("git diff", diff(10, 30, added=(13, 27)).replace("/f\n", "/old/f.py\n"))
     marker = the_marker(eager, eager.observe("nl -ba src/f.py | sed -n '12,28p'", with_numbers(12, 28)))
-    assert "f.py lines 12-28, shown above by" in marker
+    assert "f.py lines 12-28, above in" in marker
     assert "old/f.py" in marker
 
 

@@ -109,20 +109,20 @@ def test_of_several_sources_each_is_named_with_its_lines() -> None:
     for first, last in ((1, 20), (21, 40), (41, 60)):
         session.observe_read("app.py", text(first, last), start=first, end=last)
     marker = the_marker(session, session.observe_read("app.py", TEXT).text)
-    assert "1-20 by the read of 1-20" in marker
-    assert "41-60 by the read of 41-60" in marker
+    assert "1-20 in the read of 1-20" in marker
+    assert "41-60 in the read of 41-60" in marker
 
 
 def test_lines_that_were_printed_twice_are_named_as_lines_of_the_output() -> None:
     session = Session("/w")
     session.observe("cat app.py", TEXT)
     reply = session.observe("for n in 1 2; do cat app.py; done", TEXT + TEXT)
-    assert "lines 1-120 of this output (app.py)" in the_marker(session, reply.text)
+    assert "output lines 1-120 (app.py)" in the_marker(session, reply.text)
 
 
 def test_a_command_is_named_verbatim() -> None:
     session = Session("/w")
-    for command in ("sed -n '/class A/,/^def/p' a/b.py", "./deploy --to a/b", "grep 'shown above by' a.py"):
+    for command in ("sed -n '/class A/,/^def/p' a/b.py", "./deploy --to a/b", "grep 'above in' a.py"):
         session.observe(command, text(of=command))
         marker = the_marker(session, session.observe(command, text(of=command)).text)
         assert f'"{command}"' in marker

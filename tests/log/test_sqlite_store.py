@@ -94,7 +94,7 @@ def bytes_on_disk(path: Path) -> bytes:
 def test_what_a_harness_took_out_before_anybody_saw_it_is_not_on_the_disk(path: Path, size: int) -> None:
     with Session("/w", session_id="s", store=path) as session:
         for number in range(30):
-            session.observe(f"cat f{number}", f"harmless {number}\n" * number, call_id=f"f{number}")
+            session.observe(f"cat f{number}", f"harmless {number}\n" * 3 * number, call_id=f"f{number}")
             session.observe(f"cat e{number}", f"KEY={number} hunter2\n" * size, call_id=f"e{number}")
         assert b"hunter2" in bytes_on_disk(path)
         for number in range(30):
@@ -104,7 +104,7 @@ def test_what_a_harness_took_out_before_anybody_saw_it_is_not_on_the_disk(path: 
     with Session("/w", session_id="s", store=path) as session:
         assert session.view.of_call("e3")[0].event.text == "[REDACTED]"
         assert session.stats()["shown_chars"] > 400
-        assert session.observe("cat f29", "harmless 29\n" * 29).outcome is Outcome.UNCHANGED
+        assert session.observe("cat f29", "harmless 29\n" * 3 * 29).outcome is Outcome.UNCHANGED
 
 
 def test_what_another_call_still_shows_stays(path: Path) -> None:

@@ -90,14 +90,17 @@ def test_without_a_disk_the_section_says_that_the_bytes_are_those_last_seen(sess
     assert plan.items[0].why in plan.render()
 
 
-def test_lines_from_before_a_write_say_so_and_are_no_source(session: Session) -> None:
+def test_lines_from_before_a_write_say_so_and_are_found_by_their_text_alone(session: Session) -> None:
     session.observe("cat f", text())
     session.wrote("/w/f")
     plan = session.restore_plan()
     assert plan.items[0].why.endswith("; last seen, written since")
     assert plan.pieces() == ()
     session.compacted(restored=plan)
-    assert session.observe("cat f", text()).text == text()
+    assert not session.view.covers("/w/f", 1, 1)
+    reply = session.observe("cat f", text())
+    assert reply.text.startswith("[LEFT_OUT "), "nothing is said of the file"
+    assert 'in the section "' in reply.text
 
 
 def test_where_there_is_a_disk_the_bytes_are_those_on_it(local: Session) -> None:

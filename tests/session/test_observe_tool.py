@@ -13,7 +13,7 @@ def test_the_same_result_is_left_out_once_and_then_served() -> None:
     third = session.observe_tool("grep", TEXT, arguments={"pattern": "line"}, call_id="c3")
     assert (first.text, third.text) == (TEXT, TEXT)
     assert (second.outcome, second.reason) == (Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL)
-    assert 'shown above by "grep {"pattern": "line"}"' in second.text
+    assert 'above in "grep {"pattern": "line"}"' in second.text
 
 
 def test_a_tool_may_do_more_than_read_so_that_nobody_is_told_to_repeat_it() -> None:

@@ -271,7 +271,7 @@ def test_numbers_that_do_not_rise_are_not_line_numbers(session: Session) -> None
 
 
 def test_lines_that_moved_are_named_by_the_numbers_that_they_have_at_the_source() -> None:
-    session = Session("/w", policy=Policy(any_output=True))
+    session = Session("/w", policy=Policy.named("max"))
     rows = TEXT.splitlines(True)
 
     def output(first: int, lines: list[str]) -> str:

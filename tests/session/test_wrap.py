@@ -183,7 +183,7 @@ def test_a_method_is_called_by_keyword_too(session: Session) -> None:
 
 def test_a_directory_that_is_given_by_position_counts(session: Session) -> None:
     def bash(command: str, cwd: str = "") -> str:
-        return f"{command} in {cwd}\n{TEXT}"
+        return f"{command} in {cwd}\n{TEXT.replace('line', cwd)}"
 
     wrapped = session.wrap(bash)
     assert [wrapped("cat f", cwd) for cwd in ("/a", "/b")] == [bash("cat f", cwd) for cwd in ("/a", "/b")]

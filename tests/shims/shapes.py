@@ -136,6 +136,7 @@ BASH_SHAPES = {
 CUT = {
     *(
         "plain",
+        "odd names",  # of files with the same lines
         "range",
         "head",
         "tail",

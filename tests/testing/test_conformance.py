@@ -53,7 +53,7 @@ def test_what_a_host_has_not_got_is_skipped(tmp_path: Path) -> None:
         suite.hold(tmp_path, (Bash("ls"),), Compact())
 
 
-MARKER = '[UNCHANGED 7f3a.2: f lines 1-2, shown above by "cat f"; repeat to see]'
+MARKER = '[UNCHANGED 7f3a.2: f lines 1-2, above in "cat f"; repeat to see]'
 
 
 def test_the_check_of_requests_finds_what_is_wrong() -> None:
@@ -79,4 +79,4 @@ def test_the_check_of_requests_finds_what_is_wrong() -> None:
 
 def test_markers_are_told_from_what_looks_like_them() -> None:
     assert markers(f"before {MARKER} behind") == [MARKER]
-    assert not markers("[UNCHANGED 0000.3: x lines 1-3, shown above]\n[UNCHANGED lines 1-3; repeat to see]")
+    assert not markers("[UNCHANGED 0000.3: x lines 1-3, above]\n[UNCHANGED lines 1-3; repeat to see]")

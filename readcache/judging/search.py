@@ -1,0 +1,130 @@
+"""Visible lines, found by what they say: any line of an output that stands anywhere before the reader.
+
+`find_visible` compares the text of whole lines. Which lines of which files they are decides only whether the policy
+lets them go, and how a marker names them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from readcache.judging.cover import Coverage, Run, can_stand_for
+from readcache.judging.sources import Sources
+from readcache.model.events import Piece
+from readcache.model.key_view import Reference
+from readcache.model.line_index import LineIndex, stretches
+from readcache.model.text import bodies, is_blank
+from readcache.model.view import View
+from readcache.policy import Policy
+
+# A line that says something but stands in more places than this in one output is no landmark ("return None").
+MOST_PLACES = 8
+
+May = Callable[[Reference, Piece], bool]
+
+
+def find_visible(
+    view: View,
+    lines: Sequence[str],
+    pieces: Sequence[Piece],
+    coverage: Coverage,
+    index: LineIndex,
+    sources: Sources,
+    policy: Policy,
+) -> list[Run]:
+    """Disjoint runs over the lines that `coverage` leaves open.
+
+    Without `policy.delta`, what is a file's has none when the file was written since, or disagrees with its visible
+    lines; without `policy.any_output`, what is no file's has none.
+    """
+
+    def may_go(piece: Piece) -> bool:
+        if not piece.keys:
+            return policy.any_output
+        return policy.delta or not coverage.changed.intersection(piece.keys)
+
+    def may_stand_for(reference: Reference, piece: Piece) -> bool:
+        keys = () if policy.delta else (*piece.keys, *reference.piece.keys)
+        is_old = any(view.key(key).is_stale(reference.delivery) for key in keys)
+        return not is_old and can_stand_for(reference, piece) and sources.allow(reference.delivery)
+
+    searched = [piece for piece in stretches(pieces, len(lines)) if may_go(piece)]
+    is_open = [False] * len(lines)
+    for piece in searched:
+        is_open[piece.at : piece.at + piece.count] = [True] * piece.count
+    for run in coverage.runs:
+        is_open[run.low : run.high] = [False] * (run.high - run.low)
+    return _find(view, lines, searched, is_open, index, may_stand_for) if any(is_open) else []
+
+
+def _find(
+    view: View, lines: Sequence[str], pieces: Sequence[Piece], is_open: list[bool], index: LineIndex, may: May
+) -> list[Run]:
+    """Runs over open lines, which are not open any more afterwards: long ones first, of equals those whose source holds
+    more of the output."""
+    ours: list[str] = [""] * len(lines)
+    for piece in pieces:
+        ours[piece.at : piece.at + piece.count] = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
+    landmarks = _find_landmarks(ours, is_open)
+    found: list[Run] = []
+    for reference in index.propose(landmarks):
+        allowed = [piece for piece in pieces if may(reference, piece)]
+        if allowed and view.holds(reference.delivery):
+            for low, high, at in _common_runs(ours, view.bodies(reference), landmarks):
+                found += _inside(allowed, Run(low, high, reference, at, allowed[0]))
+    found.sort(key=lambda run: run.low - run.high)
+    out: list[Run] = []
+    for run in found:
+        for low, high in _open_stretches(is_open, run.low, run.high):
+            if not all(map(is_blank, ours[low:high])):
+                out.append(replace(run, low=low, high=high, at=run.at + low - run.low))
+                is_open[low:high] = [False] * (high - low)
+    return out
+
+
+def _find_landmarks(ours: Sequence[str], is_open: Sequence[bool]) -> dict[str, list[int]]:
+    """The open lines that say something and stand in few places, with those places."""
+    places: dict[str, list[int]] = {}
+    for at, line in enumerate(ours):
+        if is_open[at] and not is_blank(line):
+            places.setdefault(line, []).append(at)
+    return {line: at for line, at in places.items() if len(at) <= MOST_PLACES}
+
+
+def _common_runs(
+    ours: Sequence[str], theirs: Sequence[str], landmarks: dict[str, list[int]]
+) -> Iterator[tuple[int, int, int]]:
+    """(low, high, at) for each longest common run through a landmark."""
+    reached: dict[int, int] = {}  # diagonal -> where in `theirs` its last run ended
+    for at, line in enumerate(theirs):
+        for place in landmarks.get(line, ()):
+            diagonal = place - at
+            if reached.get(diagonal, 0) > at:
+                continue
+            low, high = at, at + 1
+            while low > 0 and low + diagonal > 0 and theirs[low - 1] == ours[low - 1 + diagonal]:
+                low -= 1
+            while high < len(theirs) and high + diagonal < len(ours) and theirs[high] == ours[high + diagonal]:
+                high += 1
+            reached[diagonal] = high
+            yield low + diagonal, high + diagonal, low
+
+
+def _inside(pieces: Sequence[Piece], run: Run) -> Iterator[Run]:
+    """The parts of a run inside these pieces, which are in order."""
+    for piece in pieces:
+        if piece.at >= run.high:
+            break
+        low, high = max(run.low, piece.at), min(run.high, piece.at + piece.count)
+        if low < high:
+            yield Run(low, high, run.reference, run.at + low - run.low, piece)
+
+
+def _open_stretches(is_open: Sequence[bool], low: int, high: int) -> Iterator[tuple[int, int]]:
+    """(low, high) for each stretch of open lines."""
+    for flag, group in itertools.groupby(range(low, high), key=is_open.__getitem__):
+        inside = list(group)
+        if flag:
+            yield inside[0], inside[-1] + 1

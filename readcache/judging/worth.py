@@ -1,0 +1,20 @@
+"""What an omission is worth: the tokens that it saves while they would be carried, against one more turn.
+
+The promise decides what may be left out; this decides what is. It never looks at what the lines say.
+"""
+
+from __future__ import annotations
+
+from readcache.model.view import View
+from readcache.policy import Policy
+
+CHARS_OF_A_TOKEN = 4  # as `policy.count_by_chars` has it: what is carried need not be known better
+
+
+def is_worth(view: View, tokens: int, policy: Policy) -> bool:
+    """True if leaving out so many tokens, net, saves the least share of a turn that the policy asks for."""
+    if not policy.min_worth:
+        return True
+    share = max(policy.min_worth, view.calls.bounces.rate(policy.min_worth))
+    carried = view.carried // CHARS_OF_A_TOKEN
+    return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)

@@ -1,0 +1,136 @@
+"""Lines found by what they say, against the plainest possible search."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readcache import Policy, Session
+from readcache.judging.cover import Coverage, Run
+from readcache.judging.search import find_visible
+from readcache.judging.sources import Sources
+from readcache.model.call import tool_call
+from readcache.model.events import Delivered, Moment, Piece, Wrote
+from readcache.model.line_index import LineIndex, build_index
+from readcache.model.view import View
+from tests.helpers.files import TEXT, text, with_numbers
+
+F, G = "/w/f", "/w/g"
+MAX = Policy.named("max")
+LINES = st.lists(st.sampled_from(["alpha line", "beta line", "gamma line", "}", ""]), min_size=1, max_size=12)
+KEYS = st.sampled_from([(), (F,), (G,), (F, G)])
+
+
+def shown(lines: list[str], call: int, keys: tuple[str, ...] = ()) -> Delivered:
+    pieces = (Piece(keys, 0, len(lines)),) if keys else ()
+    return Delivered(f"c{call}", "".join(line + "\n" for line in lines), "show", pieces=pieces, when=Moment(call))
+
+
+def found(view: View, lines: list[str], keys: tuple[str, ...], policy: Policy, coverage: Coverage) -> list[Run]:
+    sources = Sources(view, tool_call("c99", "show", None, ""), policy)
+    pieces = (Piece(keys, 0, len(lines)),) if keys else ()
+    return find_visible(view, lines, pieces, coverage, build_index(view), sources, policy)
+
+
+def places(runs: list[Run]) -> set[int]:
+    return {n for run in runs for n in range(run.low, run.high)}
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(LINES, KEYS), max_size=4), LINES, KEYS, st.sampled_from([Policy(), Policy(delta=True), MAX]))
+def test_every_run_stands_at_its_source(
+    before: list[tuple[list[str], tuple[str, ...]]], lines: list[str], keys: tuple[str, ...], policy: Policy
+) -> None:
+    view = View()
+    for call, (theirs, their_keys) in enumerate(before, 1):
+        view.apply(shown(theirs, call, their_keys))
+    runs = found(view, lines, keys, policy, Coverage())
+    assert len(places(runs)) == sum(run.high - run.low for run in runs), "runs are disjoint"
+    for run in runs:
+        theirs, _ = before[int(run.reference.event.call_id[1:]) - 1]
+        assert theirs[run.at : run.at + run.high - run.low] == lines[run.low : run.high]
+    if not keys and not policy.any_output:
+        assert not runs
+
+
+@given(st.lists(LINES, min_size=1, max_size=4), LINES)
+def test_each_line_that_says_something_and_is_visible_is_found(before: list[list[str]], lines: list[str]) -> None:
+    view = View()
+    for call, theirs in enumerate(before, 1):
+        view.apply(shown(theirs, call))
+    visible = {line for theirs in before for line in theirs if len(line) > 3}
+    few = {line for line in lines if lines.count(line) <= 8}
+    expected = {n for n, line in enumerate(lines) if line in visible & few}
+    assert expected <= places(found(view, lines, (), MAX, Coverage()))
+
+
+def test_what_a_file_says_that_was_written_since_is_found_with_delta_alone() -> None:
+    lines = [f"line number {n}" for n in range(12)]
+    view = View()
+    view.apply(shown(lines, 1, (F,)))
+    view.apply(shown(lines, 2, (G,)))
+    view.apply(Wrote("c3", (F,), "sed -i", 3))
+    assert found(view, lines, (F,), Policy(), Coverage()) == [], "nor in what is another's: both are from before"
+    assert places(found(view, lines, (G,), Policy(), Coverage())) == set(range(12))
+    assert places(found(view, lines, (F,), Policy(delta=True), Coverage())) == set(range(12))
+
+
+def test_what_disagrees_with_its_visible_lines_is_looked_for_with_delta_alone() -> None:
+    lines = [f"line number {n}" for n in range(12)]
+    view = View()
+    view.apply(shown(lines, 1, (G,)))
+    assert found(view, lines, (F,), Policy(), Coverage(changed={F})) == []
+    assert len(found(view, lines, (F,), Policy(delta=True), Coverage(changed={F}))) == 1
+
+
+def test_a_line_that_fills_an_output_many_times_is_no_place_to_begin() -> None:
+    view = View()
+    view.apply(shown(["return None"], 1))
+    assert found(view, ["return None"] * 8, (), MAX, Coverage())
+    assert not found(view, ["return None"] * 9, (), MAX, Coverage())
+
+
+def test_the_index_knows_the_newest_place_of_each_of_many_lines() -> None:
+    index, view = LineIndex(), View()
+    for call in range(1, 61):
+        view.apply(shown([f"line {n} of text {call % 50}" for n in range(100)], call))
+        index.add(view.of_call(f"c{call}")[0])
+    for call in range(11, 61):
+        (reference,) = index.propose([f"line {n} of text {call % 50}" for n in range(0, 100, 7)])
+        assert reference.event.call_id == f"c{call}"
+    assert index.propose(["a line that stands nowhere"]) == []
+
+
+# ------------------------------------------------------------ in a session, by default
+
+
+def test_a_read_is_covered_by_a_copy_that_was_shown() -> None:
+    session = Session("/w")
+    session.observe("cat f", TEXT, call_id="f")
+    reply = session.observe("cat old/g", "a first line\n" + TEXT)
+    assert 'g lines 2-61, above in "cat f" as f lines 1-60;' in reply.text
+
+
+def test_a_read_is_covered_by_the_diff_that_the_agent_looked_at_after_its_edit() -> None:
+    session = Session("/w")
+    session.observe("sed -n '1,30p' f", text(1, 30))
+    session.wrote("f")
+    body = "".join(("+" if n == 10 else " ") + line for n, line in enumerate(text(5, 25).splitlines(True), 5))
+    session.observe("git diff f", f"--- a/f\n+++ b/f\n@@ -5,20 +5,21 @@\n{body}", call_id="diff")
+    reply = session.observe("sed -n '5,25p' f", text(5, 25))
+    assert reply.text.startswith("[LEFT_OUT ")
+    assert 'in "git diff f"' in reply.text
+
+
+def test_a_read_is_covered_by_what_a_search_showed_of_the_file() -> None:
+    session = Session("/w")
+    session.observe(
+        "grep -rn line src", "".join(f"src/f:{n}:{line}" for n, line in enumerate(text().splitlines(True), 1))
+    )
+    assert session.observe("nl -ba src/f", with_numbers()).text.startswith("[LEFT_OUT ")
+
+
+def test_by_default_the_output_of_what_is_no_read_is_shown() -> None:
+    session = Session("/w")
+    session.observe("cat f", TEXT)
+    assert session.observe("make test", "running\n" + TEXT).text == "running\n" + TEXT
