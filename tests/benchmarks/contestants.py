@@ -41,6 +41,8 @@ OUTPUT_FLOOR, RUN_GAIN, WHOLE_FLOOR = 264, 150, 1024  # bytes, OMNI's
 OMNI_MARKER = "[OMNI: {} lines already shown, omni retrieve 0000000000000000]"
 # Its text names no pattern. Narrow, so as to keep little from folding that the rule folds.
 _FAILURE = re.compile(r"\s*(?:[\w.]*(?:Error|Exception)\b:|(?:error|fatal|panic|FAIL(?:ED)?)\b)")
+# A harness knows whether its edit tool failed; of a recording, what it printed.
+_FAILED_EDIT = re.compile(r"<tool_use_error>|Error|ERROR:|File does not exist|The file .* does not exist")
 _POINTER = re.compile(r"\[↑(\d+)L same as msg \d+(?: [+-]\d+L)?: ")
 
 
@@ -229,7 +231,8 @@ def readcache(policy: Policy, put: Put) -> Way:
     """A session with this policy."""
 
     def told(session: Session, record: Record) -> Reply | None:
-        reply = tell(session, record)
+        is_failed_edit = record["tool"] in ("edit", "write", "patch") and _FAILED_EDIT.match(record["output"])
+        reply = None if is_failed_edit else tell(session, record)
         if reply is None and put(record):
             reply = session.observe_tool(record["tool"], record["output"], arguments=record["input"])
         return reply

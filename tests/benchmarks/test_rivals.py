@@ -130,6 +130,14 @@ def test_ours_leaves_out_nothing_that_was_never_shown_and_says_where_each_part_s
     assert (row["cuts"], row["never shown"], row["apart"], row["untold"]) == (1, 0, 1, 0)
 
 
+def test_an_edit_that_failed_wrote_nothing() -> None:
+    edit = {"tool": "edit", "input": {"path": "/w/f"}, "cwd": "/w"}
+    way = readcache(Policy(), bash_and_read)
+    for output, cuts in (("The file /w/f does not exist", 1), ("The file /w/f has been updated", 0)):
+        row = told(way, call("cat f", TEXT), {**edit, "output": output}, call("head -25 f", "".join(BODY[:25])))
+        assert row["cuts"] == cuts
+
+
 def test_without_data_and_wheel_made_up_sessions_are_run_and_the_missing_row_is_named() -> None:
     script = Path(__file__).with_name("rivals.py")
     done = subprocess.run([sys.executable, script, "--short", "--check"], capture_output=True, text=True, check=True)

@@ -39,7 +39,7 @@ def presets() -> str:
     corpus = measured()[-1]
     rows = ((what, *_saved(corpus["contestants"][name])) for name, what in SETTINGS.items())
     head = ("settings", "of all tool output", "priced", "markers", "break-even")
-    return f"{table(head, rows)}\n{_facts(corpus)}\n"
+    return f"{table(head, rows)}\n{_facts(corpus, digits=16)}\n"
 
 
 def contest() -> str:
@@ -52,9 +52,9 @@ def contest() -> str:
     return "\n".join(parts)
 
 
-def _facts(corpus: dict[str, Any]) -> str:
-    """The sessions by what they hold: their place and name are nobody's else."""
-    digests = " and ".join(f"`{digest[:16]}…`" for digest in corpus["sha256"])
+def _facts(corpus: dict[str, Any], digits: int = 64) -> str:
+    """The sessions by what they hold, not by where somebody keeps them."""
+    digests = " and ".join(f"`{digest[:digits]}{'…' if digits < 64 else ''}`" for digest in corpus["sha256"])
     size = f"{corpus['calls']:,} calls, {corpus['characters'] / 1e6:.1f} million characters of tool output"
     return f"{corpus['sessions']} sessions, {size}; SHA-256 of the recordings {digests}"
 
