@@ -110,7 +110,16 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
         return shims.install(options.dir, options.tools, compiled=options.compile)
     if options.action == "uninstall":
         return shims.uninstall(options.dir)
+    _require_preset(options.policy)
     return shims.env(options.dir, settings, launch=options.launch, whole_command=options.whole_command)
+
+
+def _require_preset(name: str | None) -> None:
+    """UsageError for an option that names none."""
+    if name:
+        from readcache.policy import Policy
+
+        Policy.named(name)
 
 
 def _run(argv: list[str]) -> int:
@@ -125,10 +134,7 @@ def _run(argv: list[str]) -> int:
     clip_sizes(options.get("clip", ""))
     if options.get("store"):
         require_store(options["store"])
-    if options.get("policy"):
-        from readcache.policy import Policy
-
-        Policy.named(options["policy"])
+    _require_preset(options.get("policy"))
     from readcache.cli.run import run
 
     return run(command, read_settings(os.environ, options), options.get("call_id"))

@@ -65,13 +65,14 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     if kept:
         warn(f"BASH_ENV={kept} is kept: the shims' file reads it, and so do children")
     variable = session_variable(os.environ, settings.session)
+    is_plain = settings.policy == "default" and not os.environ.get("READCACHE_POLICY")
     named = {
         "READCACHE_SESSION": "" if variable else settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_SESSION_FROM": variable,
         "READCACHE_STORE": store_file(settings.store_spec()),
         "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
         "READCACHE_CLIP": settings.clip,
-        "READCACHE_POLICY": settings.policy if settings.policy != "default" else "",
+        "READCACHE_POLICY": "" if is_plain else settings.policy,
         "READCACHE": os.environ.get("READCACHE", ""),
         "READCACHE_BASH_ENV": kept,
     }

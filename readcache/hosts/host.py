@@ -26,8 +26,11 @@ class Where(NamedTuple):
     def words(self, *command: str) -> tuple[str, ...]:
         """The words that start `readcache COMMAND` with this mode and policy, for a host that starts it by words."""
         mode = () if self.mode == "on" else (f"--{self.mode}",)
-        policy = () if self.policy == "default" else ("--policy", self.policy)
-        return (*self.program, *command, *mode, *policy)
+        return (*self.program, *command, *mode, *self.policy_words())
+
+    def policy_words(self) -> tuple[str, ...]:
+        """The option that names the policy; none for the default one: then READCACHE_POLICY has its say."""
+        return () if self.policy == "default" else ("--policy", self.policy)
 
     def line(self, *command: str) -> str:
         """The same as one line, for a host that gives it to a shell."""

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import hosts, reads, tables
+from tests.docs import hosts, reads, rivals, tables
 from tests.docs.sandbox import demo_block, sandbox
 from tests.docs.tables import TOP
 
-DOCUMENTS = ("README.md", *sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md")))
+PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
+DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md")
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo_block,
     "policy": partial(tables.field_table, Policy),
@@ -31,6 +32,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
+    "presets": rivals.presets,
+    "rivals": rivals.contest,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -14,7 +14,7 @@ from readcache.hosts.host import Entry, OwnFile, Where
 from readcache.hosts.mini_swe_agent.config import MODEL
 
 HOST = host_module("mini-swe-agent").HOST
-OWN = {"mode": "on", "policy": "default"}
+OWN = {"mode": "on"}
 
 
 def where(home: Path, *, is_user: bool = False, **environment: str) -> Where:
@@ -54,7 +54,7 @@ def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path,
     assert isinstance(made, OwnFile)
     assert made.path == str(home / ("mini-swe-agent" if is_user else "project") / "readcache.yaml")
     assert f"mini -c mini.yaml -c {made.path}\n" in made.text
-    assert f"model:\n  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n    policy: 'default'\n" in made.text
+    assert f"model:\n  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n" in made.text
 
 
 @pytest.mark.parametrize(

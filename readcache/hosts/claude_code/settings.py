@@ -55,7 +55,7 @@ def changes(where: Where) -> Sequence[Entry]:
     ]
     if not has_server:
         return entries
-    words = [*where.program[1:], "mcp", "--hooks", "--policy", where.policy]
+    words = [*where.program[1:], "mcp", "--hooks", *where.policy_words()]
     server = {"command": where.program[0], "args": words, "env": {"READCACHE": where.mode}}
     entries += [
         Entry(settings, ("permissions", "deny", "+"), f"mcp__{_SERVER}"),

@@ -16,6 +16,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from readcache import Budget, Mode, Policy
+from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
@@ -32,20 +33,22 @@ _log = logging.getLogger(__name__)
 
 
 class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `store`: as for `Session`. `tools`: by name, "bash", "read",
-    "write", "other", "ignore" or a function, where names and arguments do not tell what a tool is. `restore`: how much
-    of the files that were read is put behind a summary; None: nothing."""
+    """`root`: the directory that relative paths are of. `store`: as for `Session`. `policy`: None for what READCACHE
+    and READCACHE_POLICY say. `tools`: by name, "bash", "read", "write", "other", "ignore" or a function, where names
+    and arguments do not tell what a tool is. `restore`: how much of the files that were read is put behind a summary;
+    None: nothing."""
 
     def __init__(
         self,
         root: str = ".",
         *,
         store: str | None = None,
-        policy: Policy = Policy(),  # noqa: B008  frozen
+        policy: Policy | None = None,
         tools: Mapping[str, str | Judge] | None = None,
         restore: Budget | None = None,
     ) -> None:
         super().__init__()
+        policy = policy or policy_by_settings({})
         self._readers, self._mode = AgentReaders(root, store, policy), policy.mode
         self._tools, self._restore = dict(tools or {}), restore
 

@@ -53,7 +53,7 @@ def _users_file(where: Where) -> Path | None:
 def _changes(where: Where) -> Sequence[Entry | OwnFile]:
     path = _users_file(where)
     found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
-    own = {"mode": where.mode, "policy": where.policy}
+    own = {"mode": where.mode} | ({} if where.policy == "default" else {"policy": where.policy})
     if path and (found is None or found[1] == MODEL):
         return [Entry(str(path), ("model", "model_class"), MODEL), Entry(str(path), ("model", "readcache"), own)]
     # Two files cannot both have a model class: the user's goes inside ours.

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from readcache import Mode, Policy, Session, Sessions
+from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.hosts.openai_agents.items import ToolItem, as_function, seen_from, text_of, tool_items, with_item_text
 from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
 
@@ -30,20 +31,22 @@ Items = list[Mapping[str, Any]]
 
 
 class ReadcacheFilter:
-    """`root`: the directory that relative paths are of. `store`: as for `Session`. `first`: a filter of your own, which
-    comes first, as `ToolOutputTrimmer()`. `tools`: by name, "bash", "read", "write", "other", "ignore" or a function,
-    where names and arguments do not tell what a tool is."""
+    """`root`: the directory that relative paths are of. `store`: as for `Session`. `policy`: None for the preset that
+    READCACHE_POLICY names. `first`: a filter of your own, which comes first, as `ToolOutputTrimmer()`. `tools`: by
+    name, "bash", "read", "write", "other", "ignore" or a function, where names and arguments do not tell what a tool
+    is."""
 
     def __init__(
         self,
         root: str = ".",
         *,
         store: str | None = None,
-        policy: Policy = Policy(),  # noqa: B008  frozen
+        policy: Policy | None = None,
         first: Callable[[Any], Any] | None = None,
         tools: Mapping[str, str | Judge] | None = None,
     ) -> None:
-        self._sessions, self._first, self._tools = Sessions(root, store=store, policy=policy), first, dict(tools or {})
+        self._sessions = Sessions(root, store=store, policy=policy or policy_by_settings({}))
+        self._first, self._tools = first, dict(tools or {})
         self._readers: OrderedDict[str, AgentList] = OrderedDict()  # by session
         self._lock = threading.Lock()
 

@@ -29,6 +29,7 @@ from langgraph.types import Command, interrupt
 from readcache import Budget, Mode, Policy, Reply, Session
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.hosts.tool_results import ToolResult
+from readcache.policy import PRESETS
 from readcache.testing.conformance import make_project
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
@@ -256,6 +257,26 @@ def test_switched_off_in_the_middle_no_marker_is_left(root: Path) -> None:
     off = ReadcacheMiddleware(str(root), policy=Policy(mode=Mode.OFF))
     ask(agent_of(root, model, off, saver=saver), thread())
     assert results(model.requests[-1])[1] == "".join((root / "shop.py").read_text().splitlines(True)[:40])
+
+
+@pytest.mark.parametrize("way", ["argument", "environment"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_chosen_by_an_argument_or_in_the_environment(
+    root: Path, way: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE_POLICY", preset if way == "environment" else "max")
+    ours = ReadcacheMiddleware(str(root), policy=Policy.named(preset) if way == "argument" else None)
+    model = Script(answers=[says(CAT), says(("bash", {"command": "sed -i '30s/$/ # new/' shop.py"})), says(CAT)])
+    ask(agent_of(root, model, ours))
+    shown = results(model.requests[-1])[-1]
+    assert ("# new" in shown, bool(markers(shown))) == (True, preset != "default")
+
+
+def test_switched_off_in_the_environment_nothing_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("READCACHE", "off")
+    model = Script(answers=[says(CAT), says(HEAD)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root))))
+    assert not any(map(markers, results(model.requests[-1])))
 
 
 def test_a_redaction_of_the_state_is_not_undone(root: Path) -> None:

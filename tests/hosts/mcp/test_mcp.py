@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from readcache.policy import PRESETS
 from tests.hosts.mcp.client import NOW, Connected, connected
 
 LINES = [f"def item_{n}(count: int) -> float:  # number {n} of the shop" for n in range(1, 61)]
@@ -116,6 +117,22 @@ async def test_after_an_edit_the_file_is_shown_in_full(server: Connected, root: 
     assert (root / "new/one.txt").read_text() == TEXT
     await asyncio.sleep(PAUSE)
     assert "[" in (await server.shown("read", path="new/one.txt"))[:1], "the agent wrote those bytes itself"
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_chosen_by_an_option_or_in_the_environment(root: Path, way: str, preset: str) -> None:
+    options = ["--policy", preset] if way == "option" else []
+
+    async def converse() -> str:
+        async with connected(root, ONE, *options, READCACHE_POLICY=preset if way == "environment" else "max") as server:
+            await server.call("read", path="shop.py")
+            await server.call("edit", path="shop.py", old="number 7 of", new="number seven of")
+            await asyncio.sleep(PAUSE)
+            return await server.shown("read", path="shop.py")
+
+    shown = asyncio.run(asyncio.wait_for(converse(), 60))
+    assert ("number seven" in shown, len(shown) < len(TEXT) / 2) == (True, preset != "default")
 
 
 @with_server(ONE)

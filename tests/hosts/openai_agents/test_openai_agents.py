@@ -32,6 +32,7 @@ from openai.types.responses import ResponseCompactionItem, ResponseFunctionShell
 import readcache.hosts
 from readcache import Mode, Policy
 from readcache.hosts.openai_agents import ReadcacheFilter
+from readcache.policy import PRESETS
 from readcache.testing.requests import markers
 from tests.hosts.openai_agents.agents_host import make_tools
 
@@ -342,6 +343,19 @@ def test_it_can_be_turned_off(root: Path, off: str, monkeypatch: pytest.MonkeyPa
     steps = [[bash("cat shop.py", "a")], [bash("cat shop.py", "b")]]
     model, _ = asyncio.run(run(root, steps, config(root, **given)))
     assert list(results(model).values()) == [f"{TEXT}\nExit code: 0"] * 2
+
+
+@pytest.mark.parametrize("way", ["argument", "environment"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_chosen_by_an_argument_or_in_the_environment(
+    root: Path, way: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE_POLICY", preset if way == "environment" else "max")
+    given = {"policy": Policy.named(preset)} if way == "argument" else {}
+    edit = "sed -i 's/number 7 /number seven /' shop.py"
+    steps = [[bash("cat shop.py", "a")], [bash(edit, "b")], [bash("cat shop.py", "c")]]
+    shown = results(asyncio.run(run(root, steps, config(root, **given)))[0])["c"]
+    assert ("number seven" in shown, bool(markers(shown))) == (True, preset != "default")
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
