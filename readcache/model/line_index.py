@@ -21,7 +21,7 @@ from readcache.model.view import View
 
 # Places proposed for one output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
-FIRST_SLOTS = 1024  # a power of two, as each later number
+FIRST_SLOTS = 1000
 _HALF = 0xFFFFFFFF
 
 
@@ -69,7 +69,7 @@ class _Table:
     def put(self, lines: Iterable[str], place: int) -> None:
         """These lines stand at the place now."""
         for line in lines:
-            if 2 * self._used >= len(self._slots):
+            if 4 * self._used >= 3 * len(self._slots):  # fuller, and looking for a slot takes long
                 self._grow()
             name = hash(line) & _HALF
             at = self._find(name)
@@ -82,15 +82,15 @@ class _Table:
 
     def _find(self, name: int) -> int:
         """The slot of a hash; the next free one where it has none."""
-        slots, mask = self._slots, len(self._slots) - 1
-        at = name & mask
+        slots, size = self._slots, len(self._slots)
+        at = name % size
         while (slot := slots[at]) and slot >> 32 != name:
-            at = (at + 1) & mask
+            at = (at + 1) % size
         return at
 
     def _grow(self) -> None:
         kept = self._slots
-        self._slots = array("Q", bytes(16 * len(kept)))
+        self._slots = array("Q", bytes(8 * (len(kept) + len(kept) // 2)))
         for slot in filter(None, kept):
             self._slots[self._find(slot >> 32)] = slot
 
