@@ -1,4 +1,5 @@
-"""What searches print, by its shape alone: `src/app.py:12:line`, `src/app.py-13-line of context`, `12:line`."""
+"""Lines with numbers in front in whatever printed them, by their shape alone: what searches print
+(`src/app.py:12:line`, `src/app.py-13-line of context`, `12:line`), and editors (`12` and a tab, `12→`)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from readcache.model.events import Piece
 from readcache.model.text import GREP
 
+_NUMBERED = re.compile(r"[ \t]*(\d{1,7})([\t→])")
 _HIT = re.compile(r"(?:([^\s:][^:]*):)?(\d{1,7}):")
 
 
@@ -29,6 +31,20 @@ def find_hits(lines: Sequence[str]) -> Iterator[Piece]:
         first = number - (at - low)
         if done - low > 1 and first > 0:
             yield Piece((), low, done - low, first, path + GREP)
+
+
+def find_numbered(lines: Sequence[str]) -> Iterator[Piece]:
+    """The stretches of two lines and more whose numbers follow one another before a tab or an arrow; of no key."""
+    numbers = [_NUMBERED.match(line) for line in lines]
+    low = 0
+    for at in range(1, len(lines) + 1):
+        before, after = numbers[at - 1], numbers[at] if at < len(lines) else None
+        if before and after and before[2] == after[2] and int(before[1]) + 1 == int(after[1]):
+            continue
+        first = numbers[low]
+        if at - low > 1 and first and int(first[1]):
+            yield Piece((), low, at - low, int(first[1]), first[2])
+        low = at
 
 
 def _beginnings(path: str, number: int) -> tuple[str, str]:

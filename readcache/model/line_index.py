@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from readcache.model.diffs import find_hunks
 from readcache.model.events import Piece
-from readcache.model.hits import find_hits
+from readcache.model.hits import find_hits, find_numbered
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
 from readcache.model.view import View
@@ -42,7 +42,7 @@ class LineIndex:
             self._add(delivery, piece, lines)
             if piece.sep is None:
                 inside = lines[piece.at : piece.at + piece.count]
-                for found in (*find_hunks(inside), *find_hits(inside)):
+                for found in (*find_hunks(inside), *find_hits(inside), *find_numbered(inside)):
                     self._add(delivery, replace(found, at=piece.at + found.at), lines)
 
     def _add(self, delivery: Delivery, piece: Piece, lines: Sequence[str]) -> None:

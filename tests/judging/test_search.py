@@ -134,3 +134,11 @@ def test_by_default_the_output_of_what_is_no_read_is_shown() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT)
     assert session.observe("make test", "running\n" + TEXT).text == "running\n" + TEXT
+
+
+def test_a_read_is_covered_by_what_an_edit_tool_echoed() -> None:
+    session = Session("/w")
+    echo = f"The file /w/f has been edited. Here's the result of running `cat -n` on a snippet:\n{with_numbers(5, 25)}"
+    session.observe_tool("edit", echo, arguments={"path": "/w/f"}, call_id="edit")
+    for command, output in (("sed -n '5,25p' f", text(5, 25)), ("nl -ba f | sed -n '6,24p'", with_numbers(6, 24))):
+        assert ', above in "edit {"path"' in session.observe(command, output).text

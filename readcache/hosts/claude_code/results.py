@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -43,6 +44,8 @@ def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
 
 
 def _command(command: str, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:
+    for path in _changed_files(response):
+        session.wrote(os.path.join(known["cwd"], path), call_id=known["call_id"])
     shown = response.get("stdout") if isinstance(response, dict) else None
     if not isinstance(shown, str) or any(response.get(name) for name in NOT_SHOWN) or len(shown) >= MOST_SHOWN:
         session.observe(command, "", exit_code=None, complete=False, **known)  # it may have written files
@@ -50,6 +53,14 @@ def _command(command: str, response: Any, session: Session, known: Mapping[str, 
     status = None if response.get("returnCodeInterpretation") else 0
     answer = partial(session.observe, command, shown, exit_code=status, **known)
     return Judged(answer, lambda reply: {**response, "stdout": reply.text})
+
+
+def _changed_files(response: Any) -> list[str]:
+    """The files that the command changed, where Claude Code tells (from 2.1.269 on, `bashEditDiffEnabled`). It draws
+    their diff for the user alone, so that no line of it counts as seen."""
+    told = response.get("bashEditDiff") if isinstance(response, dict) else None
+    paths = told.get("changedFiles") if isinstance(told, dict) else None
+    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
 
 def _file(response: Mapping[str, Any], session: Session, known: Mapping[str, Any]) -> Judged | None:
