@@ -155,6 +155,8 @@ class Policy:
                 raise UsageError(
                     f"Policy({name}={given!r}) is one text where several are meant: give a tuple, ({given!r},)"
                 )
+        if not self.min_worth >= 0:
+            raise UsageError(f"Policy(min_worth={self.min_worth!r}) is no share of a turn: give 0 or more")
         if self.never:
             for name, patterns in (("_never", self.never), ("_anywhere", [p.removeprefix("^") for p in self.never])):
                 joined = "|".join(f"(?:{pattern})" for pattern in patterns)

@@ -1,0 +1,64 @@
+"""What an omission must be worth: tokens carried against one more turn, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import Policy, Session, UsageError
+from readcache.judging.worth import is_worth
+from readcache.model.events import Delivered, Moment
+from readcache.model.view import View
+from readcache.policy import Prices
+from tests.helpers.files import text
+
+
+def carrying(characters: int) -> View:
+    view = View()
+    view.apply(Delivered("c1", "x" * characters, "show", when=Moment(1)))
+    return view
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10**6), st.floats(0.001, 1))
+def test_it_is_the_price_of_the_tokens_against_a_share_of_a_turn(tokens: int, carried: int, share: float) -> None:
+    prices = Prices(write=2, read=0.5, output=4, prompt=1_000, answer=50, turns=10)
+    policy = Policy(min_worth=share, prices=prices)
+    turn = 0.5 * (1_000 + carried // 4) + 4 * 50
+    assert is_worth(carrying(carried), tokens, policy) == (tokens * (2 + 0.5 * 10) >= share * turn)
+
+
+def test_without_a_least_worth_anything_is() -> None:
+    assert is_worth(carrying(10**6), 1, Policy(min_worth=0))
+
+
+def test_the_more_is_carried_the_more_an_omission_must_save() -> None:
+    least = [
+        next(n for n in range(10_000) if is_worth(carrying(carried), n, Policy())) for carried in (0, 10**5, 10**6)
+    ]
+    assert least == sorted(set(least))
+
+
+def test_what_left_the_conversation_is_not_carried() -> None:
+    session = Session("/w")
+    session.observe("cat big", "a line of a big file\n" * 50_000, call_id="big")
+    before = session.view.carried
+    session.settle("big", "[cleared]\n")
+    assert session.view.carried == before - 21 * 50_000 + 10
+    session.compacted()
+    assert session.view.carried == 0
+
+
+def test_all_that_one_reply_leaves_out_counts_together() -> None:
+    session, apart = Session("/w"), Session("/w")
+    for one in (session, apart):
+        one.observe("sed -n '1,6p' f", text(1, 6))
+        one.observe("sed -n '20,25p' f", text(20, 25))
+    assert len(session.markers_in(session.observe("cat f", text()).text)) == 2
+    assert apart.observe("sed -n '1,10p' f", text(1, 10)).reason.value == "not_worth"
+
+
+@pytest.mark.parametrize("given", [-0.1, float("nan")])
+def test_a_least_worth_that_says_nothing_is_refused(given: float) -> None:
+    with pytest.raises(UsageError, match="min_worth"):
+        Policy(min_worth=given)
