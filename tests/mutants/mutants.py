@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache.conversation import compaction, mend, settle, sync
-from readcache.judging import cover, cuts, judge, marker, omissions, reread
+from readcache.judging import cover, cuts, judge, marker, omissions, reread, search
 from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
@@ -21,6 +21,7 @@ from readcache.model.view import View
 from readcache.policy import Policy, Rules
 
 Patch = tuple[Any, str, Any]
+_FOLD = log.Log._fold
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,23 @@ def _believes_the_digest() -> list[Patch]:
         return [(low, low + len(list(flags)), True)]
 
     return [(cover, "_stretches", all_equal)]
+
+
+def _finds_one_line_too_many() -> list[Patch]:
+    find = search._common_runs
+
+    def longer(ours: Any, theirs: Any, landmarks: Any) -> Iterator[tuple[int, int, int]]:
+        for low, high, at in find(ours, theirs, landmarks):
+            more = high < len(ours) and at + high - low < len(theirs)
+            yield low, high + more, at
+
+    return [(search, "_common_runs", longer)]
+
+
+def _keeps_index(self: Any, event: Event) -> None:
+    index = self._index
+    _FOLD(self, event)
+    self._index = index if self._index is None else self._index
 
 
 def _keeps_all(owner: Any) -> Callable[[], list[Patch]]:
@@ -157,6 +175,10 @@ MUTANTS = (
     Mutant("writes are ignored", _deaf_to(Wrote)),
     Mutant("other contexts' writes are ignored", _foreign_writes_are_skipped),
     Mutant("bytes are not compared", _believes_the_digest),
+    Mutant("a line next to those that are found is taken for one", _finds_one_line_too_many),
+    Mutant(
+        "lines are found where they stood", lambda: [(View, "holds", _always(True)), (log.Log, "_fold", _keeps_index)]
+    ),
     Mutant("the batch is ignored", _decides(lambda call, policy: (replace(call, batch=""), policy))),
     Mutant(
         "raw lines stand for numbered ones without a word",
