@@ -86,7 +86,8 @@ def demo() -> int:
         counts = session.stats()
     printed, shown, saved = (counts[name] for name in ("output_chars", "shown_chars", "tokens_saved"))
     say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, markers")
-    _say_all(f"included, which saves {saved} tokens, and still has every line in view.\n\n{NEXT}")
+    say(f"included, and still has every line in view. That saves {saved} tokens, not counting the")
+    _say_all(f"{counts['tokens_bounced']} of the marker after which it asked again.\n\n{NEXT}")
     return 0
 
 
