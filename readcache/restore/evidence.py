@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Wrote
-from readcache.model.key_view import KeyView, Reference
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Wrote
+from readcache.model.key_view import Delivery, KeyView, Reference
+from readcache.model.text import find_separator, split_lines
 from readcache.model.view import View
 
 # Calls. A line that a search or a trace named tells of the next reads for so long; 15 calls foresaw half a point less.
@@ -56,6 +57,7 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
     """The evidence for every key of which lines were shown, sorted by key. `inputs`: the calls of the message list in
     order; those that are not in the log may name files too."""
     past, written, replaced, numbers = View(), dict[str, int](), dict[str, int](), dict[str, int]()
+    elsewhere: dict[str, list[Reference]] = {}
     for event in log:
         if isinstance(event, Wrote):
             numbers[event.call_id] = event.call
@@ -65,20 +67,27 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
             replaced |= {key: event.when.call for key in _shown_whole(event)}
         if not isinstance(event, Compacted | Forgot):
             past.apply(event)
+        if isinstance(event, Delivered):
+            for path, reference in _stood_elsewhere(past, event):
+                elsewhere.setdefault(path, []).append(reference)
     now = past.calls.number + 1
     shown, said = _showings(past)
     said += [_Said(now - call, text, True, frozenset()) for call, text in _beside(numbers, inputs)]
-    keys = past.known_keys()
+    keys = sorted({*past.known_keys(), *elsewhere})
     named, pointed = _namings(keys, said)
     out = []
     for key in keys:
-        known = past.key(key)
+        known, more = past.key(key), elsewhere.get(key, [])
         out.append(
             FileEvidence(
                 key,
                 past.calls.number,
-                current=tuple(r for r in known.current if r.piece.first),
-                outdated=tuple(r for r in known.stale if r.piece.first and r.delivery.call >= replaced.get(key, 0)),
+                current=_in_order(known.current, (r for r in more if not known.is_stale(r.delivery))),
+                outdated=tuple(
+                    reference
+                    for reference in _in_order(known.stale, (r for r in more if known.is_stale(r.delivery)))
+                    if reference.delivery.call >= replaced.get(key, 0)
+                ),
                 shown=now - shown[key] if key in shown else None,
                 written=now - written[key] if key in written else None,
                 named=named.get(key),
@@ -88,6 +97,32 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
             )
         )
     return out
+
+
+def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Reference]]:
+    """The lines of files that were left out of a reply since they stood in what is no showing of the file (a diff, a
+    search, a copy of it): as if the reply had shown them."""
+    for pointer in event.pointers:
+        told = [
+            (stand, d)
+            for stand in pointer.stands
+            for d in past.of_call(stand.call_id)
+            if d.event.origin is stand.origin
+        ]
+        if pointer.path is None or any(pointer.path in piece.keys for _, d in told for piece in d.event.pieces):
+            continue
+        there = [past.bodies(Reference(d, Piece((), stand.at, stand.count))) for stand, d in told]
+        lines = split_lines(pointer.lines) or [line for lines in there for line in lines]
+        if len(lines) == pointer.end - pointer.start + 1:
+            sep = find_separator(lines) if pointer.numbered else None
+            piece = Piece((pointer.path,), 0, len(lines), pointer.start, sep)
+            shown = replace(event, text="".join(line + "\n" for line in lines), pieces=(piece,), pointers=())
+            yield pointer.path, Reference(Delivery(shown, past.of_call(event.call_id)[-1].order), piece)
+
+
+def _in_order(shown: Iterable[Reference], more: Iterable[Reference]) -> tuple[Reference, ...]:
+    """Showings of numbered lines, oldest first."""
+    return tuple(sorted((r for r in (*shown, *more) if r.piece.first), key=lambda r: r.delivery.order))
 
 
 def _beside(numbers: Mapping[str, int], inputs: Iterable[Input]) -> Iterator[tuple[int, str]]:

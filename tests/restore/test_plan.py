@@ -21,7 +21,7 @@ from readcache.model.view import View
 from readcache.policy import count_by_chars
 from readcache.restore.choose import plan_restore
 from readcache.restore.plan import Bytes, RestorePlan
-from tests.helpers.files import text
+from tests.helpers.files import text, with_numbers
 from tests.helpers.strategies import CALLS, histories
 
 
@@ -88,6 +88,18 @@ def test_without_a_disk_the_section_says_that_the_bytes_are_those_last_seen(sess
     plan = session.restore_plan()
     assert plan.items[0].why.endswith("; last seen")
     assert plan.items[0].why in plan.render()
+
+
+@pytest.mark.parametrize("form", ["{:6}\t", ""])
+def test_lines_that_were_left_out_since_a_diff_had_them_are_put_back_too(session: Session, form: str) -> None:
+    added = "".join("+" + line for line in text().splitlines(True))
+    session.observe("git diff", f"--- /dev/null\n+++ b/f\n@@ -0,0 +1,60 @@\n{added}")
+    reply = session.observe("cat -n f" if form else "cat f", with_numbers(form=form) if form else text())
+    assert session.markers_in(reply.text)
+    (item,) = session.restore_plan().items
+    assert (item.path, item.start, item.end, item.text) == ("/w/f", 1, 60, text().rstrip("\n"))
+    session.wrote("f")
+    assert "written since" in session.restore_plan().items[0].why
 
 
 def test_lines_from_before_a_write_say_so_and_are_found_by_their_text_alone(session: Session) -> None:
