@@ -1,0 +1,159 @@
+"""What characters cost while they are carried, and what a transcript says that requests did cost.
+
+A result is written to the provider's prompt cache once and read from it by each later call, until it leaves the
+conversation. `Carried` counts so in characters, for transcripts that say nothing of tokens. `Bill` goes by the
+transcript's own fields, and says how many of its turns the model reproduces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from readcache.replay.records import RequestSent
+
+# Prices as ratios of uncached input: Anthropic's for a cache of five minutes.
+WRITE, READ, OUTPUT = 1.25, 0.1, 5.0
+# What a turn costs that a marker provokes: it reads the prompt again, 80,000 characters of instructions and tools and
+# what is carried, and writes 600 characters.
+TURN_PROMPT, TURN_OUTPUT = 80_000, OUTPUT * 600
+NEAR = 0.02  # a turn is reproduced when its cost is met within this share
+ENOUGH = 1_000  # characters that a turn must add to tell how many of them make a token
+CHARS_PER_TOKEN = 4.0  # where no turn tells
+
+
+class Prices(NamedTuple):
+    """Ratios of uncached input: to write to a cache, to read from one, to get a token of output."""
+
+    write: float
+    read: float
+    output: float
+
+
+ANTHROPIC = Prices(WRITE, READ, OUTPUT)
+OPENAI = Prices(1.0, READ, 8.0)  # GPT-5: nothing more for writing to the cache
+
+
+class _Result(NamedTuple):
+    at: int  # the number of its call
+    out: int
+    saved: int
+
+
+class Carried:
+    """The results that are carried, and what those that no longer are did cost, in characters of uncached input."""
+
+    def __init__(self) -> None:
+        self.out = self.saved = self.turns = 0.0
+        self._calls = 0
+        self._size = 0
+        self._live: dict[str, _Result] = {}
+
+    def add(self, call_id: str, out: int, saved: int, *, marked: bool) -> None:
+        """One more result: its characters, those left out of it, and whether that needed a marker."""
+        if marked:
+            self.turns += READ * (TURN_PROMPT + self._size) + TURN_OUTPUT
+        if call_id in self._live:
+            self._end(self._live.pop(call_id))
+        self._live[call_id] = _Result(self._calls, out, saved)
+        self._calls += 1
+        self._size += out - saved
+
+    def cut(self, kept: frozenset[str] = frozenset()) -> None:
+        """All but these results leave the conversation."""
+        for name in [name for name in self._live if name not in kept]:
+            self._end(self._live.pop(name))
+
+    def _end(self, result: _Result) -> None:
+        price = self.price(result.at)
+        self.out += result.out * price
+        self.saved += result.saved * price
+        self._size -= result.out - result.saved
+
+    def price(self, at: int) -> float:
+        """What a character of call number `at` (from 0) has cost by now."""
+        return WRITE + READ * (self._calls - 1 - at)
+
+    @property
+    def calls(self) -> int:
+        """Results so far."""
+        return self._calls
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Characters that stood in the requests `first` to `end` - 1 (from 0)."""
+
+    chars: int
+    first: int
+    end: int
+
+
+class Bill:
+    """The requests of one conversation. `added[i]`: characters that came between request `i` - 1 and `i`; `cuts`: the
+    requests before which something left the conversation."""
+
+    def __init__(self, requests: Sequence[RequestSent], added: Sequence[int], cuts: frozenset[int]) -> None:
+        self._requests = [request for request in requests if request.prompt]
+        self.known = len(self._requests) == len(requests) > 0
+        self.prices = ANTHROPIC if any(request.cache_write for request in requests) else OPENAI
+        self._added, self._cuts = added, cuts
+        self._tokens_per_char = self._calibrated() if self.known else 0.0
+
+    def counts(self) -> dict[str, int]:
+        """`prompt` (tokens of all requests), `bill` (in tokens of uncached input), `requests`, `predicted` and
+        `reproduced` (turns)."""
+        if not self.known:
+            return {}
+        pairs = [(self._cost(i), self._predicted(i)) for i in self._followers()]
+        return {
+            "prompt": sum(request.prompt for request in self._requests),
+            "bill": round(sum(self._cost(i) for i in range(len(self._requests)))),
+            "requests": len(self._requests),
+            "predicted": len(pairs),
+            "reproduced": sum(abs(guess - cost) <= NEAR * cost for cost, guess in pairs),
+        }
+
+    def saved(self, stays: Sequence[Stay]) -> tuple[float, float]:
+        """(tokens of input, cost in tokens of uncached input) of texts that would not have been sent."""
+        tokens = cost = 0.0
+        for stay in stays if self.known else ():
+            size = stay.chars * self._tokens_per_char
+            place = self._requests[stay.first].prompt if stay.first < len(self._requests) else 0
+            for number in range(stay.first, min(stay.end, len(self._requests))):
+                tokens += size
+                cost += size * self._price_at(number, place, is_new=number == stay.first)
+        return tokens, cost
+
+    def _price_at(self, number: int, place: int, *, is_new: bool) -> float:
+        """Of a token before token `place` of request `number`: read from the cache if that reached so far."""
+        request = self._requests[number]
+        if not is_new and request.cache_read >= place * (1 - NEAR):
+            return self.prices.read
+        return self.prices.write if request.cache_read or request.cache_write else 1.0
+
+    def _followers(self) -> list[int]:
+        """Requests that go on where the one before them ended."""
+        return [i for i in range(1, len(self._requests)) if i not in self._cuts]
+
+    def _calibrated(self) -> float:
+        """Tokens a character: the median of what the turns say whose new text is long enough to tell."""
+        told = []
+        for i in self._followers():
+            before, request = self._requests[i - 1], self._requests[i]
+            if self._added[i] >= ENOUGH and request.prompt > before.prompt + before.output:
+                told.append((request.prompt - before.prompt - before.output) / self._added[i])
+        return median(told) if told else 1 / CHARS_PER_TOKEN
+
+    def _cost(self, i: int) -> float:
+        request, prices = self._requests[i], self.prices
+        prompt = request.fresh + prices.write * request.cache_write + prices.read * request.cache_read
+        return prompt + prices.output * request.output
+
+    def _predicted(self, i: int) -> float:
+        """The cost of a request that finds all of the one before it in the cache, and writes what is new."""
+        before, request, prices = self._requests[i - 1], self._requests[i], self.prices
+        new = before.output + self._added[i] * self._tokens_per_char
+        return prices.read * before.prompt + prices.write * new + prices.output * request.output
