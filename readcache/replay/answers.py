@@ -13,12 +13,12 @@ def answer_recorded(session: Session, call: RecordedCall) -> Reply | None:
     asked, known = call.asked, {"call_id": call.call_id, "batch": call.batch or None}
     reply = None
     if isinstance(asked, AskedCommand):
-        frame = Frame(asked.head) if asked.head else None
+        frame = Frame(asked.head, asked.tail) if asked.head or asked.tail else None
         status = {"exit_code": asked.exit_code, "complete": call.complete, "frame": frame}
         reply = session.observe(asked.command, call.output, cwd=asked.cwd, **status, **known)  # type: ignore[arg-type]
     elif isinstance(asked, AskedRead):
         lines = {"start": asked.start, "end": asked.end, "numbered": asked.numbered}
-        status = {"complete": call.complete, "failed": call.failed}
+        status = {"complete": call.complete, "failed": call.failed, "edges_only": asked.edges_only}
         reply = session.observe_read(asked.path, call.output, **lines, **status, **known)  # type: ignore[arg-type]
     elif asked is not None:
         reply = session.observe_tool(asked.name, call.output, arguments=asked.arguments, **known)  # type: ignore[arg-type]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from readcache.replay.content import Content
+from readcache.replay.loaders.claude_code import is_claude_code, load_claude_code
+from readcache.replay.loaders.codex import is_codex, load_codex
 from readcache.replay.loaders.plain_form import is_normalised, load_normalised
 from readcache.replay.records import NotUnderstood, Recording
 
@@ -18,7 +20,11 @@ class Form(NamedTuple):
     load: Callable[[Content], Iterator[Recording]]
 
 
-FORMS = (Form("normalised", is_normalised, load_normalised),)
+FORMS = (
+    Form("normalised", is_normalised, load_normalised),
+    Form("claude-code", is_claude_code, load_claude_code),
+    Form("codex", is_codex, load_codex),
+)
 
 
 def recordings_in(content: Content) -> Iterator[Recording]:

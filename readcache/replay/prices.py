@@ -16,24 +16,28 @@ from readcache.replay.records import RequestSent
 
 # Prices as ratios of uncached input: Anthropic's for a cache of five minutes.
 WRITE, READ, OUTPUT = 1.25, 0.1, 5.0
+WRITE_HOUR = 2.0  # to a cache that holds for an hour
 # What a turn costs that a marker provokes: it reads the prompt again, 80,000 characters of instructions and tools and
 # what is carried, and writes 600 characters.
 TURN_PROMPT, TURN_OUTPUT = 80_000, OUTPUT * 600
 NEAR = 0.02  # a turn is reproduced when its cost is met within this share
 ENOUGH = 1_000  # characters that a turn must add to tell how many of them make a token
 CHARS_PER_TOKEN = 4.0  # where no turn tells
+ROUNDS = 4  # of calibration; the numbers stand still after three
 
 
 class Prices(NamedTuple):
-    """Ratios of uncached input: to write to a cache, to read from one, to get a token of output."""
+    """Ratios of uncached input: to write to a cache, to read from one, to get a token of output. `keeps_answers`: the
+    next request finds the answer in the cache, too."""
 
     write: float
     read: float
     output: float
+    keeps_answers: bool
 
 
-ANTHROPIC = Prices(WRITE, READ, OUTPUT)
-OPENAI = Prices(1.0, READ, 8.0)  # GPT-5: nothing more for writing to the cache
+ANTHROPIC = Prices(WRITE, READ, OUTPUT, keeps_answers=False)
+OPENAI = Prices(1.0, READ, 8.0, keeps_answers=True)  # GPT-5: nothing more for writing to the cache
 
 
 class _Result(NamedTuple):
@@ -98,9 +102,11 @@ class Bill:
     def __init__(self, requests: Sequence[RequestSent], added: Sequence[int], cuts: frozenset[int]) -> None:
         self._requests = [request for request in requests if request.prompt]
         self.known = len(self._requests) == len(requests) > 0
-        self.prices = ANTHROPIC if any(request.cache_write for request in requests) else OPENAI
+        self.prices = _prices_of(requests)
         self._added, self._cuts = added, cuts
-        self._tokens_per_char = self._calibrated() if self.known else 0.0
+        self._tokens_per_char, self._a_turn = 1 / CHARS_PER_TOKEN, 0.0  # the second: what a host adds to each turn
+        if self.known:
+            self._calibrate()
 
     def counts(self) -> dict[str, int]:
         """`prompt` (tokens of all requests), `bill` (in tokens of uncached input), `requests`, `predicted` and
@@ -132,28 +138,46 @@ class Bill:
         request = self._requests[number]
         if not is_new and request.cache_read >= place * (1 - NEAR):
             return self.prices.read
-        return self.prices.write if request.cache_read or request.cache_write else 1.0
+        return self.prices.write if request.prompt > request.fresh else 1.0
 
     def _followers(self) -> list[int]:
         """Requests that go on where the one before them ended."""
         return [i for i in range(1, len(self._requests)) if i not in self._cuts]
 
-    def _calibrated(self) -> float:
-        """Tokens a character: the median of what the turns say whose new text is long enough to tell."""
-        told = []
-        for i in self._followers():
-            before, request = self._requests[i - 1], self._requests[i]
-            if self._added[i] >= ENOUGH and request.prompt > before.prompt + before.output:
-                told.append((request.prompt - before.prompt - before.output) / self._added[i])
-        return median(told) if told else 1 / CHARS_PER_TOKEN
+    def _calibrate(self) -> None:
+        """By medians of what the turns say: first those whose new text is long enough to tell, then what is left."""
+        for _ in range(ROUNDS):
+            told, left = list[float](), list[float]()
+            for i in self._followers():
+                grown = self._requests[i].prompt - self._requests[i - 1].prompt
+                rest = grown - self._carried_on(i) - self._a_turn
+                if self._added[i] >= ENOUGH and rest > 0:
+                    told.append(rest / self._added[i])
+                left.append(grown - self._carried_on(i) - self._tokens_per_char * self._added[i])
+            self._tokens_per_char = median(told) if told else self._tokens_per_char
+            self._a_turn = max(0.0, median(left)) if left else 0.0
+
+    def _carried_on(self, i: int) -> float:
+        """Tokens of the answer before request `i`. Some hosts note the usage before an answer is complete."""
+        before = self._requests[i - 1]
+        return max(before.output, before.answer * self._tokens_per_char)
 
     def _cost(self, i: int) -> float:
         request, prices = self._requests[i], self.prices
-        prompt = request.fresh + prices.write * request.cache_write + prices.read * request.cache_read
-        return prompt + prices.output * request.output
+        written = WRITE * request.cache_write + WRITE_HOUR * request.cache_write_hour
+        return request.fresh + written + prices.read * request.cache_read + prices.output * request.output
 
     def _predicted(self, i: int) -> float:
         """The cost of a request that finds all of the one before it in the cache, and writes what is new."""
         before, request, prices = self._requests[i - 1], self._requests[i], self.prices
-        new = before.output + self._added[i] * self._tokens_per_char
-        return prices.read * before.prompt + prices.write * new + prices.output * request.output
+        answer, new = self._carried_on(i), self._added[i] * self._tokens_per_char + self._a_turn
+        kept, written = (before.prompt + answer, new) if prices.keeps_answers else (before.prompt, answer + new)
+        return prices.read * kept + prices.write * written + prices.output * request.output
+
+
+def _prices_of(requests: Sequence[RequestSent]) -> Prices:
+    """Those of the provider that tells such fields: only Anthropic tells what was written to a cache."""
+    minutes, hour = sum(r.cache_write for r in requests), sum(r.cache_write_hour for r in requests)
+    if not minutes + hour:
+        return OPENAI
+    return ANTHROPIC._replace(write=(WRITE * minutes + WRITE_HOUR * hour) / (minutes + hour))

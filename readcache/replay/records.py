@@ -19,23 +19,26 @@ class NotUnderstood(ReadcacheError):
 
 @dataclass(frozen=True, slots=True)
 class AskedCommand:
-    """A shell command. `cwd`: where it began. `head`: lines in front of its output that are the host's. `exit_code`:
-    None when it is not known."""
+    """A shell command. `cwd`: where it began. `head`, `tail`: lines in front of its output and behind it that are the
+    host's. `exit_code`: None when it is not known."""
 
     command: str
     cwd: str
     head: int = 0
     exit_code: int | None = 0
+    tail: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRead:
-    """Lines `start` to `end` (1-based, inclusive; None: to the end) of a file, by a read tool."""
+    """Lines `start` to `end` (1-based, inclusive; None: to the end) of a file, by a read tool. `edges_only`: the host
+    numbers the lines itself afterwards."""
 
     path: str
     start: int = 1
     end: int | None = None
     numbered: bool = True
+    edges_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +85,22 @@ class HistoryCut:
 @dataclass(frozen=True, slots=True)
 class RequestSent:
     """One request to the model, with the tokens that the provider billed for it. All 0: the transcript does not say.
-    `fresh` tokens were neither read from a cache nor written to one. `added`: characters that stand in this request and
-    not in the one before, besides results of calls: what the user typed."""
+    `fresh` tokens were neither read from a cache nor written to one, those of `cache_write_hour` to one that holds for
+    an hour and not for minutes. `added`: characters that stand in this request and not in the one before, besides
+    results of calls: what the user typed. `answer`: characters of the model's answer, as far as they are recorded."""
 
     fresh: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
     cache_read: int = 0
     output: int = 0
     added: int = 0
+    answer: int = 0
 
     @property
     def prompt(self) -> int:
         """Tokens of the whole request."""
-        return self.fresh + self.cache_write + self.cache_read
+        return self.fresh + self.cache_write + self.cache_write_hour + self.cache_read
 
 
 Item = RecordedCall | HistoryCut | RequestSent

@@ -62,7 +62,8 @@ def _usage(total: Tally) -> Iterator[str]:
         return
     sizes = f"{counts['requests']:,} requests, {counts['prompt']:,} tokens of input"
     yield f"usage fields in {counts['billed_sessions']:,} conversations: {sizes};"
-    yield f"  the price model reproduces {counts['reproduced']:,} of {counts['predicted']:,} turns within 2 %"
+    turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
+    yield f"  the price model reproduces the cost of {turns} within 2 %"
 
 
 def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
