@@ -18,7 +18,8 @@ def answer_recorded(session: Session, call: RecordedCall) -> Reply | None:
         reply = session.observe(asked.command, call.output, cwd=asked.cwd, **status, **known)  # type: ignore[arg-type]
     elif isinstance(asked, AskedRead):
         lines = {"start": asked.start, "end": asked.end, "numbered": asked.numbered}
-        status = {"complete": call.complete, "failed": call.failed, "edges_only": asked.edges_only}
+        status = {"complete": call.complete, "edges_only": asked.edges_only}
+        status["frame"] = Frame(0, asked.tail) if asked.tail else None
         reply = session.observe_read(asked.path, call.output, **lines, **status, **known)  # type: ignore[arg-type]
     elif asked is not None:
         reply = session.observe_tool(asked.name, call.output, arguments=asked.arguments, **known)  # type: ignore[arg-type]

@@ -107,19 +107,20 @@ class Bill:
         self._tokens_per_char, self._a_turn = 1 / CHARS_PER_TOKEN, 0.0  # the second: what a host adds to each turn
         if self.known:
             self._calibrate()
+            ways = [self.prices._replace(keeps_answers=way) for way in (self.prices.keeps_answers, True, False)]
+            self.prices = max(ways, key=self._reproduced)
 
     def counts(self) -> dict[str, int]:
         """`prompt` (tokens of all requests), `bill` (in tokens of uncached input), `requests`, `predicted` and
         `reproduced` (turns)."""
         if not self.known:
             return {}
-        pairs = [(self._cost(i), self._predicted(i)) for i in self._followers()]
         return {
             "prompt": sum(request.prompt for request in self._requests),
             "bill": round(sum(self._cost(i) for i in range(len(self._requests)))),
             "requests": len(self._requests),
-            "predicted": len(pairs),
-            "reproduced": sum(abs(guess - cost) <= NEAR * cost for cost, guess in pairs),
+            "predicted": len(self._followers()),
+            "reproduced": self._reproduced(self.prices),
         }
 
     def saved(self, stays: Sequence[Stay]) -> tuple[float, float]:
@@ -167,9 +168,14 @@ class Bill:
         written = WRITE * request.cache_write + WRITE_HOUR * request.cache_write_hour
         return request.fresh + written + prices.read * request.cache_read + prices.output * request.output
 
-    def _predicted(self, i: int) -> float:
+    def _reproduced(self, prices: Prices) -> int:
+        """Turns whose cost is met."""
+        pairs = [(self._cost(i), self._predicted(i, prices)) for i in self._followers()]
+        return sum(abs(guess - cost) <= NEAR * cost for cost, guess in pairs)
+
+    def _predicted(self, i: int, prices: Prices) -> float:
         """The cost of a request that finds all of the one before it in the cache, and writes what is new."""
-        before, request, prices = self._requests[i - 1], self._requests[i], self.prices
+        before, request = self._requests[i - 1], self._requests[i]
         answer, new = self._carried_on(i), self._added[i] * self._tokens_per_char + self._a_turn
         kept, written = (before.prompt + answer, new) if prices.keeps_answers else (before.prompt, answer + new)
         return prices.read * kept + prices.write * written + prices.output * request.output

@@ -32,13 +32,14 @@ class AskedCommand:
 @dataclass(frozen=True, slots=True)
 class AskedRead:
     """Lines `start` to `end` (1-based, inclusive; None: to the end) of a file, by a read tool. `edges_only`: the host
-    numbers the lines itself afterwards."""
+    numbers the lines itself afterwards. `tail`: lines behind them that are the host's."""
 
     path: str
     start: int = 1
     end: int | None = None
     numbered: bool = True
     edges_only: bool = False
+    tail: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from readcache.replay.records import HistoryCut, Item, RecordedCall, RequestSent
+
+Made = Callable[..., RecordedCall]
 
 
 class Usage(NamedTuple):
@@ -22,7 +24,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._items: list[Item] = []
-        self._waiting: dict[str, tuple[Callable[[str, str, str], RecordedCall], str]] = {}
+        self._waiting: dict[str, tuple[Made, str]] = {}
         self._request: int | None = None  # place of the newest one, while its answer goes on
         self._unpaid: list[int] = []  # places of requests that no usage was told of
         self._typed = self._answered = self._count = 0
@@ -57,17 +59,17 @@ class Turns:
             fields = usage._asdict()
             self._items[place] = RequestSent(**fields, added=one.added, answer=one.answer)
 
-    def call(self, call_id: str, made: Callable[[str, str, str], RecordedCall], chars: int = 0) -> None:
+    def call(self, call_id: str, made: Made, chars: int = 0) -> None:
         """The model called a tool; `made(call_id, output, batch)` makes the record when the result is there."""
         self.answer(chars)
         self.first_call = self.first_call or call_id
         self._waiting[call_id] = made, f"answer-{self._count}"
 
-    def result(self, call_id: str, output: str) -> None:
-        """The result of that call; nothing for a call that nobody made."""
+    def result(self, call_id: str, output: str, **known: Any) -> None:
+        """The result of that call, and what `made` is to know of it; nothing for a call that nobody made."""
         if call_id in self._waiting:
             made, batch = self._waiting.pop(call_id)
-            self._items.append(made(call_id, output, batch))
+            self._items.append(made(call_id, output, batch, **known))
         self._request = None
 
     def cut(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
