@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ SAMPLE = 50  # objects of a file that are looked at to find out its format: host
 HEAD = 4096  # bytes of a file's first line that say whether its lines are whole conversations
 _XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
 _HIDDEN = "."
+_EVENT = re.compile(r"event-\d+-.+\.json")
 
 
 class Found(NamedTuple):
@@ -71,17 +73,31 @@ def find_files(paths: Iterable[str]) -> Iterator[Found]:
         for file in [path] if named else _files_below(path):
             if os.path.isfile(file):
                 yield Found(file, named, os.path.getsize(file))
+            elif not named and os.path.isdir(file):
+                yield Found(file, named, sum(map(os.path.getsize, _events_in(file))))
 
 
 def _files_below(directory: str) -> Iterator[str]:
-    """Hidden ones left out, in a stable order. A link to a directory is not followed."""
+    """Hidden ones left out, in a stable order. A link to a directory is not followed. A directory that holds one
+    conversation, an event in each file, stands for them."""
     for place, inner, files in os.walk(directory):
         inner[:] = sorted(name for name in inner if name[0] != _HIDDEN)
+        if os.path.basename(os.path.abspath(place)) == "events" and (events := _events_in(place)):
+            yield place
+            files = sorted(set(files) - set(map(os.path.basename, events)))
         yield from (os.path.join(place, name) for name in sorted(files) if name[0] != _HIDDEN)
+
+
+def _events_in(directory: str) -> list[str]:
+    """OpenHands keeps each event in a file of its own, numbered in their names."""
+    return [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _EVENT.fullmatch(name)]
 
 
 def units_of(found: Found) -> Iterator[Unit]:
     """The file, or its lines where each is a conversation."""
+    if os.path.isdir(found.path):
+        yield Unit(found, found.size)
+        return
     try:
         with open(found.path, "rb") as raw, _unpacked(raw) as file:
             head = file.readline(HEAD)
@@ -112,6 +128,8 @@ def read_content(unit: Unit) -> Content:
     path = unit.file.path
     if unit.line:
         return _from_lines(path, iter([unit.text]), first=unit.line)
+    if os.path.isdir(path):
+        return _from_lines(path, map(_bytes_of, _events_in(path)))
     try:
         with open(path, "rb") as raw, _unpacked(raw) as file:
             first = file.readline()
@@ -126,6 +144,11 @@ def read_content(unit: Unit) -> Content:
     if value is None and (value := _value(first + b"".join(rest))) is not None:
         return _document(path, value)
     return _from_lines(path, iter([first, *rest]))
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _document(path: str, whole: Any) -> Content:

@@ -6,6 +6,7 @@ it: where one began, the result before it says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from readcache.replay.loaders.values import block_text, epoch_of, int_in, list_i
 from readcache.replay.records import RecordedCall, Recording
 
 Event = Mapping[str, Any]
+_CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # of the terminal
 _CALLS = ("run", "read", "write", "edit", "run_ipython", "browse", "browse_interactive", "call_tool_mcp", "mcp")
 _NAMES = {"run": "bash", "run_ipython": "ipython"}
 _RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
@@ -105,7 +107,7 @@ class _EventLog:
     def _observe(self, call: str, event: Event, told: Event) -> None:
         metadata = object_in(told.get("metadata"))
         output = block_text(event.get("content") if "content" in event else told.get("content"))
-        output = output if output is not None else str(event.get("error") or "")
+        output = _CONTROLS.sub("", output if output is not None else str(event.get("error") or ""))
         failed = bool(told.get("is_error")) or event.get("observation") == "error" or "error" in event
         status = int_in(metadata.get("exit_code") if metadata else told.get("exit_code"))
         self._calls[str(event.get("id"))] = call
