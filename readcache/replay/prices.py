@@ -21,7 +21,7 @@ WRITE_HOUR = 2.0  # to a cache that holds for an hour
 # what is carried, and writes 600 characters.
 TURN_PROMPT, TURN_OUTPUT = 80_000, OUTPUT * 600
 NEAR = 0.02  # a turn is reproduced when its cost is met within this share
-ENOUGH = 1_000  # characters that a turn must add to tell how many of them make a token
+ENOUGH = 1_000  # characters that one of two turns must add more to tell how many of them make a token
 CHARS_PER_TOKEN = 4.0  # where no turn tells
 ROUNDS = 4  # of calibration; the numbers stand still after three
 
@@ -146,16 +146,16 @@ class Bill:
         return [i for i in range(1, len(self._requests)) if i not in self._cuts]
 
     def _calibrate(self) -> None:
-        """By medians of what the turns say: first those whose new text is long enough to tell, then what is left."""
+        """A line through what the turns say, by medians: a few that a host added to unseen do not matter."""
         for _ in range(ROUNDS):
-            told, left = list[float](), list[float]()
-            for i in self._followers():
-                grown = self._requests[i].prompt - self._requests[i - 1].prompt
-                rest = grown - self._carried_on(i) - self._a_turn
-                if self._added[i] >= ENOUGH and rest > 0:
-                    told.append(rest / self._added[i])
-                left.append(grown - self._carried_on(i) - self._tokens_per_char * self._added[i])
+            turns = sorted(self._followers(), key=lambda i: self._added[i])
+            grown = {i: self._requests[i].prompt - self._requests[i - 1].prompt - self._carried_on(i) for i in turns}
+            half = len(turns) // 2
+            pairs = zip(turns[:half], turns[len(turns) - half :], strict=True)
+            apart = [(grown[j] - grown[i], self._added[j] - self._added[i]) for i, j in pairs]
+            told = [more / chars for more, chars in apart if chars >= ENOUGH and more > 0]
             self._tokens_per_char = median(told) if told else self._tokens_per_char
+            left = [grown[i] - self._tokens_per_char * self._added[i] for i in turns]
             self._a_turn = max(0.0, median(left)) if left else 0.0
 
     def _carried_on(self, i: int) -> float:

@@ -117,7 +117,8 @@ def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd:
     said = said_in(given)
     command = _command_in(given)
     if name in _SHELLS and command is not None:
-        where = os.path.join(cwd, str(given.get("workdir") or given.get("working_directory") or ""))
+        inner = str(given.get("workdir") or given.get("working_directory") or "")
+        where = os.path.join(cwd, inner) if inner else cwd
         head = _HEAD.match(output)
         status = _STATUS.search(head[0]) if head else None
         asked = AskedCommand(

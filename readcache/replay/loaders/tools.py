@@ -64,7 +64,8 @@ def recorded_call(
     if path is not None and command in _EDITOR_VERBS:
         word, command = "view" if command == "view" else "edit", None
     if command is not None and path is None:
-        where = os.path.join(cwd, _first(given, _DIRECTORIES) or "")
+        inner = _first(given, _DIRECTORIES)
+        where = os.path.join(cwd, inner) if inner else cwd
         return RecordedCall(
             call_id, "bash", AskedCommand(command, where, head, exit_code, tail), **known, complete=complete
         )
