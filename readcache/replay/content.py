@@ -17,7 +17,7 @@ from readcache import UsageError
 from readcache.replay.records import Damage, NotUnderstood
 
 SAMPLE = 50  # objects of a file that are looked at to find out its format: hosts begin with lines of their own
-HEAD = 4096  # bytes of a file's first line that say whether its lines are whole conversations
+HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
 _XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
 _HIDDEN = "."
 _EVENT = re.compile(r"event-\d+-.+\.json")
@@ -132,9 +132,10 @@ def read_content(unit: Unit) -> Content:
         return _from_lines(path, map(_bytes_of, _events_in(path)))
     try:
         with open(path, "rb") as raw, _unpacked(raw) as file:
-            first = file.readline()
+            first = file.readline(HEAD)
             if first.strip()[:1] not in (b"{", b"["):
                 raise NotUnderstood(f"{path}:1: neither JSON nor lines of JSON objects; is this a transcript?")
+            first += b"" if first.endswith(b"\n") else file.readline()
             rest = file.readlines()
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise NotUnderstood(f"{path} cannot be read: {error}") from error

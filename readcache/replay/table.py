@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from readcache.replay.arm import KINDS
 from readcache.replay.prices import CHARS_PER_TOKEN
@@ -46,7 +47,8 @@ def _head(total: Tally) -> Iterator[str]:
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
     sizes = f"{counts['calls']:,} calls, {counts['out']:,} characters of tool output"
     yield f"{counts['sessions']:,} conversations{inner}, {sizes}"
-    yield "formats: " + (", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none")
+    forms = ", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none"
+    yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
         yield (
             f"reads of files: {share(counts['read'], counts['out'])} of the output. Shown before, line by line: "
