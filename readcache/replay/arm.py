@@ -17,7 +17,7 @@ from readcache.replay.records import HistoryCut, RecordedCall
 from readcache.replay.tally import PolicyTally
 
 # What a session may count of readers that asked again for what was left out, and of failures of ours.
-FROM_SESSION = ("bounces", "bounced_chars", "internal_error", "store_failed")
+FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 KINDS = ("repeat", "covered", "overlap", "after an edit", "own writes", "other outputs")
 _CHANGED = "changed since"  # markers say so of a file that may be another one now
 
@@ -88,7 +88,7 @@ class Arm:
         carried, counts, stats = self._carried, self._tally.counts, self._session.stats()
         counts.update(saved_priced=round(carried.saved), out_priced=round(carried.out))
         counts.update(turns_priced=round(carried.turns))
-        counts.update({name: stats[name] for name in FROM_SESSION if name in stats})
+        counts.update({name: stats.get(name, 0) for name in FROM_SESSION})
         self._session.close()
         return self._tally
 

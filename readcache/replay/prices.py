@@ -12,21 +12,22 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from readcache import Policy
 from readcache.replay.records import RequestSent
 
-# Prices as ratios of uncached input: Anthropic's for a cache of five minutes.
-WRITE, READ, OUTPUT = 1.25, 0.1, 5.0
+CHARS_PER_TOKEN = 4.0  # where no turn tells
+# What a session goes by when it weighs an omission: ratios of uncached input, Anthropic's for a cache of five minutes.
+_USUAL = Policy().prices
+WRITE, READ, OUTPUT = _USUAL.write, _USUAL.read, _USUAL.output
 WRITE_HOUR = 2.0  # to a cache that holds for an hour
-# What a turn costs that a marker provokes: it reads the prompt again, 80,000 characters of instructions and tools and
-# what is carried, and writes 600 characters.
-TURN_PROMPT, TURN_OUTPUT = 80_000, OUTPUT * 600
+# What a turn costs that a marker provokes, in characters: it reads the prompt again, and what is carried, and answers.
+TURN_PROMPT, TURN_OUTPUT = CHARS_PER_TOKEN * _USUAL.prompt, CHARS_PER_TOKEN * OUTPUT * _USUAL.answer
 NEAR = 0.02  # a turn is reproduced when its cost is met within this share
 ENOUGH = 1_000  # characters that one of two turns must add more to tell how many of them make a token
-CHARS_PER_TOKEN = 4.0  # where no turn tells
 ROUNDS = 4  # of calibration; the numbers stand still after three
 
 
-class Prices(NamedTuple):
+class ProviderPrices(NamedTuple):
     """Ratios of uncached input: to write to a cache, to read from one, to get a token of output. `keeps_answers`: the
     next request finds the answer in the cache, too."""
 
@@ -36,8 +37,8 @@ class Prices(NamedTuple):
     keeps_answers: bool
 
 
-ANTHROPIC = Prices(WRITE, READ, OUTPUT, keeps_answers=False)
-OPENAI = Prices(1.0, READ, 8.0, keeps_answers=True)  # GPT-5: nothing more for writing to the cache
+ANTHROPIC = ProviderPrices(WRITE, READ, OUTPUT, keeps_answers=False)
+OPENAI = ProviderPrices(1.0, READ, 8.0, keeps_answers=True)  # GPT-5: nothing more for writing to the cache
 
 
 class _Result(NamedTuple):
@@ -168,12 +169,12 @@ class Bill:
         written = WRITE * request.cache_write + WRITE_HOUR * request.cache_write_hour
         return request.fresh + written + prices.read * request.cache_read + prices.output * request.output
 
-    def _reproduced(self, prices: Prices) -> int:
+    def _reproduced(self, prices: ProviderPrices) -> int:
         """Turns whose cost is met."""
         pairs = [(self._cost(i), self._predicted(i, prices)) for i in self._followers()]
         return sum(abs(guess - cost) <= NEAR * cost for cost, guess in pairs)
 
-    def _predicted(self, i: int, prices: Prices) -> float:
+    def _predicted(self, i: int, prices: ProviderPrices) -> float:
         """The cost of a request that finds all of the one before it in the cache, and writes what is new."""
         before, request = self._requests[i - 1], self._requests[i]
         answer, new = self._carried_on(i), self._added[i] * self._tokens_per_char + self._a_turn
@@ -181,7 +182,7 @@ class Bill:
         return prices.read * kept + prices.write * written + prices.output * request.output
 
 
-def _prices_of(requests: Sequence[RequestSent]) -> Prices:
+def _prices_of(requests: Sequence[RequestSent]) -> ProviderPrices:
     """Those of the provider that tells such fields: only Anthropic tells what was written to a cache."""
     minutes, hour = sum(r.cache_write for r in requests), sum(r.cache_write_hour for r in requests)
     if not minutes + hour:

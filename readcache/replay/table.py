@@ -74,6 +74,7 @@ def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
         ("saved, characters net of markers", lambda arm: f"{arm.counts['saved']:,}"),
         ("  of the results that were cut", lambda arm: share(arm.counts["saved"], arm.counts["cut"])),
         ("  of all tool output", lambda arm: share(arm.counts["saved"], counts["out"])),
+        ("  of all tool output, less what bounced", lambda arm: share(_kept(arm), counts["out"])),
         ("  of all input, by usage fields", lambda arm: share(arm.counts["saved_input"], counts["prompt"])),
         ("  of the bill, by usage fields", lambda arm: share(arm.counts["saved_bill"], counts["bill"])),
         ("priced while carried, of all tool output", _priced),
@@ -96,9 +97,12 @@ def _break_even(arm: PolicyTally) -> str:
     return share(saved, saved + arm.counts["turns_priced"])
 
 
+def _kept(arm: PolicyTally) -> float:
+    """Characters saved by omissions after which the same was not asked for again at once."""
+    return arm.counts["saved"] - CHARS_PER_TOKEN * arm.counts["tokens_bounced"]
+
+
 def _bounces(arm: PolicyTally) -> str:
-    if "bounces" not in arm.counts:
-        return UNKNOWN
     return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
 
 

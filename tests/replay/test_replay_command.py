@@ -76,6 +76,15 @@ def test_a_compaction_takes_away_and_a_restore_plan_would_have_put_back(
     assert counts["reread"] == counts["held"] == len(lines(1, 100))
 
 
+def test_who_asks_again_at_once_bounced_and_what_that_saved_is_taken_off(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), sed(1, 100), sed(1, 100)))
+    default = run(capsys, "s.jsonl")["policies"]["default"]
+    assert (default["omissions"], default["bounces"]) == (1, 1)
+    assert 4 * default["tokens_bounced"] == pytest.approx(default["saved"], rel=0.01)
+
+
 def test_the_dearest_re_reads_are_those_that_were_carried_longest(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +105,7 @@ def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     assert max(map(len, out.splitlines())) <= 100
     assert re.search(r"of the bill, by usage fields +n/a +n/a +n/a$", out, re.MULTILINE)
     assert "not guessed" in out
-    assert re.search(r"bounces.* n/a", out)
+    assert re.search(r"bounces.* 0 \(0.0 %\)", out)
 
 
 def test_many_conversations_are_replayed_by_several_processes_and_add_up(
