@@ -24,7 +24,7 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,
-            "no_transcripts": found.strangers,
+            "no_transcripts": len(found.strangers),
             "damaged_lines": found.damage.lines,
             "first_damaged": found.damage.first,
             "not_understood": found.not_understood,

@@ -20,7 +20,7 @@ SAMPLE = 50  # objects of a file that are looked at to find out its format: host
 HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
 _XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
 _HIDDEN = "."
-_EVENT = re.compile(r"event-\d+-.+\.json")
+_EVENT = re.compile(r"(?:event-)?(\d+)(?:-.+)?\.json")
 
 
 class Found(NamedTuple):
@@ -90,7 +90,8 @@ def _files_below(directory: str) -> Iterator[str]:
 
 def _events_in(directory: str) -> list[str]:
     """OpenHands keeps each event in a file of its own, numbered in their names."""
-    return [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _EVENT.fullmatch(name)]
+    found = [match for match in map(_EVENT.fullmatch, os.listdir(directory)) if match]
+    return [os.path.join(directory, match[0]) for match in sorted(found, key=lambda match: int(match[1]))]
 
 
 def units_of(found: Found) -> Iterator[Unit]:

@@ -7,7 +7,7 @@ their results are in the next request.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from readcache import ReadcacheError
@@ -133,11 +133,3 @@ class Damage:
         """One more, at this line (from 1)."""
         self.lines += 1
         self.first = self.first or f"{path}:{line}"
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What a file holds."""
-
-    recordings: tuple[Recording, ...]
-    damage: Damage = field(default_factory=Damage)

@@ -113,7 +113,7 @@ def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -
         yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
     rest = len(total.out_by_tool) - MOST_TOOLS
     if rest > 0:
-        yield f"  and {rest} more tools"
+        yield f"  and {rest} more tools" if rest > 1 else "  and one more tool"
 
 
 def _after_compactions(total: Tally) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _left_aside(found: Sum) -> Iterator[str]:
     said: Mapping[str, int] = {
         "conversations from before --since": found.too_old,
         "copies of a conversation, counted once": found.copies,
-        "files that are no transcripts": found.strangers,
+        f"files of no known format, such as {found.strangers[0]}" if found.strangers else "": len(found.strangers),
         f"damaged lines skipped, the first at {found.damage.first}": found.damage.lines,
     }
     parts = [f"{count:,} {what}" for what, count in said.items() if count]

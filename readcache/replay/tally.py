@@ -87,7 +87,8 @@ class Sum:
     def __init__(self) -> None:
         self.damage = Damage()
         self.not_understood: list[str] = []
-        self.files = self.strangers = self.too_old = self.copies = 0
+        self.strangers: list[str] = []  # files of directories that are no transcripts
+        self.too_old = self.copies = 0
         self._total = Tally()
         self._known: dict[str, Tally] = {}
 

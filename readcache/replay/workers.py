@@ -35,9 +35,8 @@ def replay_files(
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
     for unit, outcomes in _each(work, units, processes):
         found.add(outcomes)
-        if outcomes.not_understood and unit.file.named:
-            found.not_understood.append(outcomes.not_understood)
-        found.strangers += bool(outcomes.not_understood) and not unit.file.named
+        if outcomes.not_understood:
+            (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
         told(unit.size)
     return found
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from readcache.replay.records import AskedCommand, AskedRead, RequestSent
-from tests.replay.loaded import calls, cuts, load_document, load_rows, replay, requests
+from readcache.replay.records import AskedCommand, AskedRead, Recording, RequestSent
+from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
 from tests.replay.sessions import lines
 
 Row = dict[str, Any]
@@ -188,7 +188,15 @@ def openhands_0() -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("layout", ["a list", "an event a line", "an evaluation's output", "pairs"])
+def load_files(directory: Path, events: list[Row]) -> list[Recording]:
+    directory.mkdir()
+    for one in events:
+        (directory / f"{one['id'] + 7}.json").write_text(json.dumps(one))  # 8 to 14: in the order of numbers
+    (directory / "notes.txt").write_text("no event")
+    return load(directory)
+
+
+@pytest.mark.parametrize("layout", ["a list", "an event a line", "an evaluation's output", "pairs", "a file each"])
 def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -> None:
     events = openhands_0()
     pairs = [events[at : at + 2] for at in (0, 2, 4)] + [[events[6]]]
@@ -197,6 +205,7 @@ def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -
         "an event a line": lambda: load_rows(tmp_path, events),
         "an evaluation's output": lambda: load_rows(tmp_path, [{"instance_id": "i", "history": events}]),
         "pairs": lambda: load_rows(tmp_path, [{"instance_id": "i", "history": pairs}]),
+        "a file each": lambda: load_files(tmp_path / "events", events),
     }
     (found,) = made[layout]()
     first, second, third = calls(found)

@@ -18,7 +18,6 @@ from readcache.replay.loaders.tools import recorded_call
 from readcache.replay.loaders.values import list_in, object_in
 from readcache.replay.records import AskedRead, Item, RecordedCall, Recording, Written
 
-Step = Mapping[str, Any]
 _EDITORS = ("str_replace_editor", "str_replace_based_edit_tool")
 _WINDOW = ("open", "goto", "scroll_down", "scroll_up", "create", "edit", "insert", "append")
 _WRITES = ("create", "edit", "insert", "append")

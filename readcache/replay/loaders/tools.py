@@ -35,6 +35,7 @@ _NEVER_JUDGED = frozenset(
 _EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))
 _COMMANDS, _CONTENTS = ("command", "cmd", "script"), ("content", "file_text", "contents")
 _PATHS = ("file_path", "filePath", "path", "filename", "file", "filepath", "target_file", "absolute_path")
+_PATCH_TEXTS = ("patchText", "patch_text", "patch", "input", "diff")
 _DIRECTORIES = ("cwd", "workdir", "working_dir", "working_directory", "directory")
 _NUMBERED = re.compile(r"^ *0*(\d+)(?:\t|→|: ?| ?\| ?|\. )", re.MULTILINE)
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
@@ -57,32 +58,27 @@ def recorded_call(
 ) -> RecordedCall:
     """The record of a call. `cwd`: where commands begin that name no directory. `said`: what the agent wrote, where the
     arguments do not have it verbatim. `head`, `tail`: lines around a command's output that are the host's."""
-    tool = re.split(r"__|[.:/]", name)[-1]
-    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool).lower()
-    known: dict[str, Any] = {"said": said_in(given) if said is None else said, "output": output, "batch": batch}
+    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
+    said = said_in(given) if said is None else said
     command, path = _first(given, _COMMANDS), _first(given, _PATHS)
     if path is not None and command in _EDITOR_VERBS:
         word, command = "view" if command == "view" else "edit", None
+    asked: AskedCommand | AskedRead | AskedTool | None = None
+    writes: tuple[Written, ...] = ()
     if command is not None and path is None:
         inner = _first(given, _DIRECTORIES)
-        where = os.path.join(cwd, inner) if inner else cwd
-        return RecordedCall(
-            call_id, "bash", AskedCommand(command, where, head, exit_code, tail), **known, complete=complete
-        )
-    if word in _PATCHES:
-        patch = _first(given, ("patchText", "patch_text", "patch", "input", "diff")) or said_in(given)
-        return RecordedCall(call_id, word, None, **known, writes=() if failed else patch_writes(patch, cwd))
-    if path is not None and word in _WRITES:
+        asked = AskedCommand(command, os.path.join(cwd, inner) if inner else cwd, head, exit_code, tail)
+        word, complete = "bash", complete and not failed
+    elif word in _PATCHES:
+        writes = patch_writes(_first(given, _PATCH_TEXTS) or said, cwd)
+    elif path is not None and word in _WRITES:
         content = _first(given, _CONTENTS)
-        written = () if failed else (Written(os.path.join(cwd, path), content),)
-        return RecordedCall(call_id, "write" if content is not None else "edit", None, **known, writes=written)
-    if failed or word in _NEVER_JUDGED or not output:
-        return RecordedCall(call_id, word, None, **known)
-    if path is not None and word in _READS:
-        read = _read_of(os.path.join(cwd, path), given, output)
-        if read is not None:
-            return RecordedCall(call_id, "read", read, **known, complete=complete)
-    return RecordedCall(call_id, word, AskedTool(name, given), **known)
+        word, writes = "edit" if content is None else "write", (Written(os.path.join(cwd, path), content),)
+    elif output and not failed and word not in _NEVER_JUDGED:
+        if path is not None and word in _READS:
+            asked = _read_of(os.path.join(cwd, path), given, output)
+        word, asked = ("read", asked) if asked is not None else (word, AskedTool(name, given))
+    return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, complete)
 
 
 def _read_of(path: str, given: Mapping[str, Any], output: str) -> AskedRead | None:
