@@ -106,6 +106,7 @@ class Bill:
         self.prices = _prices_of(requests)
         self._added, self._cuts = added, cuts
         self._tokens_per_char, self._a_turn = 1 / CHARS_PER_TOKEN, 0.0  # the second: what a host adds to each turn
+        self._reach = 1.0  # the share of what may be in the cache that is
         if self.known:
             self._calibrate()
             ways = [self.prices._replace(keeps_answers=way) for way in (self.prices.keeps_answers, True, False)]
@@ -158,6 +159,8 @@ class Bill:
             self._tokens_per_char = median(told) if told else self._tokens_per_char
             left = [grown[i] - self._tokens_per_char * self._added[i] for i in turns]
             self._a_turn = max(0.0, median(left)) if left else 0.0
+        found = [self._requests[i].cache_read / self._requests[i - 1].prompt for i in self._followers()]
+        self._reach = min(1.0, median(found)) if found else 1.0
 
     def _carried_on(self, i: int) -> float:
         """Tokens of the answer before request `i`. Some hosts note the usage before an answer is complete."""
@@ -175,11 +178,13 @@ class Bill:
         return sum(abs(guess - cost) <= NEAR * cost for cost, guess in pairs)
 
     def _predicted(self, i: int, prices: ProviderPrices) -> float:
-        """The cost of a request that finds all of the one before it in the cache, and writes what is new."""
+        """The cost of a request that finds the usual share of the one before it in the cache, and writes the rest."""
         before, request = self._requests[i - 1], self._requests[i]
         answer, new = self._carried_on(i), self._added[i] * self._tokens_per_char + self._a_turn
-        kept, written = (before.prompt + answer, new) if prices.keeps_answers else (before.prompt, answer + new)
-        return prices.read * kept + prices.write * written + prices.output * request.output
+        kept = before.prompt + (answer if prices.keeps_answers else 0.0)
+        read = kept * self._reach
+        written = before.prompt + answer + new - read
+        return prices.read * read + prices.write * written + prices.output * request.output
 
 
 def _prices_of(requests: Sequence[RequestSent]) -> ProviderPrices:

@@ -38,6 +38,10 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}".replace("%", " %") if whole else UNKNOWN
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _row(label: str, cells: Iterable[str]) -> str:
     return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
 
@@ -45,8 +49,8 @@ def _row(label: str, cells: Iterable[str]) -> str:
 def _head(total: Tally) -> Iterator[str]:
     counts = total.counts
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
-    sizes = f"{counts['calls']:,} calls, {counts['out']:,} characters of tool output"
-    yield f"{counts['sessions']:,} conversations{inner}, {sizes}"
+    sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
+    yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none"
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
@@ -62,8 +66,8 @@ def _usage(total: Tally) -> Iterator[str]:
     if not counts["billed_sessions"]:
         yield "no usage fields: what part of all input and of the bill was saved is not known, and not guessed"
         return
-    sizes = f"{counts['requests']:,} requests, {counts['prompt']:,} tokens of input"
-    yield f"usage fields in {counts['billed_sessions']:,} conversations: {sizes};"
+    sizes = f"{_many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
+    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes};"
     turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
     yield f"  the price model reproduces the cost of {turns} within 2 %"
 
@@ -122,7 +126,7 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         yield "no compactions"
         return
     restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
-    yield f"{counts['cuts']:,} compactions{restored if counts['restored'] else ''}"
+    yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
     held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
     yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
