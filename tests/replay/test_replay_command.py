@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from readcache import UsageError
 from readcache.cli.main import main
 from readcache.cli.replay import seconds_of
+from tests.replay.loaded import DATA
 from tests.replay.sessions import CUT, bash, lines, read, sed, session, write
 
 
@@ -136,6 +138,28 @@ def test_damaged_lines_are_skipped_and_counted(work: Path, capsys: pytest.Captur
     found = run(capsys, "s.jsonl")
     assert found["counts"]["sessions"] == 2
     assert (found["left_aside"]["damaged_lines"], found["left_aside"]["first_damaged"]) == (2, "s.jsonl:2")
+
+
+def test_copies_of_a_conversation_count_once_at_their_longest(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = (DATA / "claude-code.jsonl").read_bytes().splitlines(keepends=True)
+    for name, lines_of_it in (("a", whole[: len(whole) // 2]), ("b", whole), ("c", whole[:-4])):
+        (work / name).write_bytes(b"".join(lines_of_it))
+    found = run(capsys, ".")
+    assert (found["counts"]["sessions"], found["counts"]["calls"]) == (1, 15)
+    assert found["left_aside"]["copies"] == 2
+
+
+def test_times_are_those_of_the_transcript_where_it_has_some(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(DATA / "claude-code.jsonl", work / "s.jsonl")
+    assert run(capsys, "s.jsonl", "--since", "2000-01-01")["counts"]["sessions"] == 1
+    assert run(capsys, "s.jsonl", "--since", "2999-01-01")["left_aside"]["too_old"] == 1
+
+
+def test_a_packed_file_that_is_damaged_is_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = lzma.compress(b"".join(session(sed(1, 100), name=str(n)).encode() for n in range(50)))
+    (work / "s.xz").write_bytes(packed[: len(packed) // 2])
+    assert main(["replay", "s.xz"]) == 1
+    assert "s.xz cannot be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
