@@ -219,16 +219,21 @@ def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -
     assert tally.policies["default"].counts["wrong"] == 0
 
 
-def test_copilot_tells_which_tools_failed(tmp_path: Path) -> None:
+def test_copilot_tells_which_tools_and_which_compactions_failed(tmp_path: Path) -> None:
     asked = {"toolCallId": "one", "name": "edit", "arguments": {"path": "/w/a", "old_str": "x", "new_str": "y"}}
     done = {"toolCallId": "one", "success": False, "result": {"content": "no match"}}
     rows = [
         {"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "/w"}}, "timestamp": "2026-11-01"},
         {"type": "assistant.message", "data": {"content": "", "toolRequests": [asked]}},
         {"type": "tool.execution_complete", "data": done},
+        {"type": "session.compaction_complete", "data": {"success": False}},
+        {"type": "session.compaction_complete", "data": {"success": True}},
+        {"type": "session.snapshot_rewind", "data": {}},
     ]
-    (call,) = calls(load_rows(tmp_path, rows)[0])
+    (found,) = load_rows(tmp_path, rows)
+    (call,) = calls(found)
     assert call.writes == ()
+    assert [cut.compacts for cut in cuts(found)] == [True, False]
 
 
 def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from readcache.replay.records import RecordedCall, Recording
 
 Data = Mapping[str, Any]
 _COMPACTS = ("session.compaction_complete", "session.truncation")
-_EXIT = "<exited with exit code "  # the last line of a command's output is the host's
+_GOES_BACK = ("session.context_cleared", "session.snapshot_rewind")  # how far is not told
 
 
 def is_copilot(row: Mapping[str, Any]) -> bool:
@@ -58,8 +58,10 @@ class _Events:
             call = str(data.get("toolCallId"))
             self._failed[call] = data.get("success") is False
             self.turns.result(call, block_text(object_in(data.get("result")).get("content")) or "")
-        elif kind in _COMPACTS:
+        elif kind in _COMPACTS and data.get("success") is not False:
             self.turns.cut()
+        elif kind in _GOES_BACK:
+            self.turns.cut(compacts=False)
 
     def _call(self, asked: Data, cwd: str) -> None:
         arguments = asked.get("arguments")
