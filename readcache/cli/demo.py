@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from readcache import Outcome
 from readcache.cli.terminal import say
 from readcache.model.text import split_lines
-from readcache.reply import Outcome
 from readcache.session import Session
 
 SHOP = '''\

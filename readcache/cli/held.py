@@ -15,11 +15,11 @@ from readcache.cli import child
 from readcache.cli.settings import Settings, clip_sizes
 
 if TYPE_CHECKING:
+    from readcache import Reply
     from readcache.log.reader import Reader
     from readcache.model.call import Call
     from readcache.model.claims import Reading
     from readcache.policy import Policy
-    from readcache.reply import Reply
 
 
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
@@ -61,9 +61,9 @@ def held_call(
     command: str, cwd: str, text: str, reading: Reading, status: int, *, call_id: str | None = None, batch: str = ""
 ) -> Call:
     """The call that printed `text` and ended with `status`, negative for a signal."""
+    from readcache import Reason
     from readcache.model.call import command_call
     from readcache.model.events import MADE_UP_ID
-    from readcache.reply import Reason
 
     return command_call(
         call_id or MADE_UP_ID + os.urandom(6).hex(),

@@ -84,6 +84,10 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli import mcp
 
         return mcp.start_mcp(options, settings)
+    if options.command == "replay":
+        from readcache.cli.replay import replay
+
+        return replay(options)
     from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":

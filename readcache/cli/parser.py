@@ -43,6 +43,7 @@ def _build() -> _Parser:
 
     text = "show on a sample what an agent sees of its commands, and why; leaves nothing behind"
     commands.add_parser("demo", help=text, description=text, allow_abbrev=False)
+    _add_replay(commands)
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
     run.usage = RUN_USAGE
     run.add_argument("-c", metavar="STRING", help="the command, for bash -c; else the words after the options are it")
@@ -102,6 +103,18 @@ def _build() -> _Parser:
     shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
     _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
     return parser
+
+
+def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
+    text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
+    replay = commands.add_parser("replay", help=text, description=text, allow_abbrev=False)
+    replay.usage = "readcache replay PATH… [--policy NAME]… [--since WHEN] [--json]"
+    replay.add_argument(
+        "paths", metavar="PATH", nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
+    )
+    replay.add_argument("--policy", metavar="NAME", action="append", help="default, delta or max; several are compared")
+    replay.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
+    replay.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -1,0 +1,58 @@
+"""`replay PATH…`: what recorded conversations would have been spared."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import sys
+import time
+
+from readcache.cli.terminal import say, warn
+from readcache.errors import UsageError
+
+POLICIES = ("default", "delta", "max")
+_AGO = re.compile(r"(\d+)([hdw])")
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Prints the table, or one JSON object; 1 when an omission was wrong or a named file was not understood."""
+    from tqdm import tqdm
+
+    from readcache.policy import Policy
+    from readcache.replay.as_json import replay_json
+    from readcache.replay.content import find_files
+    from readcache.replay.table import table
+    from readcache.replay.workers import replay_files
+
+    policies = list(dict.fromkeys(options.policy or POLICIES))
+    for name in policies:
+        Policy.named(name)
+    since = seconds_of(options.since, time.time()) if options.since else None
+    files = list(find_files(options.paths))
+    total = sum(file.size for file in files)
+    # None: only where somebody looks on
+    with tqdm(total=total, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
+        found = replay_files(files, policies, since, bar.update)
+    for trouble in found.not_understood:
+        warn(trouble)
+    if options.json:
+        print(json.dumps(replay_json(found, policies), indent=2))
+    else:
+        for line in table(found, policies):
+            say(line)
+    wrong = any(tally.counts["wrong"] for tally in found.total().policies.values())
+    return 1 if wrong or found.not_understood else 0
+
+
+def seconds_of(since: str, now: float) -> float:
+    """Seconds since the epoch of a date (2026-11-01, with or without a time) or of so long before `now` (36h, 7d, 2w).
+    UsageError for anything else."""
+    if found := _AGO.fullmatch(since):
+        return now - int(found[1]) * _SECONDS[found[2]]
+    try:
+        return datetime.datetime.fromisoformat(since).timestamp()
+    except ValueError:
+        raise UsageError(f"--since {since!r} is neither a date (2026-11-01) nor an age (36h, 7d, 2w)") from None

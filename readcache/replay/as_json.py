@@ -1,0 +1,41 @@
+"""What a replay found, for programs: the same numbers as the table, unrounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from readcache.replay.tally import PolicyTally, Sum
+
+
+def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
+    """One JSON-able object."""
+    total = found.total()
+    return {
+        "counts": dict(total.counts),
+        "formats": dict(total.forms),
+        "tools": {
+            name: {"calls": calls, "characters": total.out_by_tool[name]}
+            for name, calls in total.calls_by_tool.most_common()
+        },
+        "policies": {name: _policy(total.policies.get(name, PolicyTally())) for name in policies},
+        "dearest": [asdict(reread) for reread in total.dearest],
+        "left_aside": {
+            "too_old": found.too_old,
+            "copies": found.copies,
+            "no_transcripts": len(found.strangers),
+            "damaged_lines": found.damage.lines,
+            "first_damaged": found.damage.first,
+            "not_understood": found.not_understood,
+        },
+    }
+
+
+def _policy(tally: PolicyTally) -> dict[str, Any]:
+    return {
+        **tally.counts,
+        "by_tool": dict(tally.by_tool),
+        "by_kind": dict(tally.by_kind),
+        "wrong_ones": tally.wrong,
+    }

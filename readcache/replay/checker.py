@@ -1,0 +1,253 @@
+"""Proves each omission against what the reader was shown. Shares no code with what decides them.
+
+Texts are compared by whole lines. What stands in front of a line may differ from the source: a number, if the source
+shows numbers too or the marker names the lines by these numbers; what a diff puts in front of lines that it shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from readcache import Omitted, Reply, Shown
+
+# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent, `awk NR`; `grep` with file names.
+_NUMBER = r"[ \t]*(\d+)(\t|→|: |:| ?\| |\||\. |-| )"
+_IN_FRONT = (re.compile(_NUMBER), re.compile(rf"[^\s:]*[^\s:\d][^\s:]*?[:-]{_NUMBER}"))
+_SHORTER = {
+    ": ": 1,
+    "| ": 1,
+    " | ": 2,
+}  # of these separators a part may be the line's own: how many characters are surely not
+_NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
+_HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
+_IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
+
+
+class Wrong(Exception):
+    """An omission that is not proven. The text says why."""
+
+
+def _bodies(line: str) -> Iterator[tuple[str, int | None]]:
+    """What the line may be: itself, or what stands behind the number in front of it, with that number."""
+    yield line, None
+    for found in (pattern.match(line) for pattern in _IN_FRONT):
+        if found:
+            yield line[found.end() :], int(found[1])
+            if found[2] in _SHORTER:
+                yield line[found.start(2) + _SHORTER[found[2]] :], int(found[1])
+
+
+@dataclass(slots=True)
+class _Lines:
+    """A text by its lines. `places`: what a line may be -> where, and whether it has a number there."""
+
+    text: str
+    _joined: str = ""
+    _places: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
+    _at: list[dict[str, bool]] = field(default_factory=list)
+
+    def hold(self, block: str) -> bool:
+        """True if the block of whole lines, with a newline at both ends, stands there in one piece."""
+        self._joined = self._joined or "\n" + self.text.removesuffix("\n") + "\n"
+        return block in self._joined
+
+    def places(self, body: str) -> Sequence[tuple[int, bool]]:
+        """(where such a line stands, whether it has a number in front there)."""
+        if not self._at:
+            self._fill()
+        return self._places.get(body, ())
+
+    def numbered(self, at: int, body: str) -> bool | None:
+        """Whether that line stands there with a number in front. None: there is another one."""
+        return self._at[at].get(body) if at < len(self._at) else None
+
+    def _fill(self) -> None:
+        is_diff = _HUNK.search(self.text) is not None
+        for at, line in enumerate(self.text.removesuffix("\n").split("\n")):
+            found = {body: number is not None for body, number in _bodies(line)}
+            if is_diff and line[:1] in _IN_A_DIFF:
+                found.setdefault(line[1:], False)
+            self._at.append(found)
+            for body, numbered in found.items():
+                self._places.setdefault(body, []).append((at, numbered))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one call put before the reader: its result, and what the agent said in it."""
+
+    shown: _Lines
+    said: _Lines
+    batch: str
+    sources: frozenset[str]  # that its markers name
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """An omission that is right: its characters, the marker in their place, whether they are lines of a file, and
+    whether they stand in what the agent itself wrote."""
+
+    chars: int
+    marker: str
+    of_file: bool
+    own: bool
+
+
+class Checker:
+    """One reader's conversation as it stands."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+
+    def add(self, call_id: str, shown: str, said: str, batch: str = "", sources: frozenset[str] = frozenset()) -> None:
+        """The call's result and its own text are before the reader now."""
+        self._seen[call_id] = _Seen(_Lines(shown), _Lines(said), batch, sources)
+
+    def sees(self, call_id: str) -> bool:
+        """True while the call is in the conversation."""
+        return call_id in self._seen
+
+    def cut(self, kept: frozenset[str], rewrites: Mapping[str, str]) -> list[str]:
+        """All but `kept` is gone, and some results have new texts. What is wrong with the rest: markers without their
+        source."""
+        self._seen = {name: seen for name, seen in self._seen.items() if name in kept}
+        for name, text in rewrites.items():
+            if name in self._seen:
+                self._seen[name].shown, self._seen[name].sources = _Lines(text), frozenset()
+        lost = ((name, seen.sources - self._seen.keys()) for name, seen in self._seen.items())
+        return [f"the marker in {name} names {', '.join(gone)}, which is gone" for name, gone in lost if gone]
+
+    def check(self, reply: Reply, output: str, batch: str = "") -> list[Proof]:
+        """One for each omission. Wrong when one of them is not proven, or the reply is not the output otherwise."""
+        markers = _markers_of(reply, output)
+        left_out = zip(_left_out(reply, output), markers, strict=True)
+        return [self._prove(omitted, lines, marker, batch) for (omitted, lines), marker in left_out]
+
+    def _prove(self, omitted: Omitted, lines: list[str], marker: str, batch: str) -> Proof:
+        if not omitted.sources:
+            raise Wrong("an omission without a source")
+        sources = []
+        for name in omitted.sources:
+            seen = self._seen.get(name)
+            if seen is None:
+                raise Wrong(f"an omission names {name}, which the reader cannot see")
+            if batch and seen.batch == batch:
+                raise Wrong(f"an omission names {name}, which was called at the same time")
+            sources.append(seen)
+        chars = sum(map(len, lines)) + len(lines)
+        shown, said = [seen.shown for seen in sources], [seen.said for seen in sources]
+        of_file = omitted.path is not None
+        if _stand(lines, shown, marker):
+            return Proof(chars, marker, of_file, own=False)
+        if _stand(lines, shown + said, marker):
+            return Proof(chars, marker, of_file, own=True)
+        raise Wrong(f"{len(lines)} lines are not at {', '.join(omitted.sources)}: {lines[0][:80]!r}")
+
+
+def _markers_of(reply: Reply, output: str) -> list[str]:
+    """The lines in the place of omissions. Wrong where what is shown is not the output's own text, in order."""
+    markers: list[str] = []
+    if not any(isinstance(segment, Omitted) for segment in reply.segments):
+        if reply.text != output:
+            raise Wrong("nothing is left out, and the text is another one")
+        return markers
+    at = 0
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            if not reply.text.startswith(segment.text, at):
+                raise Wrong(f"a shown segment is not in the reply: {segment.text[:80]!r}")
+            at += len(segment.text)
+        else:
+            end = reply.text.find("\n", at) + 1
+            if reply.text[at : at + 1] != "[":
+                raise Wrong("an omission has no marker in its place")
+            markers.append(reply.text[at : end or len(reply.text)])
+            at = end or len(reply.text)
+    if at != len(reply.text):
+        raise Wrong("the reply says more than its segments")
+    return markers
+
+
+def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
+    """The numbers that a marker gives to so many lines; none where it does not name them all. Where each of several
+    sources stands is said behind them."""
+    for found in _NAMED.finditer(marker):
+        numbers: list[int] = []
+        for span in found[1].split(", "):
+            first, _, last = span.partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+            if len(numbers) == count:
+                return numbers
+    return [None] * count
+
+
+def _left_out(reply: Reply, output: str) -> Iterator[tuple[Omitted, list[str]]]:
+    """The omissions with their lines. Wrong where the segments do not make up the output."""
+    at = 0
+    for segment in reply.segments:
+        if isinstance(segment, Shown):
+            if not output.startswith(segment.text, at):
+                raise Wrong(f"a shown segment is not the output's next text: {segment.text[:80]!r}")
+            at += len(segment.text)
+            continue
+        count = segment.end - segment.start + 1
+        lines = []
+        for _ in range(count):
+            if at >= len(output):
+                raise Wrong(f"an omission of {count} lines runs past the end of the output")
+            end = output.find("\n", at)
+            end = len(output) if end < 0 else end
+            lines.append(output[at:end])
+            at = end + 1
+        yield segment, lines
+    if at < len(output):
+        raise Wrong(f"{len(output) - at} characters at the end are neither shown nor left out")
+
+
+def _stand(lines: list[str], sources: Sequence[_Lines], marker: str) -> bool:
+    """True if the lines stand in the sources, in stretches that together are all of them."""
+    block = "\n".join(["", *lines, ""])
+    if any(source.hold(block) for source in sources):
+        return True
+    wanted = [_Wanted(*pair) for pair in zip(lines, _numbers_named(marker, len(lines)), strict=True)]
+    at = 0
+    while at < len(wanted):
+        longest = max((_stretch(wanted, at, source) for source in sources), default=0)
+        if not longest:
+            return False
+        at += longest
+    return True
+
+
+class _Wanted:
+    """A line that was left out, and its number where the marker names that."""
+
+    def __init__(self, line: str, named: int | None) -> None:
+        # (body, True if it may stand there without a number)
+        self.bodies = [(body, number is None or number == named) for body, number in _bodies(line)]
+
+
+def _stretch(wanted: list[_Wanted], at: int, source: _Lines) -> int:
+    """How many of the lines from `at` on stand in the source in one piece, at most."""
+    longest = 0
+    for body, may_be_bare in wanted[at].bodies:
+        for start, numbered in source.places(body):
+            if not numbered and not may_be_bare:
+                continue
+            length = 1
+            while at + length < len(wanted) and _is_there(wanted[at + length], source, start + length):
+                length += 1
+            longest = max(longest, length)
+            if at + longest == len(wanted):
+                return longest
+    return longest
+
+
+def _is_there(line: _Wanted, source: _Lines, at: int) -> bool:
+    return any(
+        numbered is not None and (numbered or may_be_bare)
+        for body, may_be_bare in line.bodies
+        for numbered in (source.numbered(at, body),)
+    )

@@ -1,0 +1,1 @@
+"""One file for each format: what a transcript says, as `records`."""

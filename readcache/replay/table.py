@@ -1,0 +1,165 @@
+"""What a replay found, for people: at most 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from readcache.replay.arm import KINDS
+from readcache.replay.prices import CHARS_PER_TOKEN
+from readcache.replay.rereads import WATCHED
+from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally
+
+WIDTH = 100
+LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
+MOST_TOOLS = 8
+UNKNOWN = "n/a"
+
+Row = Callable[[PolicyTally], str]
+
+
+def table(found: Sum, policies: Sequence[str]) -> list[str]:
+    """The lines."""
+    total = found.total()
+    lines = [*_head(total), ""]
+    if total.counts["calls"]:
+        arms = [total.policies[name] for name in policies]
+        lines += [_row("", policies), *_savings(total, arms), ""]
+        lines += [_row("characters saved, by kind", policies)]
+        lines += [_row(f"  {kind}", [f"{arm.by_kind[kind]:,}" for arm in arms]) for kind in KINDS]
+        lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
+        lines += ["", *_dearest(total.dearest, policies)] if total.dearest else []
+        lines += [line for name in policies for line in _faults(name, total.policies[name])]
+    return [line[:WIDTH] for line in lines] + list(_left_aside(found))
+
+
+def share(part: float, whole: float) -> str:
+    """As per cent; unknown where there is nothing to have a share of."""
+    return f"{part / whole:.1%}".replace("%", " %") if whole else UNKNOWN
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _row(label: str, cells: Iterable[str]) -> str:
+    return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+
+
+def _head(total: Tally) -> Iterator[str]:
+    counts = total.counts
+    inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
+    sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
+    yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
+    forms = ", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none"
+    yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
+    if counts["calls"]:
+        yield (
+            f"reads of files: {share(counts['read'], counts['out'])} of the output. Shown before, line by line: "
+            f"{share(counts['bound'], counts['read'])} of that, {share(counts['bound'], counts['out'])} of all"
+        )
+    yield from _usage(total)
+
+
+def _usage(total: Tally) -> Iterator[str]:
+    counts = total.counts
+    if not counts["billed_sessions"]:
+        yield "no usage fields: what part of all input and of the bill was saved is not known, and not guessed"
+        return
+    sizes = f"{_many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
+    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes};"
+    turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
+    yield f"  the price model reproduces the cost of {turns} within 2 %"
+
+
+def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
+    counts = total.counts
+    rows: list[tuple[str, Row]] = [
+        ("saved, characters net of markers", lambda arm: f"{arm.counts['saved']:,}"),
+        ("  of the results that were cut", lambda arm: share(arm.counts["saved"], arm.counts["cut"])),
+        ("  of all tool output", lambda arm: share(arm.counts["saved"], counts["out"])),
+        ("  of all tool output, less what bounced", lambda arm: share(_kept(arm), counts["out"])),
+        ("  of all input, by usage fields", lambda arm: share(arm.counts["saved_input"], counts["prompt"])),
+        ("  of the bill, by usage fields", lambda arm: share(arm.counts["saved_bill"], counts["bill"])),
+        ("priced while carried, of all tool output", _priced),
+        ("break-even: cuts that may each cost a turn", _break_even),
+        ("results with something left out", lambda arm: f"{arm.counts['omissions']:,}"),
+        ("markers", lambda arm: f"{arm.counts['markers']:,}"),
+        ("bounces: asked for again at once", _bounces),
+        ("wrong omissions, each one checked", lambda arm: f"{arm.counts['wrong']:,}"),
+    ]
+    for label, cell in rows:
+        yield _row(label, map(cell, arms))
+
+
+def _priced(arm: PolicyTally) -> str:
+    return share(arm.counts["saved_priced"], arm.counts["out_priced"])
+
+
+def _break_even(arm: PolicyTally) -> str:
+    saved = arm.counts["saved_priced"]
+    return share(saved, saved + arm.counts["turns_priced"])
+
+
+def _kept(arm: PolicyTally) -> float:
+    """Characters saved by omissions after which the same was not asked for again at once."""
+    return arm.counts["saved"] - CHARS_PER_TOKEN * arm.counts["tokens_bounced"]
+
+
+def _bounces(arm: PolicyTally) -> str:
+    return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
+
+
+def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
+    yield _row(f"{'characters saved, by tool':26}{'calls':>9}{'output':>13}", policies)
+    for tool, out in total.out_by_tool.most_common(MOST_TOOLS):
+        label = f"  {_fitted(tool, 23):24}{total.calls_by_tool[tool]:>9,}{out:>13,}"
+        yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
+    rest = len(total.out_by_tool) - MOST_TOOLS
+    if rest > 0:
+        yield f"  and {rest} more tools" if rest > 1 else "  and one more tool"
+
+
+def _after_compactions(total: Tally) -> Iterator[str]:
+    counts = total.counts
+    if not counts["cuts"]:
+        yield "no compactions"
+        return
+    restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
+    yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
+    yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
+    held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
+    yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
+
+
+def _dearest(rereads: Sequence[DearReread], policies: Sequence[str]) -> Iterator[str]:
+    yield _row("the dearest re-reads: tokens paid, characters", policies)
+    for reread in rereads:
+        label = f"  {round(reread.price / CHARS_PER_TOKEN):>9,}{reread.chars:>11,}"
+        yield _row(label, [f"{reread.saved.get(name, 0):,}" for name in policies])
+        yield f"      {_fitted(reread.what, 56)}  {_fitted(reread.where, 34)}"
+
+
+def _faults(name: str, arm: PolicyTally) -> Iterator[str]:
+    yield from (f"WRONG, {name}: {fault}" for fault in arm.wrong)
+    for cause in ("internal_error", "store_failed"):
+        if arm.counts[cause]:
+            yield f"{name}: {arm.counts[cause]:,} calls were shown in full after a failure of readcache ({cause})"
+
+
+def _left_aside(found: Sum) -> Iterator[str]:
+    said: Mapping[str, int] = {
+        "conversations from before --since": found.too_old,
+        "copies of a conversation, counted once": found.copies,
+        f"files of no known format, such as {found.strangers[0]}" if found.strangers else "": len(found.strangers),
+        f"damaged lines skipped, the first at {found.damage.first}": found.damage.lines,
+    }
+    parts = [f"{count:,} {what}" for what, count in said.items() if count]
+    if parts:
+        yield ""
+        yield from (f"left aside: {part}" for part in parts)
+
+
+def _fitted(text: str, size: int) -> str:
+    """Its end, which tells files and calls apart."""
+    return text if len(text) <= size else "…" + text[1 - size :]

@@ -1,0 +1,114 @@
+"""What replays add up to. Plain counters: workers send them home, and they are added."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import nlargest
+
+from readcache.replay.records import Damage
+
+DEAREST = 10  # re-reads that are named
+MOST_NAMED = 5  # wrong omissions, and files that were not understood, that are named
+
+
+@dataclass(frozen=True, slots=True)
+class DearReread:
+    """One call that showed lines again: `chars` of them, which cost `price` characters of uncached input while they
+    were carried. `saved`: characters of this call that each policy left out, net."""
+
+    price: float
+    chars: int
+    what: str
+    where: str
+    saved: dict[str, int]
+
+
+@dataclass(slots=True)
+class PolicyTally:
+    """One policy. `counts`: see `replayer`; by tool and by kind: characters saved, net."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    by_tool: Counter[str] = field(default_factory=Counter)
+    by_kind: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: PolicyTally) -> None:
+        """Takes another one in."""
+        self.counts.update(other.counts)
+        self.by_tool.update(other.by_tool)
+        self.by_kind.update(other.by_kind)
+        self.wrong = (self.wrong + other.wrong)[:MOST_NAMED]
+
+
+@dataclass(slots=True)
+class Tally:
+    """One conversation, or many."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
+    calls_by_tool: Counter[str] = field(default_factory=Counter)
+    out_by_tool: Counter[str] = field(default_factory=Counter)
+    policies: dict[str, PolicyTally] = field(default_factory=dict)
+    dearest: list[DearReread] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Takes another one in."""
+        self.counts.update(other.counts)
+        self.forms.update(other.forms)
+        self.calls_by_tool.update(other.calls_by_tool)
+        self.out_by_tool.update(other.out_by_tool)
+        for name, policy in other.policies.items():
+            self.policies.setdefault(name, PolicyTally()).add(policy)
+        self.dearest = nlargest(DEAREST, self.dearest + other.dearest, key=lambda reread: reread.price)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One conversation. `first_call`: its harness's id of the first call, "" for none."""
+
+    tally: Tally
+    first_call: str = ""
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What came of one unit of work."""
+
+    replayed: list[Replayed] = field(default_factory=list)
+    damage: Damage = field(default_factory=Damage)
+    not_understood: str = ""
+    too_old: int = 0
+
+
+class Sum:
+    """All of them. Copies of one conversation, as hosts make when one is resumed, count once, at their longest."""
+
+    def __init__(self) -> None:
+        self.damage = Damage()
+        self.not_understood: list[str] = []
+        self.strangers: list[str] = []  # files of directories that are no transcripts
+        self.too_old = self.copies = 0
+        self._total = Tally()
+        self._known: dict[str, Tally] = {}
+
+    def add(self, outcomes: Outcomes) -> None:
+        """Takes the outcomes of one unit of work in."""
+        self.damage.lines += outcomes.damage.lines
+        self.damage.first = self.damage.first or outcomes.damage.first
+        self.too_old += outcomes.too_old
+        for replayed in outcomes.replayed:
+            if not replayed.first_call:
+                self._total.add(replayed.tally)
+                continue
+            known = self._known.get(replayed.first_call)
+            self.copies += known is not None
+            if known is None or known.counts["calls"] < replayed.tally.counts["calls"]:
+                self._known[replayed.first_call] = replayed.tally
+
+    def total(self) -> Tally:
+        """All of it added up. Once."""
+        for tally in self._known.values():
+            self._total.add(tally)
+        self._known = {}
+        return self._total

@@ -1,0 +1,97 @@
+"""Replays files on all cores: a process takes a file, or a line where each line is a conversation."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
+
+from readcache import Policy
+from readcache.replay.content import Found, Unit, read_content, units_of
+from readcache.replay.formats import recordings_in
+from readcache.replay.records import NotUnderstood
+from readcache.replay.replayer import replay_recording
+from readcache.replay.tally import Outcomes, Sum
+
+SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
+AHEAD = 4  # units for each process that wait for it: more would hold memory, fewer let it idle
+_BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+def replay_files(
+    files: Sequence[Found],
+    policies: Sequence[str],
+    since: float | None,
+    told: Callable[[int], object],
+) -> Sum:
+    """What all of it adds up to. `since`: conversations that began before, in seconds since the epoch, are left out.
+    `told` is given the bytes on disk that were done."""
+    found = Sum()
+    work = partial(replay_unit, policies=tuple(policies), since=since)
+    units = (unit for file in files for unit in units_of(file))
+    processes = 1 if sum(file.size for file in files) < SMALL else _cores()
+    for unit, outcomes in _each(work, units, processes):
+        found.add(outcomes)
+        if outcomes.not_understood:
+            (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
+        told(unit.size)
+    return found
+
+
+def replay_unit(unit: Unit, policies: Sequence[str], since: float | None) -> Outcomes:
+    """One file, or one line."""
+    outcomes = Outcomes(not_understood=unit.trouble)
+    if unit.trouble:
+        return outcomes
+    try:
+        content = read_content(unit)
+        outcomes.damage = content.damage
+        presets = {name: Policy.named(name) for name in policies}
+        try:
+            for recording in recordings_in(content):
+                began = recording.since if recording.since is not None else os.path.getmtime(unit.file.path)
+                if since is not None and began < since:
+                    outcomes.too_old += 1
+                else:
+                    outcomes.replayed.append(replay_recording(recording, presets))
+        except _BAD_SHAPES as error:
+            what = f"{type(error).__name__}: {error}"
+            raise NotUnderstood(f"{content.place(content.line)}: not as its format has it ({what})") from error
+    except NotUnderstood as error:
+        outcomes.not_understood = str(error)
+    return outcomes
+
+
+def _each(work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int) -> Iterator[tuple[Unit, Outcomes]]:
+    """In the order in which they are done."""
+    if processes == 1:
+        yield from ((unit, work(unit)) for unit in units)
+        return
+    context = multiprocessing.get_context("spawn")  # the only way that every system and thread allows
+    pool = ProcessPoolExecutor(processes, mp_context=context)
+    running: dict[Future[Outcomes], Unit] = {}
+    try:
+        for unit in units:
+            running[pool.submit(work, unit)] = unit
+            if len(running) >= AHEAD * processes:
+                yield from _done(running)
+        while running:
+            yield from _done(running)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _done(running: dict[Future[Outcomes], Unit]) -> Iterator[tuple[Unit, Outcomes]]:
+    ready, _ = wait(running, return_when=FIRST_COMPLETED)
+    for future in ready:
+        yield running.pop(future), future.result()
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    with contextlib.suppress(AttributeError):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,64 @@
+"""What a loader makes of a transcript, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from readcache import Policy
+from readcache.replay.content import Found, read_content, units_of
+from readcache.replay.formats import recordings_in
+from readcache.replay.records import HistoryCut, RecordedCall, Recording, RequestSent
+from readcache.replay.replayer import replay_recording
+from readcache.replay.tally import Tally
+
+DATA = Path(__file__).parent / "data"
+PRESETS = {name: Policy.named(name) for name in ("default", "delta", "max")}
+
+
+def load(path: Path) -> list[Recording]:
+    """The recordings of a file, or of a directory of events."""
+    found = Found(str(path), True, 1)
+    return [recording for unit in units_of(found) for recording in recordings_in(read_content(unit))]
+
+
+def load_rows(directory: Path, rows: Sequence[Any]) -> list[Recording]:
+    """Of these objects, one a line."""
+    path = directory / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return load(path)
+
+
+def load_document(directory: Path, value: Any) -> list[Recording]:
+    """Of one JSON document."""
+    path = directory / "document"
+    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
+    return load(path)
+
+
+def calls(recording: Recording) -> list[RecordedCall]:
+    """Its calls."""
+    return [item for item in recording.items if isinstance(item, RecordedCall)]
+
+
+def cuts(recording: Recording) -> list[HistoryCut]:
+    """What left the conversation."""
+    return [item for item in recording.items if isinstance(item, HistoryCut)]
+
+
+def requests(recording: Recording) -> list[RequestSent]:
+    """What the provider billed."""
+    return [item for item in recording.items if isinstance(item, RequestSent)]
+
+
+def kinds(recording: Recording) -> Counter[str]:
+    """How many calls asked for what."""
+    return Counter(type(call.asked).__name__.removeprefix("Asked") for call in calls(recording))
+
+
+def replay(recording: Recording) -> Tally:
+    """Under all presets."""
+    return replay_recording(recording, PRESETS).tally

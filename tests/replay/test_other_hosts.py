@@ -1,0 +1,254 @@
+"""What each format says beyond calls and results: cuts, calls made at once, statuses, usage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache.replay.records import AskedCommand, AskedRead, Recording, RequestSent
+from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
+from tests.replay.sessions import lines
+
+Row = dict[str, Any]
+
+
+def codex(*items: tuple[str, Row]) -> list[Row]:
+    start = [("session_meta", {"id": "s", "cwd": "/w"})]
+    return [{"timestamp": "2026-11-01T00:00:00Z", "type": kind, "payload": one} for kind, one in [*start, *items]]
+
+
+def codex_call(name: str, output: str, command: str = "cat a") -> list[tuple[str, Row]]:
+    arguments = json.dumps({"cmd": command, "workdir": "sub"})
+    asked = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": name}
+    return [
+        ("response_item", asked),
+        ("response_item", {"type": "function_call_output", "call_id": name, "output": output}),
+    ]
+
+
+def test_codex_tells_the_status_in_front_of_an_output(tmp_path: Path) -> None:
+    head = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\n"
+    running = "Chunk ID: 2\nWall time: 9.0 seconds\nProcess running with session ID 5\nOutput:\n"
+    rows = codex(*codex_call("one", f"{head}a\n"), *codex_call("two", f"{running}a\n"))
+    one, two = calls(load_rows(tmp_path, rows)[0])
+    assert one.asked == AskedCommand("cat a", "/w/sub", 4, 3)
+    assert (one.complete, two.complete) == (True, False)
+
+
+def test_codex_notes_usage_behind_each_answer_and_again_when_a_limit_was_looked_at(tmp_path: Path) -> None:
+    last = {"input_tokens": 100, "cached_input_tokens": 60, "output_tokens": 9}
+    counted = {"type": "token_count", "info": {"total_token_usage": {"total_tokens": 109}, "last_token_usage": last}}
+    one, two = codex_call("one", "a\n"), codex_call("two", "b\n")
+    rows = codex(one[0], ("event_msg", counted), ("event_msg", counted), one[1], *two)
+    (request,) = requests(load_rows(tmp_path, rows)[0])
+    assert (request.fresh, request.cache_read, request.output) == (40, 60, 9)
+
+
+def test_codex_says_what_a_compaction_left(tmp_path: Path) -> None:
+    kept = {"type": "function_call_output", "call_id": "two", "output": "b\n"}
+    rows = codex(*codex_call("one", "a\n"), *codex_call("two", "b\n"), ("compacted", {"replacement_history": [kept]}))
+    (cut,) = cuts(load_rows(tmp_path, rows)[0])
+    assert cut.kept == {"two"}
+
+
+def pi(name: str, parent: str | None, message: Row | None = None, **more: Any) -> Row:
+    kind = {"type": "message", "message": message} if message else {}
+    return {"id": name, "parentId": parent, "timestamp": "2026-11-01T00:00:00Z", **kind, **more}
+
+
+def pi_call(name: str, parent: str | None) -> list[Row]:
+    block = {"type": "toolCall", "id": name, "name": "read", "arguments": {"path": "a", "offset": 3, "limit": 2}}
+    text = [{"type": "text", "text": "x\ny\n\n[7 more lines in file. Use offset=5 to continue.]"}]
+    return [
+        pi(f"a{name}", parent, {"role": "assistant", "content": [block]}),
+        pi(f"r{name}", f"a{name}", {"role": "toolResult", "toolCallId": name, "content": text}),
+    ]
+
+
+def test_pi_has_a_tree_too_and_names_the_first_entry_that_a_compaction_kept(tmp_path: Path) -> None:
+    start = {"type": "session", "id": "s", "cwd": "/w", "version": 3}
+    compaction = pi("k", "r2", type="compaction", firstKeptEntryId="a2")
+    rows = [start, *pi_call("1", None), *pi_call("2", "r1"), compaction, *pi_call("3", "k"), *pi_call("4", "k")]
+    (found,) = load_rows(tmp_path, rows)
+    assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"2"}, True), ({"2"}, False)]
+    assert calls(found)[0].asked == AskedRead("/w/a", 3, 4, numbered=False, tail=2)
+
+
+def test_opencode_notes_when_a_result_was_pruned(tmp_path: Path) -> None:
+    def message(at: int, name: str, pruned: int | None = None) -> Row:
+        state = {"status": "completed", "input": {"command": "cat a"}, "output": "a\n", "time": {"compacted": pruned}}
+        tool = {"type": "tool", "tool": "bash", "callID": name, "state": state}
+        tokens = {"input": 5, "output": 2, "reasoning": 1, "cache": {"read": 7, "write": 0}}
+        parts = [{"type": "step-start"}, tool, {"type": "step-finish", "tokens": tokens}]
+        return {"info": {"role": "assistant", "time": {"created": at}}, "parts": parts}
+
+    ms = 1_777_000_000_000
+    messages = [message(ms, "one", ms + 50), message(ms + 10, "two"), message(ms + 60, "three")]
+    info = {"id": "s", "directory": "/w", "time": {"created": ms}}
+    (found,) = load_document(tmp_path, {"info": info, "messages": messages})
+    assert [set(cut.kept) for cut in cuts(found)] == [{"two"}]
+    assert requests(found)[0] == RequestSent(fresh=5, cache_read=7, output=3, answer=len("cat a"))
+    assert found.since == ms / 1000
+
+
+OUTPUTS = [lines(1, 60), lines(10, 50)]
+COMMANDS = ["cat app.py", "sed -n '10,50p' app.py"]
+OPENAI = [
+    message
+    for number, (command, output) in enumerate(zip(COMMANDS, OUTPUTS, strict=True))
+    for message in (
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": f"c{number}", "function": {"name": "bash", "arguments": json.dumps({"command": command})}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+    )
+]
+ANTHROPIC = [
+    message
+    for number, (command, output) in enumerate(zip(COMMANDS, OUTPUTS, strict=True))
+    for message in (
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": f"c{number}", "name": "Bash", "input": {"command": command}}],
+            "usage": {"input_tokens": 1, "cache_read_input_tokens": 90, "output_tokens": 4},
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"c{number}", "content": output}]},
+    )
+]
+RESPONSES = [
+    item
+    for number, (command, output) in enumerate(zip(COMMANDS, OUTPUTS, strict=True))
+    for item in (
+        {
+            "type": "function_call",
+            "call_id": f"c{number}",
+            "name": "shell",
+            "arguments": json.dumps({"command": command}),
+        },
+        {"type": "function_call_output", "call_id": f"c{number}", "output": output},
+    )
+]
+TEXT = [
+    message
+    for command, output in zip(COMMANDS, OUTPUTS, strict=True)
+    for message in (
+        {"role": "assistant", "content": f"THOUGHT: look\n\n```bash\n{command}\n```"},
+        {"role": "user", "content": f"<returncode>0</returncode>\n<output>\n{output}</output>"},
+    )
+]
+LISTS: dict[str, list[Any]] = {"OpenAI": OPENAI, "Anthropic": ANTHROPIC, "Responses": RESPONSES, "text": TEXT}
+
+
+@pytest.mark.parametrize("shape", LISTS)
+@pytest.mark.parametrize("layout", ["list", "document", "a message a line", "a conversation a line"])
+def test_message_lists_of_every_api_are_understood_however_they_are_laid_out(
+    shape: str, layout: str, tmp_path: Path
+) -> None:
+    messages = LISTS[shape]
+    made = {
+        "list": lambda: load_document(tmp_path, messages),
+        "document": lambda: load_document(tmp_path, {"model": "x", "messages": messages}),
+        "a message a line": lambda: load_rows(tmp_path, messages),
+        "a conversation a line": lambda: load_rows(tmp_path, [{"messages": messages}]),
+    }
+    (found,) = made[layout]()
+    assert [call.tool for call in calls(found)] == ["bash", "bash"]
+    assert replay(found).policies["default"].by_kind["covered"] > 1000
+
+
+def test_usage_fields_are_those_of_each_provider(tmp_path: Path) -> None:
+    (found,) = load_document(tmp_path, ANTHROPIC)
+    assert [request.prompt for request in requests(found)] == [91, 91]
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 64}}
+    (found,) = load_document(tmp_path, [{**message, "usage": usage} for message in OPENAI])
+    assert [(one.fresh, one.cache_read, one.output) for one in requests(found)] == [(36, 64, 5)] * 2
+
+
+def event(number: int, **fields: Any) -> Row:
+    return {"id": number, "timestamp": "2026-11-01T00:00:00", "source": "agent", **fields}
+
+
+def openhands_0() -> list[Row]:
+    done = {"metadata": {"exit_code": 0, "working_dir": "/w"}}
+    return [
+        event(1, action="run", args={"command": "cd /w && cat app.py", "thought": "look"}),
+        event(2, observation="run", content=lines(1, 60), cause=1, extras=done),
+        event(3, action="run", args={"command": "sed -n '10,50p' app.py"}),
+        event(4, observation="run", content=lines(10, 50), cause=3, extras=done),
+        event(5, action="edit", args={"path": "/w/app.py", "command": "str_replace", "new_str": "x"}),
+        event(6, observation="edit", content="The file was edited.", cause=5, extras={}),
+        event(7, action="condensation", args={"forgotten_event_ids": [1, 2]}),
+    ]
+
+
+def load_files(directory: Path, events: list[Row]) -> list[Recording]:
+    directory.mkdir()
+    for one in events:
+        (directory / f"{one['id'] + 7}.json").write_text(json.dumps(one))  # 8 to 14: in the order of numbers
+    (directory / "notes.txt").write_text("no event")
+    return load(directory)
+
+
+@pytest.mark.parametrize("layout", ["a list", "an event a line", "an evaluation's output", "pairs", "a file each"])
+def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -> None:
+    events = openhands_0()
+    pairs = [events[at : at + 2] for at in (0, 2, 4)] + [[events[6]]]
+    made = {
+        "a list": lambda: load_document(tmp_path, events),
+        "an event a line": lambda: load_rows(tmp_path, events),
+        "an evaluation's output": lambda: load_rows(tmp_path, [{"instance_id": "i", "history": events}]),
+        "pairs": lambda: load_rows(tmp_path, [{"instance_id": "i", "history": pairs}]),
+        "a file each": lambda: load_files(tmp_path / "events", events),
+    }
+    (found,) = made[layout]()
+    first, second, third = calls(found)
+    assert isinstance(second.asked, AskedCommand)
+    assert second.asked.cwd == "/w"
+    assert [write.path for write in third.writes] == ["/w/app.py"]
+    assert [set(cut.kept) for cut in cuts(found)] == [{second.call_id, third.call_id}]
+    assert first.said == "cd /w && cat app.py"
+    tally = replay(found)
+    assert tally.policies["default"].counts["saved"] > 1000
+    assert tally.policies["default"].counts["wrong"] == 0
+
+
+def test_copilot_tells_which_tools_and_which_compactions_failed(tmp_path: Path) -> None:
+    asked = {"toolCallId": "one", "name": "edit", "arguments": {"path": "/w/a", "old_str": "x", "new_str": "y"}}
+    done = {"toolCallId": "one", "success": False, "result": {"content": "no match"}}
+    rows = [
+        {"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "/w"}}, "timestamp": "2026-11-01"},
+        {"type": "assistant.message", "data": {"content": "", "toolRequests": [asked]}},
+        {"type": "tool.execution_complete", "data": done},
+        {"type": "session.compaction_complete", "data": {"success": False}},
+        {"type": "session.compaction_complete", "data": {"success": True}},
+        {"type": "session.snapshot_rewind", "data": {}},
+    ]
+    (found,) = load_rows(tmp_path, rows)
+    (call,) = calls(found)
+    assert call.writes == ()
+    assert [cut.compacts for cut in cuts(found)] == [True, False]
+
+
+def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path) -> None:
+    shown = "[File: /w/app.py (200 lines total)]\n(9 more lines above)\n" + "".join(
+        f"{number}:{line}\n" for number, line in enumerate(lines(10, 50).splitlines(), 10)
+    )
+    steps = [
+        {"action": "open app.py 10", "observation": shown, "state": '{"working_dir": "/w"}'},
+        {"action": "str_replace_editor view /w/b.py --view_range 3 9", "observation": "x", "state": "{}"},
+        {"action": "cat app.py", "observation": lines(1, 60), "state": '{"working_dir": "/w"}'},
+    ]
+    (found,) = load_document(tmp_path, {"trajectory": steps, "history": [], "info": {}})
+    window, view, command = calls(found)
+    assert window.asked == AskedRead("/w/app.py", 10)
+    assert view.asked == AskedRead("/w/b.py", 3, 9, numbered=False)
+    assert isinstance(command.asked, AskedCommand)
+    assert command.asked.cwd == "/w"
+    assert replay(found).policies["default"].counts["saved"] > 1000

@@ -1,0 +1,202 @@
+"""`readcache replay`: what it prints of recorded conversations."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import UsageError
+from readcache.cli.main import main
+from readcache.cli.replay import seconds_of
+from tests.replay.loaded import DATA
+from tests.replay.sessions import CUT, bash, lines, read, sed, session, write
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main(["replay", "--json", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_lines_that_were_shown_before_are_saved_and_each_omission_is_proven(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80)))
+    found = run(capsys, "s.jsonl")
+    assert (found["counts"]["sessions"], found["counts"]["calls"]) == (1, 2)
+    assert found["counts"]["bound"] == len(lines(20, 80))
+    default = found["policies"]["default"]
+    assert 0 < default["saved"] < len(lines(20, 80))
+    assert default["cut"] == len(lines(20, 80))
+    assert (default["omissions"], default["markers"], default["wrong"]) == (1, 1, 0)
+    assert default["by_kind"] == {"covered": default["saved"]}
+    assert default["by_tool"] == {"bash": default["saved"]}
+
+
+@pytest.mark.parametrize(
+    ("records", "kind"),
+    [
+        ((sed(1, 100), sed(1, 100)), "repeat"),
+        ((sed(1, 100), sed(50, 150)), "overlap"),
+        ((read(1, 100), bash("sed -i '$a new' app.py", ""), read(1, 100)), "after an edit"),
+        ((bash(f"cat >app.py <<'E'\n{lines(1, 60)}E", ""), bash("cat app.py", lines(1, 60))), "own writes"),
+        ((bash("make", lines(1, 60)), bash("make", lines(1, 60))), "other outputs"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_saved_is_told_by_kind(
+    records: tuple[dict[str, Any], ...], kind: str, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(*records))
+    found = run(capsys, "s.jsonl", "--policy", "delta")["policies"]["delta"]
+    assert found["wrong"] == 0
+    assert {name for name, saved in found["by_kind"].items() if saved} == {kind}
+
+
+def test_a_compaction_takes_away_and_a_restore_plan_would_have_put_back(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), CUT, sed(1, 100)))
+    found = run(capsys, "s.jsonl")
+    assert found["policies"]["max"]["saved"] == 0
+    counts = found["counts"]
+    assert (counts["cuts"], counts["bound"]) == (1, 0)
+    assert counts["reread"] == counts["held"] == len(lines(1, 100))
+
+
+def test_who_asks_again_at_once_bounced_and_what_that_saved_is_taken_off(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), sed(1, 100), sed(1, 100)))
+    default = run(capsys, "s.jsonl")["policies"]["default"]
+    assert (default["omissions"], default["bounces"]) == (1, 1)
+    assert 4 * default["tokens_bounced"] == pytest.approx(default["saved"], rel=0.01)
+
+
+def test_the_dearest_re_reads_are_those_that_were_carried_longest(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    early, late = sed(1, 40), read(41, 80)
+    write(work / "s.jsonl", session(early, late, early, *[bash("true", "")] * 20, late))
+    dearest = run(capsys, "s.jsonl")["dearest"]
+    assert [reread["what"] for reread in dearest] == ["/w/app.py", "/w/app.py"]
+    assert [reread["where"] for reread in dearest] == ["one c2", "one c23"]
+    assert dearest[0]["price"] > 2 * dearest[1]["price"]
+
+
+def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80), CUT, sed(1, 50), name="n" * 300))
+    assert main(["replay", "s.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    assert re.search(r"of the bill, by usage fields +n/a +n/a +n/a$", out, re.MULTILINE)
+    assert "not guessed" in out
+    assert re.search(r"bounces.* 0 \(0.0 %\)", out)
+
+
+def test_many_conversations_are_replayed_by_several_processes_and_add_up(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = session(sed(1, 100), sed(20, 80), *[bash(f"echo {n}", os.urandom(9000).hex()) for n in range(2)])
+    write(work / "one.jsonl", one)
+    write(work / "many.jsonl", *[one] * 9)
+    single, many = run(capsys, "one.jsonl"), run(capsys, "many.jsonl")
+    assert many["policies"]["max"]["saved"] == 9 * single["policies"]["max"]["saved"] > 0
+    assert many["counts"]["calls"] == 9 * single["counts"]["calls"]
+
+
+def test_files_are_known_by_their_content_whatever_they_are_called(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "packed").write_bytes(lzma.compress(session(sed(1, 100)).encode()))
+    (work / "notes.jsonl").write_text("# notes\n")
+    (work / "other.json").write_text('{"name": "x"}\n')
+    found = run(capsys, ".")
+    assert found["formats"] == {"normalised": 1}
+    assert found["left_aside"]["no_transcripts"] == 2
+
+
+def test_damaged_lines_are_skipped_and_counted(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = session(sed(1, 100), sed(1, 100))
+    write(work / "s.jsonl", good, good[:500] + "\n", "[1]\n", good)
+    found = run(capsys, "s.jsonl")
+    assert found["counts"]["sessions"] == 2
+    assert (found["left_aside"]["damaged_lines"], found["left_aside"]["first_damaged"]) == (2, "s.jsonl:2")
+
+
+def test_copies_of_a_conversation_count_once_at_their_longest(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = (DATA / "claude-code.jsonl").read_bytes().splitlines(keepends=True)
+    for name, lines_of_it in (("a", whole[: len(whole) // 2]), ("b", whole), ("c", whole[:-4])):
+        (work / name).write_bytes(b"".join(lines_of_it))
+    found = run(capsys, ".")
+    assert (found["counts"]["sessions"], found["counts"]["calls"]) == (1, 15)
+    assert found["left_aside"]["copies"] == 2
+
+
+def test_times_are_those_of_the_transcript_where_it_has_some(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(DATA / "claude-code.jsonl", work / "s.jsonl")
+    assert run(capsys, "s.jsonl", "--since", "2000-01-01")["counts"]["sessions"] == 1
+    assert run(capsys, "s.jsonl", "--since", "2999-01-01")["left_aside"]["too_old"] == 1
+
+
+def test_a_packed_file_that_is_damaged_is_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = lzma.compress(b"".join(session(sed(1, 100), name=str(n)).encode() for n in range(50)))
+    (work / "s.xz").write_bytes(packed[: len(packed) // 2])
+    assert main(["replay", "s.xz"]) == 1
+    assert "s.xz cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# notes\n", "notes:1: neither JSON"),
+        ('{"a": 1}\n', "notes:1: a transcript of no known format"),
+        ("", "notes:1:"),
+    ],
+)
+def test_a_named_file_that_is_not_understood_is_an_error_with_its_place(
+    text: str, said: str, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "notes").write_text(text)
+    assert main(["replay", "notes"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_an_error_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "missing"]) == 2
+    assert "missing does not exist" in capsys.readouterr().err
+    assert main(["replay", ".", "--policy", "most"]) == 2
+    assert main(["replay", ".", "--since", "soon"]) == 2
+
+
+def test_conversations_from_before_a_time_are_left_aside(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = write(work / "old.jsonl", session(sed(1, 100)))
+    write(work / "new.jsonl", session(sed(1, 100)))
+    os.utime(old, (1_000_000, 1_000_000))  # the plain form has no times of its own
+    found = run(capsys, ".", "--since", "7d")
+    assert found["counts"]["sessions"] == 1
+    assert found["left_aside"]["too_old"] == 1
+
+
+def test_since_takes_dates_and_ages() -> None:
+    assert seconds_of("36h", 1e9) == 1e9 - 36 * 3600
+    assert seconds_of("2w", 1e9) == 1e9 - 14 * 86_400
+    assert seconds_of("2001-09-09T01:46:40+00:00", 0) == 1e9
+    with pytest.raises(UsageError, match="neither a date"):
+        seconds_of("last week", 0)
