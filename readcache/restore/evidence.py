@@ -13,9 +13,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Wrote
-from readcache.model.key_view import Delivery, KeyView, Reference
+from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.text import find_separator, split_lines
 from readcache.model.view import View
+from readcache.model.writes import concerns
 
 # Calls. A line that a search or a trace named tells of the next reads for so long; 15 calls foresaw half a point less.
 POINTED_WITHIN = 40
@@ -57,7 +58,7 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
     """The evidence for every key of which lines were shown, sorted by key. `inputs`: the calls of the message list in
     order; those that are not in the log may name files too."""
     past, written, replaced, numbers = View(), dict[str, int](), dict[str, int](), dict[str, int]()
-    elsewhere: dict[str, list[Reference]] = {}
+    elsewhere: dict[str, KeyView] = {}
     for event in log:
         if isinstance(event, Wrote):
             numbers[event.call_id] = event.call
@@ -67,9 +68,10 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
             replaced |= {key: event.when.call for key in _shown_whole(event)}
         if not isinstance(event, Compacted | Forgot):
             past.apply(event)
+        _invalidate(elsewhere, event)
         if isinstance(event, Delivered):
             for path, reference in _stood_elsewhere(past, event):
-                elsewhere.setdefault(path, []).append(reference)
+                elsewhere.setdefault(path, KeyView()).add(reference)
     now = past.calls.number + 1
     shown, said = _showings(past)
     said += [_Said(now - call, text, True, frozenset()) for call, text in _beside(numbers, inputs)]
@@ -77,15 +79,15 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
     named, pointed = _namings(keys, said)
     out = []
     for key in keys:
-        known, more = past.key(key), elsewhere.get(key, [])
+        known, other = past.key(key), elsewhere.get(key, KeyView())
         out.append(
             FileEvidence(
                 key,
                 past.calls.number,
-                current=_in_order(known.current, (r for r in more if not known.is_stale(r.delivery))),
+                current=_in_order(known.current, other.current),
                 outdated=tuple(
                     reference
-                    for reference in _in_order(known.stale, (r for r in more if known.is_stale(r.delivery)))
+                    for reference in _in_order(known.stale, other.stale)
                     if reference.delivery.call >= replaced.get(key, 0)
                 ),
                 shown=now - shown[key] if key in shown else None,
@@ -118,6 +120,14 @@ def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Refere
             piece = Piece((pointer.path,), 0, len(lines), pointer.start, sep)
             shown = replace(event, text="".join(line + "\n" for line in lines), pieces=(piece,), pointers=())
             yield pointer.path, Reference(Delivery(shown, past.of_call(event.call_id)[-1].order), piece)
+
+
+def _invalidate(files: Mapping[str, KeyView], event: Event) -> None:
+    """What the event says of these files makes older lines of them stale."""
+    changed = (*event.keys, *event.perhaps) if isinstance(event, Wrote) else getattr(event, "changed", ())
+    for key, known in files.items() if changed else ():
+        if any(concerns(one, key) for one in changed):
+            known.invalidate(Invalidation(written=isinstance(event, Wrote)), 0)
 
 
 def _in_order(shown: Iterable[Reference], more: Iterable[Reference]) -> tuple[Reference, ...]:
