@@ -22,7 +22,7 @@ from readcache.judging.omissions import (
     number_here,
     number_there,
     place_there,
-    stretches,
+    spans_of,
 )
 from readcache.judging.stands import lines_there, stand_of_all, stands_of
 from readcache.model.call import Call
@@ -246,7 +246,7 @@ def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
     moved = bool(other) or any(number_there(run) not in (0, number_here(run)) for run in runs)
     numbered = all(map(number_there, runs))
-    spans = stretches((number_there(run) if numbered else place_there(run), run) for run in runs)
+    spans = spans_of((number_there(run) if numbered else place_there(run), run) for run in runs)
     if not (numbered and (paths or moved)) and (numbered or len(spans) == 1):
         return " ".join(paths[:1])
     return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else ["of that output"])])

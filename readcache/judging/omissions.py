@@ -70,6 +70,7 @@ def number_here(run: Run) -> int:
 
 
 def number_there(run: Run) -> int:
+    """The same as the source has it."""
     piece = run.reference.piece
     return piece.first and piece.first + piece.shift + run.at
 
@@ -79,7 +80,7 @@ def place_there(run: Run) -> int:
     return run.reference.piece.at + run.at + 1
 
 
-def stretches(runs: Iterable[tuple[int, Run]]) -> list[Span]:
+def spans_of(runs: Iterable[tuple[int, Run]]) -> list[Span]:
     """Runs, from the line of that number on, as spans in their own order: one after the other where they go on."""
     out: list[Span] = []
     for start, run in runs:
@@ -106,14 +107,14 @@ def _has_words(runs: Sequence[Run]) -> bool:
 def _count_told(runs: Sequence[Run], *, named: bool) -> int:
     """How many stretches the marker has to name for lines that do not stand in one piece at their source; too many
     where it cannot name them. `named`: it names lines of files."""
-    places = stretches((place_there(run), run) for run in runs)
-    if len(places) == 1:
-        return 0
+    places = spans_of((place_there(run), run) for run in runs)
+    moved = [run for run in runs if number_there(run) not in (0, number_here(run))]
     if not all(map(number_there, runs)):
-        return len(places)
-    if any(number_there(run) != number_here(run) for run in runs):
-        return len(stretches((number_there(run), run) for run in runs))
-    return 0 if named else MOST_THERE + 1
+        shows_others = any(run.piece.sep is not None for run in moved)  # numbers, and places alone can be named
+        return MOST_THERE + 1 if shows_others else len(places) - (len(places) == 1)
+    if moved:
+        return len(spans_of((number_there(run), run) for run in runs))
+    return 0 if named or len(places) == 1 else MOST_THERE + 1
 
 
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
