@@ -23,7 +23,7 @@ CLEARED = "[Old tool result content cleared]"
 @pytest.fixture(params=PRESETS)
 def session(request: pytest.FixtureRequest) -> Session:
     """A session under each preset."""
-    return Session("/w", policy=Policy.named(request.param))
+    return Session("/w", policy=replace(Policy.named(request.param), min_worth=0))
 
 
 def talk(session: Session, shape: str, *commands: str) -> list[Any]:
@@ -164,7 +164,7 @@ def test_what_the_host_would_have_cut_anyway_is_no_saving(session: Session, clip
 
 def test_the_same_read_again_saves_no_more_than_the_host_would_have_shown() -> None:
     clip = Head(2_000)
-    session = Session("/w", policy=Policy(clip=clip, count_tokens=len))
+    session = Session("/w", policy=Policy(clip=clip, count_tokens=len, min_worth=0))
     session.observe("cat f", text(1, 30))
     reply = session.observe("cat f", text(1, 30))
     assert reply.tokens_saved == len(clip.kept(text(1, 30))[0]) - len(reply.text)
@@ -178,7 +178,7 @@ def test_what_the_agent_did_not_ask_for_is_no_saving(session: Session) -> None:
 
 def test_a_loss_is_counted_as_one() -> None:
     """By a tokenizer for which markers are dear."""
-    policy = Policy(count_tokens=lambda said: 5_000 * said.count("UNCHANGED") + len(said) // 4)
+    policy = Policy(min_worth=0, count_tokens=lambda said: 5_000 * said.count("UNCHANGED") + len(said) // 4)
     session = Session("/w", policy=policy)
     session.observe("cat f", TEXT)
     reply = session.observe("cat f", TEXT)
@@ -187,7 +187,7 @@ def test_a_loss_is_counted_as_one() -> None:
 
 
 def test_what_would_have_been_saved_is_counted_apart() -> None:
-    session = Session("/w", policy=Policy(mode=Mode.ADVISE))
+    session = Session("/w", policy=Policy(mode=Mode.ADVISE, min_worth=0))
     session.observe("cat f", TEXT)
     reply = session.observe("cat f", TEXT)
     counts = session.stats()
