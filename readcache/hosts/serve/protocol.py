@@ -322,7 +322,7 @@ METHODS: dict[str, Method] = {
         lambda session, given: {"rewrites": session.sync(**given)}, {"messages": MESSAGES}, frozenset(("messages",))
     ),
     "mend": Method(_mend, {"messages": MESSAGES}, frozenset(("messages",))),
-    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT}),
+    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
     "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
     "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
     "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),
