@@ -213,7 +213,7 @@ def test_what_a_summary_took_is_put_behind_it_and_pointed_at(root: Path) -> None
     assert "def item_60" not in kept, "the state is as the host made it"
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]  # no types here
 def plan(steps: str) -> str:
     """Says what is to be done next."""
     return f"noted: {len(steps)} characters"
