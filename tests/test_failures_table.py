@@ -17,3 +17,7 @@ def test_every_test_that_the_table_of_failures_names_exists() -> None:
 
 def test_every_failure_has_a_row() -> None:
     assert sorted(map(int, re.findall(r"^\| F(\d+) \|", TABLE, re.MULTILINE))) == list(range(1, 114))
+
+
+def test_every_failure_of_peers_has_a_row() -> None:
+    assert re.findall(r"^\| (N\d+) \|", TABLE, re.MULTILINE) == [f"N{number}" for number in range(1, 15)]

@@ -40,10 +40,11 @@ def listen(options: argparse.Namespace, settings: Settings) -> int:
 def _restore(options: argparse.Namespace, settings: Settings) -> int:
     """Prints the section, or with `--json` the plan with the section as its "text", for `compacted --restored`. The
     session's files are taken to be on this machine, where `run` was."""
+    messages = None if options.messages is None else _read_messages(options.messages)
     budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
     with _open_recorded(settings) as session:
         _name_unknown(session, options.keep)
-        plan = session.restore_plan(keep=options.keep, budget=budget)
+        plan = session.restore_plan(keep=options.keep, budget=budget, messages=messages)
         if failed := session.reader.unlogged():  # the plan is empty for want of a log
             raise ReadcacheError(f"there is no plan: {failed[-1].detail}; see `readcache doctor`")
     if options.json:
@@ -86,9 +87,7 @@ def _rewind(options: argparse.Namespace, settings: Settings) -> int:
 
 def _sync(_: argparse.Namespace, settings: Settings) -> int:
     """Prints, by call id, what is to stand as the result of each reply whose marker names what is gone."""
-    messages = _read_json("-", "a list of messages, each an object")
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise UsageError("what stands on stdin is no list of messages, each an object: give the list itself as JSON")
+    messages = _read_messages("-")
     with _open(settings) as session:
         rewrites = session.sync(messages)
     print(json.dumps(rewrites))
@@ -163,6 +162,13 @@ def _name_unknown(session: Session, keep: Collection[str]) -> None:
 
 def _read_plan(file: str) -> RestorePlan:
     return RestorePlan.from_dict(_read_json(file, "what `readcache restore --json` prints"))
+
+
+def _read_messages(file: str) -> list[dict[str, Any]]:
+    messages = _read_json(file, "a list of messages, each an object")
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise UsageError(f"{_named(file)} is no list of messages, each an object: give the list itself as JSON")
+    return messages
 
 
 def _read_json(file: str, expected: str) -> Any:

@@ -62,6 +62,7 @@ def _build() -> _Parser:
     compacted.add_argument("--restored", metavar="FILE", help="the plan put back, of restore --json; - is stdin")
     restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
     restore.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that will stay")
+    restore.add_argument("--messages", metavar="FILE", help="the message list before that, as JSON; - is stdin")
     restore.add_argument("--json", action="store_true", help="one JSON object: items, left_out, text (the section)")
     for field in dataclasses.fields(Budget):
         option = f"--{field.name.replace('_', '-')}"

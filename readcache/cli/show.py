@@ -19,7 +19,7 @@ from readcache.session import Session
 LABEL_CHARS = 60
 _COUNTERS = {
     "calls": "calls that were answered",
-    "output_chars": "characters that they printed",
+    "output_chars": "characters that they printed, as far as the harness shows them",
     "shown_chars": "characters of that which were shown, markers included",
     "tokens_saved": "net of the markers' own, and of what bounced",
     "bounces": "omissions after which the same bytes were asked for again",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -75,7 +75,7 @@ def _reply(
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
         when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch, call.started),
-        account=Account(call.request, outcome, reason, len(call.output), would_save, asked),
+        account=Account(call.request, outcome, reason, count_shown(call.output, policy, len), would_save, asked),
     )
     if not cuts:
         share_digest(event, call.digest)
@@ -91,8 +91,16 @@ def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:
     return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
 
 
+def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
+    """How much of a text the harness shows: what it cuts away itself is no saving of ours."""
+    return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
+
+
 def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
     count = policy.tokens
+    if policy.clip is not None and cuts:
+        shown = _assemble(output, lines, cuts)[2]
+        return count_shown(output, policy, count) - count_shown(shown, policy, count)
     if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
         return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)

@@ -7,13 +7,23 @@ Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
 from readcache.judging.judge import Judgement
-from readcache.judging.omissions import MOST_FILES, MOST_SPANS, Omission, is_bare, named_lines
+from readcache.judging.omissions import (
+    MOST_FILES,
+    MOST_SPANS,
+    Omission,
+    is_bare,
+    named_lines,
+    number_here,
+    number_there,
+    place_there,
+    spans_of,
+)
 from readcache.judging.stands import lines_there, stand_of_all, stands_of
 from readcache.model.call import Call
 from readcache.model.claims import is_blob
@@ -51,9 +61,10 @@ def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cu
 
 
 def end_of(call: Call) -> str:
-    """The end of a marker: how to get the bytes. Whoever repeats a command that may do more than read does it twice."""
+    """The end of a marker: how to get the bytes. Whoever repeats a command that may do more than read does it twice.
+    That a command failed is news, whatever of its output was seen."""
     if call.reading.only_reads:
-        return marker.ASK_AGAIN
+        return f"exit {call.exit_code}; {marker.ASK_AGAIN}" if call.exit_code else marker.ASK_AGAIN
     return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
 
 
@@ -233,9 +244,9 @@ def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
     paths = [names[key] for key in other if all(run.piece.keys for run in runs) and not marker.says_path(label, key)]
     paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
-    moved = bool(other) or any(_number_there(run) not in (0, _number_here(run)) for run in runs)
-    numbered = all(map(_number_there, runs))
-    spans = _stretches((_number_there(run) if numbered else _place_there(run), run) for run in runs)
+    moved = bool(other) or any(number_there(run) not in (0, number_here(run)) for run in runs)
+    numbered = all(map(number_there, runs))
+    spans = spans_of((number_there(run) if numbered else place_there(run), run) for run in runs)
     if not (numbered and (paths or moved)) and (numbered or len(spans) == 1):
         return " ".join(paths[:1])
     return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else ["of that output"])])
@@ -246,31 +257,3 @@ def _path_there(run: Run) -> str:
     path = path_in(run.reference.piece.sep).removeprefix("./")
     is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in run.piece.keys)
     return "" if is_same else path
-
-
-def _number_here(run: Run) -> int:
-    """The number of the run's first line as this output has it; 0 when it is not known."""
-    piece = run.piece
-    return piece.first and piece.first + piece.shift + run.low - piece.at
-
-
-def _number_there(run: Run) -> int:
-    piece = run.reference.piece
-    return piece.first and piece.first + piece.shift + run.at
-
-
-def _place_there(run: Run) -> int:
-    """The number of the run's first line among those of the source's text."""
-    return run.reference.piece.at + run.at + 1
-
-
-def _stretches(runs: Iterable[tuple[int, Run]]) -> list[Span]:
-    """Runs, from the line of that number on, as spans in their own order: one after the other where they go on."""
-    out: list[Span] = []
-    for start, run in runs:
-        end = start + run.high - run.low - 1
-        if out and out[-1][1] + 1 == start:
-            out[-1] = (out[-1][0], end)
-        else:
-            out.append((start, end))
-    return out

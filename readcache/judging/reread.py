@@ -8,7 +8,7 @@ plain is left to the rules. tests/judging/test_reread.py holds both against each
 from __future__ import annotations
 
 from readcache.judging import marker
-from readcache.judging.compose import GAIN
+from readcache.judging.compose import GAIN, count_shown
 from readcache.judging.cuts import end_of, source_of
 from readcache.judging.insistence import insists
 from readcache.judging.judge import UNDECODED
@@ -40,9 +40,9 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
     line = marker.write_marker(f"{rules.tag}.{number}", word, what, [named], "", end_of(call))
     if len(call.output) < GAIN * len(line):
         return None
-    text, sources, chars = line + "\n", (source.call_id,), len(call.output)
+    text, sources, chars = line + "\n", (source.call_id,), count_shown(call.output, policy, len)
     tokens = policy.tokens(text)
-    saved = policy.tokens(call.output) - tokens
+    saved = count_shown(call.output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
     if not is_worth(view, saved, policy):
         return None
     stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source, call.output))

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from readcache.judging.cover import Coverage, Run, can_stand_for
 from readcache.judging.sources import Sources
+from readcache.model.diffs import find_changes
 from readcache.model.events import Piece
 from readcache.model.key_view import Reference
 from readcache.model.line_index import LineIndex, stretches
@@ -63,7 +64,8 @@ def _find(
     view: View, lines: Sequence[str], pieces: Sequence[Piece], is_open: list[bool], index: LineIndex, may: May
 ) -> list[Run]:
     """Runs over open lines, which are not open any more afterwards: long ones first, of equals those whose source holds
-    more of the output."""
+    more of the output. Of a hunk in a diff the whole or nothing: what it changes is the news, and is not to be put
+    together from what stands here and there."""
     ours: list[str] = [""] * len(lines)
     for piece in pieces:
         ours[piece.at : piece.at + piece.count] = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
@@ -75,13 +77,26 @@ def _find(
             for low, high, at in _common_runs(ours, view.bodies(reference), landmarks):
                 found += _inside(allowed, Run(low, high, reference, at, allowed[0]))
     found.sort(key=lambda run: run.low - run.high)
+    changes = list(find_changes(lines)) if found else []
     out: list[Run] = []
     for run in found:
-        for low, high in _open_stretches(is_open, run.low, run.high):
-            if not all(map(is_blank, ours[low:high])):
-                out.append(replace(run, low=low, high=high, at=run.at + low - run.low))
-                is_open[low:high] = [False] * (high - low)
+        for open_low, open_high in _open_stretches(is_open, run.low, run.high):
+            for low, high in _without_parts(open_low, open_high, () if run.piece.keys else changes):
+                if not all(map(is_blank, ours[low:high])):
+                    out.append(replace(run, low=low, high=high, at=run.at + low - run.low))
+                    is_open[low:high] = [False] * (high - low)
     return out
+
+
+def _without_parts(low: int, high: int, changes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Lines low to high - 1, less the changes (low, high) of which only a part is among them."""
+    for first, last in changes:
+        if first < high and last > low and not (low <= first and last <= high):
+            if low < first:
+                yield low, first
+            low = last
+    if low < high:
+        yield low, high
 
 
 def _find_landmarks(ours: Sequence[str], is_open: Sequence[bool]) -> dict[str, list[int]]:

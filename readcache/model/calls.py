@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from readcache.model.bounces import Bounces
-from readcache.model.events import Account, Delivered, Wrote
+from readcache.model.events import Account, Delivered, Settled, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.reply import Outcome, Reason
 
@@ -67,12 +67,32 @@ class Calls:
         self.tokens = event.when.tokens
         self._newest[event.label] = event.when.call
         if event.account is not None:
-            shown = event.account.shown_chars
             for tokens in self.bounces.deliver(event, event.account):
                 self.counts["bounces"] += 1
                 self.counts["tokens_bounced"] += tokens
                 self.counts["tokens_saved"] -= tokens
-            self._count(event.account, len(event.text) if shown is None else shown, event.when.call, event.call_id)
+            self._add(event.account, _shown_chars(event))
+            self._note(event.account, event.when.call, event.call_id)
+
+    def take_back(self, answers: Iterable[Delivered]) -> None:
+        """The call is answered anew: nobody was shown these answers."""
+        for event in answers:
+            account = event.account
+            if account is not None:
+                if account.outcome is not Outcome.FULL:
+                    self.bounces.take_back(event.when.call)
+                self._add(account, _shown_chars(event), times=-1)
+                if not self.counts[account.reason.value]:
+                    del self.counts[account.reason.value]
+
+    def settle(self, before: Delivered, after: Settled) -> None:
+        """Another text stands in a reply's place. Where that is the whole output, nothing was saved after all."""
+        account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
+        has_marker = any(pointer.line >= 0 for pointer in after.pointers)
+        if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
+            self.counts["shown_chars"] += len(after.text) - len(before.text)
+            if self.bounces.take_back(before.when.call):
+                self.counts["tokens_saved"] -= account.tokens_saved
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
         """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
@@ -94,13 +114,16 @@ class Calls:
         """Forgets what was left out after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
 
-    def _count(self, account: Account, shown_chars: int, call: int, call_id: str) -> None:
+    def _add(self, account: Account, shown_chars: int, *, times: int = 1) -> None:
+        saved = "tokens_saved" if account.outcome is not Outcome.FULL else "tokens_saved_if_on"
+        self.counts["calls"] += times
+        self.counts[account.reason.value] += times
+        self.counts["output_chars"] += times * account.output_chars
+        self.counts["shown_chars"] += times * shown_chars
+        self.counts[saved] += times * account.tokens_saved
+
+    def _note(self, account: Account, call: int, call_id: str) -> None:
         left_out = account.outcome is not Outcome.FULL
-        self.counts["calls"] += 1
-        self.counts[account.reason.value] += 1
-        self.counts["output_chars"] += account.output_chars
-        self.counts["shown_chars"] += shown_chars
-        self.counts["tokens_saved" if left_out else "tokens_saved_if_on"] += account.tokens_saved
         _, in_a_row, _ = self._omitted.pop(account.request, (0, 0, ""))
         if left_out:
             in_part = account.outcome is Outcome.PARTIAL
@@ -109,3 +132,8 @@ class Calls:
         if left_out or account.reason is Reason.INSISTED:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]
+
+
+def _shown_chars(event: Delivered) -> int:
+    known = None if event.account is None else event.account.shown_chars
+    return len(event.text) if known is None else known

@@ -88,7 +88,7 @@ class Account:
     request: str  # equal for equal requests
     outcome: Outcome
     reason: Reason
-    output_chars: int  # characters of the real output
+    output_chars: int  # characters of the real output, as far as the harness shows them
     tokens_saved: int  # net; what would have been saved, when advising
     asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
     shown_chars: int | None = None  # of a text that the event does not have (see `withheld`); None: it has it

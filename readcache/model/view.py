@@ -47,8 +47,7 @@ class View:
         self._wholes: dict[str, Delivery] = {}
         self._lines = LineCache()
         self._order = 0  # events folded so far
-        # the last of them, each with its order
-        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)
+        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)  # with their order
 
     # ------------------------------------------------------------ reading
 
@@ -124,6 +123,7 @@ class View:
     def _deliver(self, event: Delivered) -> None:
         earlier = self._deliveries.get(event.call_id)
         if earlier and any(d.event.origin is event.origin or d.call != event.when.call for d in earlier):
+            self.calls.take_back(d.event for d in earlier if d.call == event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
         self.calls.deliver(event)
@@ -140,11 +140,10 @@ class View:
             self._wholes[digest_of(event)] = delivery
 
     def _key(self, key: str) -> KeyView:
-        found = self._keys.get(key)
-        if found is None:
-            found = self._keys[key] = KeyView()
+        if key not in self._keys:
+            self._keys[key] = KeyView()
             self._names.add(key)
-        return found
+        return self._keys[key]
 
     def _write(self, event: Wrote) -> None:
         written = (*event.keys, *event.perhaps)
@@ -165,6 +164,7 @@ class View:
             if old.event.origin is event.origin:
                 if event.lost:
                     self.lost_at[event.call_id] = self.calls.number
+                self.calls.settle(old.event, event)
                 changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
                 self._replace(old, Delivery(changed, old.order))
 

@@ -50,11 +50,22 @@ class Sessions:
                 )
             return readers[agent]
 
+    def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
+        """The session of a new sub-agent of the reader `parent`, see `Session.fork`. `get` has it by its `agent_id`,
+        which is another name where the conversation had a reader `agent`."""
+        conversation, session = str(conversation), self.get(conversation, parent)
+        with self._lock:
+            session._readers.update(self._open.get(conversation, ()))
+        child = session.fork(str(agent), inherit=inherit)
+        with self._lock:
+            self._open.setdefault(conversation, {})[child.agent_id] = child
+        return child
+
     def close(self, conversation: str) -> None:
         """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none."""
         with self._lock:
             readers = self._open.pop(str(conversation), {})
-        for session in readers.values():
+        for session in reversed(readers.values()):  # a sub-agent's has its parent's store
             session.close()
 
     def close_all(self) -> None:

@@ -60,10 +60,27 @@ def test_the_bytes_are_those_on_disk(capfd: Capture, work: Path) -> None:
     assert "changed meanwhile" in said(capfd, "restore")
 
 
+@pytest.mark.parametrize("given", ["list.json", "-"])
+def test_a_plan_goes_by_the_message_list_too(capfd: Capture, work: Path, run: Run, given: str) -> None:
+    (work / "g").write_text((work / "f").read_text())
+    main(["run", "--call-id", "c", "-c", "cat g"])
+    calls = [("a", "bash", {"command": "cat f"}), ("t", "Task", {"prompt": f"what is in {work}/f?"})]
+    functions = [(call_id, {"name": name, "arguments": json.dumps(said)}) for call_id, name, said in calls]
+    made = [{"id": call_id, "type": "function", "function": function} for call_id, function in functions]
+    listed = json.dumps([{"role": "assistant", "content": None, "tool_calls": made}])
+    (work / "list.json").write_text(listed)
+    capfd.readouterr()
+    assert json.loads(said(capfd, "restore", "--json"))["items"][0]["path"] == f"{work}/g"
+    plan = run("restore", "--json", "--messages", given, stdin=listed.encode()).stdout
+    assert json.loads(plan)["items"][0]["path"] == f"{work}/f"
+
+
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
         (["restore", "--max-tokens", "many"], 2),
+        (["restore", "--messages", "nosuch.json"], 2),
+        (["restore", "--messages", "f"], 2),
         (["restore", "--max-tokens", "-1"], 2),
         (["compacted", "--restored", "nosuch.json"], 2),
         (["compacted", "--restored", "f"], 2),

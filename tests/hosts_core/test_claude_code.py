@@ -12,6 +12,7 @@ import pytest
 
 from readcache import Insist, Policy, Sessions
 from readcache.hosts.claude_code import claude_hook
+from readcache.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
 from tests.helpers.claude import ClaudeTalk, QuickClaude
@@ -69,6 +70,40 @@ def test_a_marker_that_nothing_goes_with_has_the_number_of_the_first_line(talk: 
     assert text.startswith("5\t[UNCHANGED")
 
 
+@pytest.mark.parametrize("policy", PRESETS)
+@pytest.mark.parametrize("seen", [[(1, 20)], [(21, 45)], [(1, 15), (30, 44)], [(1, 20), (41, 60)]])
+def test_each_line_that_is_shown_has_its_number_under_each_policy(
+    tmp_path: Path, policy: str, seen: list[tuple[int, int]]
+) -> None:
+    make_project(tmp_path / "p")
+    sessions = Sessions(tmp_path / "p", policy=Policy.named(policy))
+    talk = ClaudeTalk(tmp_path / "p", tmp_path / "home", sessions)
+    for first, last in seen:
+        shown(talk, Read("shop.py", first, last))
+    file = (tmp_path / "p" / "shop.py").read_text().split("\n")
+    lines = [line.partition("\t") for line in shown(talk, Read("shop.py"))[0].split("\n")]
+    assert [text for number, _, text in lines if not markers(text) and file[int(number) - 1] != text] == []
+    assert any(markers(text) for _, _, text in lines) == any(1 in lines or 60 in lines for lines in seen)
+
+
+@pytest.mark.parametrize("policy", PRESETS)
+def test_of_a_failing_command_only_what_the_model_was_given_is_a_source_and_its_writes_are_known(
+    tmp_path: Path, policy: str
+) -> None:
+    """The hook of a failing command is not given what it printed; what the model gets is told with the batch."""
+    make_project(tmp_path / "p")
+    sessions = Sessions(tmp_path / "p", policy=Policy.named(policy))
+    talk = ClaudeTalk(tmp_path / "p", tmp_path / "home", sessions)
+    real = (tmp_path / "p" / "shop.py").read_text().rstrip()
+    shown(talk, Bash("cat shop.py; false"))
+    (again,) = shown(talk, CAT)
+    assert again == real or 'above in "cat shop.py; false"' in again
+    shown(talk, Bash("sed -i 's/number 9 of/number nine of/' shop.py; false"))
+    (after,) = shown(talk, CAT)
+    assert "number nine of" in after
+    assert "UNCHANGED" not in after
+
+
 @pytest.mark.parametrize("was_sent", [True, False])
 def test_what_was_cleared_is_no_source(talk: ClaudeTalk, was_sent: bool) -> None:
     shown(talk, CAT)
@@ -77,6 +112,8 @@ def test_what_was_cleared_is_no_source(talk: ClaudeTalk, was_sent: bool) -> None
     talk.clear()
     (text,) = shown(talk, HEAD)
     assert not markers(text)
+    assert talk.sessions is not None
+    assert talk.sessions.get("conversation").stats()["tokens_saved"] == 0, "a marker that no model saw saved nothing"
     assert markers(shown(talk, Bash("sed -n '1,39p' shop.py"))[0]), "what was shown instead is one"
 
 

@@ -141,6 +141,20 @@ def test_a_plan_is_restored_and_is_a_source_then() -> None:
     assert client.cat() == "full"
 
 
+def test_a_plan_goes_by_the_message_list_too() -> None:
+    """By the calls in it that nobody observed: of a sub-agent, a search, a list of things to do."""
+    client = Client()
+    for name in "abc":
+        client.ask("observe", command=f"cat {name}.txt", output=SONG.replace("bottles", name), call_id=name)
+    made = [("a", "bash", {"command": "cat a.txt"}), ("t", "Task", {"prompt": "what is in b.txt?"})]
+    messages = [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": call_id, "name": name, "input": given}]}
+        for call_id, name, given in made
+    ]
+    plans = [client.ask("restore_plan"), client.ask("restore_plan", messages=messages)]
+    assert [plan["items"][0]["path"].rsplit("/", 1)[-1] for plan in plans] == ["c.txt", "b.txt"]
+
+
 def test_what_was_settled_or_rewound_counts_no_more() -> None:
     client = Client()
     client.ask("observe", command="ls", output="song\n", call_id="zero")

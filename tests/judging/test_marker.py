@@ -113,11 +113,18 @@ def test_of_several_sources_each_is_named_with_its_lines() -> None:
     assert "41-60 in the read of 41-60" in marker
 
 
-def test_lines_that_were_printed_twice_are_named_as_lines_of_the_output() -> None:
+def test_lines_that_were_printed_twice_have_a_marker_each_time() -> None:
     session = Session("/w")
     session.observe("cat app.py", TEXT)
     reply = session.observe("for n in 1 2; do cat app.py; done", TEXT + TEXT)
-    assert "output lines 1-120 (app.py)" in the_marker(session, reply.text)
+    assert [marker.count("app.py lines 1-60, above in") for marker in session.markers_in(reply.text)] == [1, 1]
+
+
+def test_lines_that_stand_twice_behind_each_other_there_too_are_named_as_lines_of_the_output() -> None:
+    session = Session("/w")
+    session.observe("cat app.py; cat app.py", TEXT + TEXT)
+    reply = session.observe("cat app.py; cat app.py; ls", TEXT + TEXT + "app.py\n")
+    assert "output lines 1-120 (app.py), above in " in the_marker(session, reply.text)
 
 
 def test_a_command_is_named_verbatim() -> None:

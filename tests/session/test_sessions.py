@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from readcache import Outcome, Policy, Reason, Sessions
 from tests.helpers.files import TEXT
 
@@ -50,4 +52,33 @@ def test_a_closed_conversation_goes_on_in_a_durable_store(tmp_path: Path) -> Non
     sessions.get("a").observe("cat f", TEXT)
     sessions.close_all()
     assert sessions.get("a").observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+    sessions.close_all()
+
+
+@pytest.mark.parametrize("inherit", [False, True])
+def test_a_sub_agent_begins_empty_or_with_a_copy_of_what_its_parent_saw(inherit: bool) -> None:
+    sessions = Sessions("/w")
+    sessions.get("a").observe("cat f", TEXT)
+    child = sessions.fork("a", "helper", inherit=inherit)
+    assert sessions.get("a", "helper") is child
+    assert child.observe("cat f", TEXT).outcome is (Outcome.UNCHANGED if inherit else Outcome.FULL)
+    grandchild = sessions.fork("a", "its helper", parent="helper", inherit=True)
+    assert grandchild.observe("head -n 60 f", TEXT).outcome is Outcome.UNCHANGED
+
+
+def test_a_sub_agent_is_a_new_reader_under_whatever_name() -> None:
+    sessions = Sessions("/w")
+    sessions.get("a", "helper").observe("cat f", TEXT)
+    children = [sessions.fork("a", "helper") for _ in range(2)]
+    assert [child.agent_id for child in children] == ["helper-2", "helper-3"]
+    assert sessions.get("a", "helper-3") is children[1]
+
+
+def test_a_sub_agent_ends_with_its_conversation(tmp_path: Path) -> None:
+    sessions = Sessions("/w", store=tmp_path / "s.db")
+    child = sessions.fork("a", "helper")
+    child.observe("cat f", TEXT)
+    sessions.close("a")
+    assert sessions.get("a", "helper") is not child
+    assert sessions.get("a", "helper").observe("cat f", TEXT).outcome is Outcome.UNCHANGED, "it was closed in order"
     sessions.close_all()

@@ -280,6 +280,8 @@ def test_lines_that_moved_are_named_by_the_numbers_that_they_have_at_the_source(
     session.observe("cat -n f", output(1, rows))
     reply = session.observe("cat -n f | sed -n '23,60p'", output(23, ["new\n", *rows][22:60]))
     assert "22-59" in reply.text, "the numbers there are not those that the output had"
+    reply = session.observe("cat -n f | sed -n '123,182p'", output(123, rows))
+    assert "lines 1-60" in reply.text
 
 
 @pytest.mark.parametrize("command", ["sed -n '1,33p' f; cat g", "head -n 40 f; cat g", "cat f g", "cat f; cat g"])

@@ -118,7 +118,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
             reader.shells.clear()  # the agent begins, and its shells with it
         messages = [in_full(m, reader.session.session_id if self._mode is Mode.ON else "") for m in messages]
         if self._restore is not None:
-            messages = reader.with_restored(messages, self._restore)
+            messages = reader.with_restored(messages, messages_of(request.state), self._restore)
         chat = [as_chat(message) for message in messages]
-        pairs = zip(messages, chat, reader.session.mend(chat), strict=True)
+        pairs = zip(messages, chat, reader.mend(chat), strict=True)
         return [m if new is old else m.model_copy(update={"content": new["content"]}) for m, old, new in pairs]

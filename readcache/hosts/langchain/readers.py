@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from readcache import Budget, Policy, Session, Sessions
-from readcache.hosts.langchain.messages import call_ids, messages_of
+from readcache.hosts.langchain.messages import as_chat, call_ids, messages_of
 from readcache.hosts.shell_directory import ShellDirectory
 
 _MOST = 256  # conversations at once; the next request of one that was dropped shows every line again
@@ -23,23 +23,35 @@ class AgentReader:
 
     session: Session
     shells: dict[str, ShellDirectory] = field(default_factory=dict)  # by tool
+    _sent: Sequence[dict[str, Any]] = ()  # the last request's messages, as far as markers go
     _restored: dict[str, str] = field(default_factory=dict)  # a summary -> the section behind it
 
     def shell(self, tool: str) -> ShellDirectory:
         """Where the shell of that tool is."""
         return self.shells.setdefault(tool, ShellDirectory(self.session.root))
 
-    def with_restored(self, messages: Sequence[BaseMessage], budget: Budget) -> list[BaseMessage]:
-        """The messages, with what the reader loses by a summary behind it: the same section in each request."""
-        return [self._longer(message, messages, budget) for message in messages]
+    def mend(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`Session.mend`. The messages are remembered until the next request: a summary may take their place."""
+        self._sent = messages
+        return self.session.mend(messages)
 
-    def _longer(self, message: BaseMessage, messages: Sequence[BaseMessage], budget: Budget) -> BaseMessage:
+    def with_restored(
+        self, messages: Sequence[BaseMessage], state: Sequence[BaseMessage], budget: Budget
+    ) -> list[BaseMessage]:
+        """The messages, with what the reader loses by a summary behind it: the same section in each request. `state`:
+        the messages of the agent's state, of which some summaries take none away."""
+        return [self._longer(message, messages, state, budget) for message in messages]
+
+    def _longer(
+        self, message: BaseMessage, messages: Sequence[BaseMessage], state: Sequence[BaseMessage], budget: Budget
+    ) -> BaseMessage:
         summary = message.content
         if message.additional_kwargs.get("lc_source") != "summarization" or not isinstance(summary, str):
             return message
         if summary not in self._restored:
             keep = call_ids(messages)
-            plan = self.session.restore_plan(keep=keep, budget=budget)
+            before = [*self._sent, *map(as_chat, state)]
+            plan = self.session.restore_plan(keep=keep, budget=budget, messages=before)
             self.session.compacted(keep=keep, restored=plan if plan.items else None)
             self._restored[summary] = plan.render()
         section = self._restored[summary]

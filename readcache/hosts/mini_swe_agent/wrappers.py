@@ -7,18 +7,20 @@ for programs that make their own model, and mini's batch runs name an image only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from readcache import Session
 from readcache.hosts.adapter_settings import session_by_settings
 from readcache.hosts.fallback import fallback
+from readcache.hosts.left_out import lines_left_out, put_back
 
 Message = dict[str, Any]
 # mini's own templates show 10,000 characters and more as two halves of 5,000, on a line of its own each: at exactly
 # 10,000 no character is lost, but the line that is cut in two is.
 CLIP = (4999, 5000)
+_TEXTS = ("content", "output", "text")
 
 
 class ReadcacheModel:
@@ -31,13 +33,17 @@ class ReadcacheModel:
         self._inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
         self._session = session_by_settings(given)
         self._batches = count(1)
+        self._left_out: list[list[str]] = []  # [marker, lines] of all replies
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__.get("_inner"), name)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
         """What the model answers to the messages, of which each marker is true."""
-        answer: Message = self._inner.query(fallback(lambda: self._mended(messages), messages), **kwargs)
+        mended = fallback(lambda: self._mended(messages), None)
+        if mended is None:  # no marker may stay of which nobody knows whether it is true
+            mended = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
+        answer: Message = self._inner.query(mended, **kwargs)
         return answer
 
     def _mended(self, messages: list[Message]) -> list[Message]:
@@ -53,7 +59,8 @@ class ReadcacheModel:
         batch, cwd = str(next(self._batches)), (template_vars or {}).get("cwd")
         actions = message.get("extra", {}).get("actions", [])
         # There are fewer outputs where the last action submitted, or was interrupted.
-        shown = [_shown(self._session, *pair, cwd, batch) for pair in zip(actions, outputs, strict=False)]
+        pairs = zip(actions, outputs, strict=False)
+        shown = [_shown(self._session, *pair, cwd, batch, self._left_out) for pair in pairs]
         messages: list[Message] = self._inner.format_observation_messages(message, shown, template_vars)
         return messages
 
@@ -84,11 +91,31 @@ class ReadcacheEnvironment:
 
         output: Message = self._inner.execute(action, cwd, **kwargs)
         cwd = cwd or getattr(self._inner.config, "cwd", "")
-        return _shown(self._session, action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls))
+        return _shown(self._session, action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls), [])
 
 
-def _shown(session: Session, action: Message, output: Message, cwd: object, batch: str) -> Message:
-    """The output as the model is to see it; the real one is kept for the trajectory."""
+def _in_full(message: Message, left_out: Sequence[Sequence[str]]) -> Message:
+    """The message with the lines in the places of their markers; what the model said stays."""
+    is_models = message.get("role") == "assistant" or message.get("object") == "response"
+    return message if is_models else _full(message, left_out)
+
+
+def _full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
+    """A message, or what it holds, whatever shape its texts have."""
+    if isinstance(value, str):
+        return put_back(value, left_out)
+    if isinstance(value, list):
+        return [_full(each, left_out) for each in value]
+    if isinstance(value, dict):
+        return {key: _full(each, left_out) if key in _TEXTS else each for key, each in value.items()}
+    return value
+
+
+def _shown(
+    session: Session, action: Message, output: Message, cwd: object, batch: str, left_out: list[list[str]]
+) -> Message:
+    """The output as the model is to see it; the real one is kept for the trajectory. What is left out is added to
+    `left_out`."""
     text: Any = output.get("output")
 
     def judged() -> Message:
@@ -101,6 +128,7 @@ def _shown(session: Session, action: Message, output: Message, cwd: object, batc
             batch=batch,
             complete=not output.get("exception_info"),  # its time was over, or it could not be started
         )
+        left_out.extend(lines_left_out(reply))
         extra = {**output.get("extra", {}), "full_output": text}
         return output if reply.text == text else {**output, "output": reply.text, "extra": extra}
 

@@ -64,7 +64,7 @@ class Protocol:
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
         self._sessions = sessions
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, dict[str, Session | None]] = OrderedDict()  # conversation -> reader -> its fork
+        self._held: OrderedDict[str, set[str]] = OrderedDict()  # conversation -> its readers
         self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
 
     def answer(self, request: object, cancelling: Cancelling = nullcontext) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Protocol:
         params = checked(name, given, method.fields, method.needed)
         session = self._session(conversation, agent)
         if name == "fork":
-            return self._fork(session, conversation, params)
+            return self._fork(conversation, agent, params)
         return _run(session, params, cancelling) if name == "run" else method.call(session, params)
 
     def _hello(self, given: Mapping[str, Any]) -> object:
@@ -133,9 +133,8 @@ class Protocol:
     def _session(self, conversation: str, agent: str) -> Session:
         """The reader's session; conversations that were not used for longest are closed for it."""
         with self._lock:
-            readers = self._held.setdefault(conversation, {})
+            self._held.setdefault(conversation, set()).add(agent)
             self._held.move_to_end(conversation)
-            forked = readers.setdefault(agent, None)
             too_many = sum(map(len, self._held.values())) - MOST_READERS
             oldest = []
             for name, others in list(self._held.items())[:-1]:
@@ -145,19 +144,18 @@ class Protocol:
                 oldest.append(name)
         for name in oldest:
             self._close(name)
-        return forked or self._sessions.get(conversation, agent)
+        return self._sessions.get(conversation, agent)
 
-    def _fork(self, session: Session, conversation: str, given: Mapping[str, Any]) -> object:
-        child = session.fork(given["name"], inherit=given.get("inherit", False))
+    def _fork(self, conversation: str, parent: str, given: Mapping[str, Any]) -> object:
+        inherit = given.get("inherit", False)
+        child = self._sessions.fork(conversation, given["name"], parent=parent, inherit=inherit)
         with self._lock:
-            self._held.setdefault(conversation, {})[child.agent_id] = child
+            self._held.setdefault(conversation, set()).add(child.agent_id)
         return {"agent": child.agent_id}
 
     def _close(self, conversation: str) -> object:
         with self._lock:
-            readers = self._held.pop(conversation, {})
-        for session in filter(None, readers.values()):
-            session.close()
+            self._held.pop(conversation, None)
         self._sessions.close(conversation)
         return {}
 
@@ -322,7 +320,7 @@ METHODS: dict[str, Method] = {
         lambda session, given: {"rewrites": session.sync(**given)}, {"messages": MESSAGES}, frozenset(("messages",))
     ),
     "mend": Method(_mend, {"messages": MESSAGES}, frozenset(("messages",))),
-    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT}),
+    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
     "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
     "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
     "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Seen, Step
+from tests.hosts.scripted_api import Api, ApiHandler
 
 Item = dict[str, Any]
 FRAME = re.compile(r"(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: \d+)\n")
@@ -133,36 +133,18 @@ def outputs_of(body: Item) -> dict[str, str]:
     return {item["call_id"]: item["output"] for item in body["input"] if item["type"] == "function_call_output"}
 
 
-class Api(http.server.ThreadingHTTPServer):
-    """The Responses API for one model."""
-
-    daemon_threads = True
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.model = model
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: Api
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+class _Responses(ApiHandler):
+    """The Responses API."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
+        self.begin("application/json")
         self.wfile.write(b'{"object": "list", "data": [], "models": []}')
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        items, size = self.server.model.answer(body)
+        items, size = self.server.model.answer(self.body())
         usage = {"input_tokens": size, "output_tokens": 10, "total_tokens": size + 10}
         details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
+        self.begin()
         self._event({"type": "response.created", "response": {"id": "r"}})
         for place, item in enumerate(items):
             self._event({"type": "response.output_item.done", "output_index": place, "item": item})
@@ -197,7 +179,7 @@ class CodexHost:
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
         """The model, after the whole conversation."""
         model = Model(root, steps)
-        with tempfile.TemporaryDirectory() as place, Api(model) as api:
+        with tempfile.TemporaryDirectory() as place, Api(model, _Responses) as api:
             home = Path(place)
             env = os.environ | {"CODEX_HOME": place, "HOME": place, "XDG_STATE_HOME": f"{place}/state"} | self.env
             if self.store is not None:

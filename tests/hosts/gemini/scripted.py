@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
+from tests.hosts.scripted_api import Api, ApiHandler
 
 Part = dict[str, Any]
 NO_ERROR = re.compile(r"\AThis is no error, [^\n]*\n")
@@ -115,25 +115,11 @@ def texts_of(body: Part) -> tuple[list[str], list[str]]:
     return [text.replace("Output: ", "Output:\n", 1) for text in texts], results
 
 
-class Api(http.server.ThreadingHTTPServer):
-    """generateContent for one model."""
-
-    daemon_threads = True
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.model = model
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: Api
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+class _GenerateContent(ApiHandler):
+    """generateContent."""
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.body()
         if "countTokens" in self.path:
             text = '{"totalTokens": 100}'
         else:
@@ -142,9 +128,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             usage = {"promptTokenCount": size, "candidatesTokenCount": 5, "totalTokenCount": size + 5}
             text = json.dumps({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"})
         is_stream = "stream" in self.path
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if is_stream else "application/json")
-        self.end_headers()
+        self.begin("text/event-stream" if is_stream else "application/json")
         self.wfile.write((f"data: {text}\n\n" if is_stream else text).encode())
 
 
@@ -172,7 +156,7 @@ class GeminiHost:
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
         """The model, after the whole conversation: a prompt, and one more for each compression."""
         model = Model(root, steps)
-        with tempfile.TemporaryDirectory() as place, Api(model) as api:
+        with tempfile.TemporaryDirectory() as place, Api(model, _GenerateContent) as api:
             settings = Path(place) / ".gemini" / "settings.json"
             settings.parent.mkdir()
             auth = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}

@@ -213,6 +213,31 @@ def test_what_a_summary_took_is_put_behind_it_and_pointed_at(root: Path) -> None
     assert "def item_60" not in kept, "the state is as the host made it"
 
 
+@tool  # type: ignore[untyped-decorator]  # no types here
+def plan(steps: str) -> str:
+    """Says what is to be done next."""
+    return f"noted: {len(steps)} characters"
+
+
+def test_what_calls_said_that_nobody_observed_tells_which_file_comes_back_first(root: Path) -> None:
+    """Also the call that was made last, right before the summary took its place."""
+    (root / "old.py").write_text((root / "shop.py").read_text().replace("shop", "pawn"))
+    summary = SummarizationMiddleware(
+        Script(answers=[AIMessage("what came before")]),
+        trigger=("tokens", 1000),
+        keep=("messages", 1),
+        token_counter=lambda messages: 10_000 * ("noted:" in str(messages) and "pawn" in str(messages)),
+    )
+    steps = {"steps": "1. see what shop.py does with a count of nothing"}
+    model = Script(answers=[says(CAT), says(("bash", {"command": "cat old.py"})), says(("plan", steps))])
+    ours = ReadcacheMiddleware(str(root), restore=Budget(), tools={"plan": "ignore"})
+    agent = agent_of(root, model, summary, ours, saver=InMemorySaver(), tools=[*LangChainHost().tools(root), plan])
+    ask(agent, thread())
+    first = str(model.requests[-1][0].text)
+    assert first.startswith("Here is a summary")
+    assert 0 < first.index("/shop.py lines") < first.index("/old.py lines")
+
+
 # ------------------------------------------------------------ what the state keeps
 
 

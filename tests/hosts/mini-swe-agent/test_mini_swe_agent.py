@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -331,6 +332,28 @@ def test_a_failure_of_ours_costs_the_agent_nothing(
     done = agent_for(model, repo).run("Rename it.")
     assert "item_7(number)" in done["submission"]
     assert [text for text in results(model.requests[-1]) if (repo / "shop.py").read_text() in text]
+
+
+@pytest.mark.parametrize("inner", ["litellm", "litellm_response"])
+def test_where_markers_cannot_be_mended_every_line_is_put_back(
+    model: ScriptedModel, repo: Path, monkeypatch: pytest.MonkeyPatch, inner: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    play(model, ("cat shop.py",), ("sed -n '1,90p' shop.py",), ("true",))
+    agent = agent_for(model, repo, inner)
+    agent.messages = [{"role": "user", "content": "Look."}]
+    agent.step()
+    agent.step()
+    before = copy.deepcopy(agent.messages)
+    assert markers(str(before))
+    monkeypatch.setattr(Session, "mend", fail)
+    agent.step()
+    sent = str(model.requests[-1])
+    assert not markers(sent)
+    assert sent.count("item_7(") == 2
+    assert agent.messages[: len(before)] == before, "the trajectory is as it was"
 
 
 def test_the_inner_model_is_what_mini_asks_for(model: ScriptedModel, repo: Path) -> None:
