@@ -28,10 +28,11 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     cuts = make_cuts(view, call, judgement, rules.tag)
     worth = _worth(call, judgement, cuts, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
-    would_save = _saved(call.output, judgement.lines, worth, policy)
+    saves = _saved(call.output, judgement.lines, worth, policy)
+    would_save = saves if policy.clip is None else _saved_of_shown(call.output, judgement.lines, worth, policy)
     if (cuts or judgement.omissions) and (not worth or (not policy.partial and not whole)):
         judgement, worth, would_save = _in_full(judgement, Reason.NO_GAIN), [], 0
-    elif worth and not is_worth(view, would_save, policy):
+    elif worth and not is_worth(view, saves, policy):
         judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
@@ -96,11 +97,15 @@ def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 
+def _saved_of_shown(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
+    """As far as the harness would have shown it. That is what is counted; what the cuts are worth is judged by all that
+    they leave out, since other lines of the output are shown in its place."""
+    shown = _assemble(output, lines, cuts)[2]
+    return count_shown(output, policy, policy.tokens) - count_shown(shown, policy, policy.tokens)
+
+
 def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
     count = policy.tokens
-    if policy.clip is not None and cuts:
-        shown = _assemble(output, lines, cuts)[2]
-        return count_shown(output, policy, count) - count_shown(shown, policy, count)
     if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
         return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)

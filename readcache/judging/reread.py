@@ -42,9 +42,9 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         return None
     text, sources, chars = line + "\n", (source.call_id,), count_shown(call.output, policy, len)
     tokens = policy.tokens(text)
-    saved = count_shown(call.output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
-    if not is_worth(view, saved, policy):
+    if not is_worth(view, policy.tokens(call.output) - tokens, policy):
         return None
+    saved = count_shown(call.output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
     stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source, call.output))
     event = Delivered(
         call_id=call.call_id,
