@@ -27,7 +27,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -52,7 +52,7 @@ from readcache import Policy, __version__
 from readcache.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-rivals.json")
-EXACT, FOLD, LEDGER = "exact key", "headroom", "trimmed lines"
+EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whatever it is worth"
 # Prices in characters of uncached input, by Anthropic's published ratios: a prompt cache is written at 1.25 and read at
 # 0.1, output costs 5. A turn that a marker provokes reads the prompt again, with 80,000 characters of instructions and
 # tools (Claude Code's own), and writes 600.
@@ -147,6 +147,7 @@ def contestants(wheel: Path | None, put: Put) -> dict[str, Way]:
     """By their names in the table."""
     folds = {FOLD: headroom(wheel, put)} if wheel else {}
     ours = {name: readcache(Policy.named(name), put) for name in PRESETS}
+    ours[ALL] = readcache(replace(Policy.named("max"), min_worth=0), put)
     return {EXACT: exact_key(put), LEDGER: trimmed_lines(put), **folds, **ours}
 
 

@@ -25,6 +25,7 @@ CONTESTANTS = {
     "default": "readcache, `default`",
     "delta": "readcache, `delta`",
     "max": "readcache, `max`",
+    "max, whatever it is worth": "the same with `min_worth=0`",
 }
 
 
