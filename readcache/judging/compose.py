@@ -35,6 +35,8 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
         judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
+    if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
+        would_save = saved_by(call.output, _assemble(call.output, judgement.lines, worth)[2], policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
     return _reply(view, call, judgement, worth, policy, would_save)
@@ -96,11 +98,13 @@ def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 
+def saved_by(output: str, text: str, policy: Policy) -> int:
+    """Tokens that the reader is spared who gets `text` for `output`."""
+    return count_shown(output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
+
+
 def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
     count = policy.tokens
-    if policy.clip is not None and cuts:
-        shown = _assemble(output, lines, cuts)[2]
-        return count_shown(output, policy, count) - count_shown(shown, policy, count)
     if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
         return count(output) - count(cuts[0].text + "\n")
     return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
