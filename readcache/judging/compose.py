@@ -28,14 +28,15 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     cuts = make_cuts(view, call, judgement, rules.tag)
     worth = _worth(call, judgement, cuts, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
-    saves = _saved(call.output, judgement.lines, worth, policy)
-    would_save = saves if policy.clip is None else _saved_of_shown(call.output, judgement.lines, worth, policy)
+    would_save = _saved(call.output, judgement.lines, worth, policy)
     if (cuts or judgement.omissions) and (not worth or (not policy.partial and not whole)):
         judgement, worth, would_save = _in_full(judgement, Reason.NO_GAIN), [], 0
-    elif worth and not is_worth(view, saves, policy):
+    elif worth and not is_worth(view, would_save, policy):
         judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
+    if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
+        would_save = saved_by(call.output, _assemble(call.output, judgement.lines, worth)[2], policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
     return _reply(view, call, judgement, worth, policy, would_save)
@@ -97,11 +98,9 @@ def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 
-def _saved_of_shown(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
-    """As far as the harness would have shown it. That is what is counted; what the cuts are worth is judged by all that
-    they leave out, since other lines of the output are shown in its place."""
-    shown = _assemble(output, lines, cuts)[2]
-    return count_shown(output, policy, policy.tokens) - count_shown(shown, policy, policy.tokens)
+def saved_by(output: str, text: str, policy: Policy) -> int:
+    """Tokens that the reader is spared who gets `text` for `output`."""
+    return count_shown(output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
 
 
 def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:

@@ -8,7 +8,7 @@ plain is left to the rules. tests/judging/test_reread.py holds both against each
 from __future__ import annotations
 
 from readcache.judging import marker
-from readcache.judging.compose import GAIN, count_shown
+from readcache.judging.compose import GAIN, count_shown, saved_by
 from readcache.judging.cuts import end_of, source_of
 from readcache.judging.insistence import insists
 from readcache.judging.judge import UNDECODED
@@ -42,9 +42,10 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         return None
     text, sources, chars = line + "\n", (source.call_id,), count_shown(call.output, policy, len)
     tokens = policy.tokens(text)
-    if not is_worth(view, policy.tokens(call.output) - tokens, policy):
+    saved = policy.tokens(call.output) - tokens
+    if not is_worth(view, saved, policy):
         return None
-    saved = count_shown(call.output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
+    saved = saved if policy.clip is None else saved_by(call.output, text, policy)
     stands = Stand(source.call_id, source.origin, 0, piece.count, _digest_of_lines(source, call.output))
     event = Delivered(
         call_id=call.call_id,

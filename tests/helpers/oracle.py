@@ -16,6 +16,7 @@ from tests.helpers.chats import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
 _LINES = re.compile(r" lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)(?= |,|$)")
+_THERE = re.compile(r" as (?:\S+ )?lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")
 _WHERE = re.compile(r", (?:\d[\d, -]* )?(?:shown|in) ")
 CUT_BY_HARNESS = "\n[cut by the harness]\n"
 
@@ -34,6 +35,11 @@ class Mark:
         what = _WHERE.split(self.line)[0]
         spans = [span.partition("-") for lines in _LINES.findall(what) for span in lines.split(", ")]
         return " without numbers" in self.line and any(int(a) <= number <= int(b or a) for a, _, b in spans)
+
+    def names_there(self, number: int) -> bool:
+        """True if the marker says that lines of this number stand at a source."""
+        spans = [span.partition("-") for lines in _THERE.findall(self.line) for span in lines.split(", ")]
+        return any(int(a) <= number <= int(b or a) for a, _, b in spans)
 
 
 def _stands_amid(mark: Mark, before: str, after: str) -> bool:
@@ -298,8 +304,7 @@ class Reader:
             return any(body == ours for _, body in _split(theirs))
         if any(body == theirs and mark.names(number) for number, body in _split(ours)):
             return True
-        loose = self.policy.delta
-        return any(b == d and (loose or a == c) for a, b in _split(ours) for c, d in _split(theirs))
+        return any(b == d and (a == c or mark.names_there(c)) for a, b in _split(ours) for c, d in _split(theirs))
 
 
 def _split(line: str) -> list[tuple[int, str]]:

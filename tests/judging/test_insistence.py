@@ -55,7 +55,7 @@ def test_what_is_no_longer_visible_is_given_back_as_well(session: Session) -> No
     session.observe("cat f", TEXT, call_id="part")
     reply = session.observe("cat f", TEXT, call_id="part")
     assert reply.text == TEXT
-    session = Session("/w", policy=Policy(clip=HeadTail(300, 300), min_worth=0))
+    session = Session("/w", policy=Policy(clip=HeadTail(300, 300)))
     assert after_a_part(session, output=text(1, 30)).text == text(1, 30)
 
 
