@@ -7,8 +7,10 @@ lets them go, and how a marker names them.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from readcache.judging.cover import Coverage, Run, can_stand_for
 from readcache.judging.sources import Sources
@@ -74,8 +76,9 @@ def _find(
     for reference in index.propose(landmarks):
         allowed = [piece for piece in pieces if may(reference, piece)]
         if allowed and view.holds(reference.delivery):
+            starts = [piece.at for piece in allowed]
             for low, high, at in _common_runs(ours, view.bodies(reference), landmarks):
-                found += _inside(allowed, Run(low, high, reference, at, allowed[0]))
+                found += _inside(allowed, starts, Run(low, high, reference, at, allowed[0]))
     found.sort(key=lambda run: run.low - run.high)
     changes = list(find_changes(lines)) if found else []
     out: list[Run] = []
@@ -90,8 +93,10 @@ def _find(
 
 def _without_parts(low: int, high: int, changes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Lines low to high - 1, less the changes (low, high) of which only a part is among them."""
-    for first, last in changes:
-        if first < high and last > low and not (low <= first and last <= high):
+    for first, last in changes[bisect_right(changes, low, key=itemgetter(1)) :]:
+        if first >= high:
+            break
+        if not (low <= first and last <= high):
             if low < first:
                 yield low, first
             low = last
@@ -127,11 +132,9 @@ def _common_runs(
             yield low + diagonal, high + diagonal, low
 
 
-def _inside(pieces: Sequence[Piece], run: Run) -> Iterator[Run]:
-    """The parts of a run inside these pieces, which are in order."""
-    for piece in pieces:
-        if piece.at >= run.high:
-            break
+def _inside(pieces: Sequence[Piece], starts: Sequence[int], run: Run) -> Iterator[Run]:
+    """The parts of a run inside these pieces, which are in order and begin at `starts`."""
+    for piece in pieces[max(0, bisect_right(starts, run.low) - 1) : bisect_left(starts, run.high)]:
         low, high = max(run.low, piece.at), min(run.high, piece.at + piece.count)
         if low < high:
             yield Run(low, high, run.reference, run.at + low - run.low, piece)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,3 +144,21 @@ def test_a_read_is_covered_by_what_an_edit_tool_echoed() -> None:
     session.observe_tool("edit", echo, arguments={"path": "/w/f"}, call_id="edit")
     for command, output in (("sed -n '5,25p' f", text(5, 25)), ("nl -ba f | sed -n '6,24p'", with_numbers(6, 24))):
         assert ', above in "edit {"path"' in session.observe(command, output).text
+
+
+def test_thousands_of_pieces_and_hunks_take_linear_time() -> None:
+    took = {500: 9e9, 2_000: 9e9}
+    for count in [500, 2_000] * 3:
+        lines = [f"line {n} of the log says {n * 7919 % 10007} and more" for n in range(3 * count)]
+        session = Session("/w", policy=MAX)
+        session.observe("cat other.log", "".join(f"{line}\n" for n, line in enumerate(lines) if n % 3))
+        hits = "".join(f"{n}:{lines[n]}\n{n + 1}-{lines[n + 1]}\n--\n" for n in range(1, 3 * count - 3, 3))
+        hunks = "".join(
+            f"@@ -{n},2 +{n},2 @@\n {lines[n]}\n-gone {n}\n+{lines[n + 1]}\n" for n in range(1, 3 * count - 3, 3)
+        )
+        began = time.process_time()
+        session.observe("grep -n -A1 says big.log", hits)
+        session.observe("git diff", hunks)
+        session.observe("git diff HEAD~", f"a first line\n{hunks}")
+        took[count] = min(took[count], time.process_time() - began)
+    assert took[2_000] < 10 * took[500], "four times as many lines"
