@@ -99,14 +99,14 @@ def _has_words(runs: Sequence[Run]) -> bool:
         by_source.setdefault(_source(run), []).append(run)
     if len(by_source) > marker.MOST_SOURCES:
         return False
-    named = named_lines(runs) is not None
-    told = [_count_told(theirs, named=named) for theirs in by_source.values()]
-    return (named or not any(map(is_bare, runs))) and sum(told) <= MOST_THERE
+    if any(map(is_bare, runs)) and named_lines(runs) is None:
+        return False
+    return sum(_count_told(theirs, runs) for theirs in by_source.values()) <= MOST_THERE
 
 
-def _count_told(runs: Sequence[Run], *, named: bool) -> int:
-    """How many stretches the marker has to name for lines that do not stand in one piece at their source; too many
-    where it cannot name them. `named`: it names lines of files."""
+def _count_told(runs: Sequence[Run], of: Sequence[Run]) -> int:
+    """How many stretches the marker of all the runs `of` has to name for those that do not stand in one piece at their
+    source; too many where it cannot name them."""
     places = spans_of((place_there(run), run) for run in runs)
     moved = [run for run in runs if number_there(run) not in (0, number_here(run))]
     if not all(map(number_there, runs)):
@@ -114,7 +114,7 @@ def _count_told(runs: Sequence[Run], *, named: bool) -> int:
         return MOST_THERE + 1 if shows_others else len(places) - (len(places) == 1)
     if moved:
         return len(spans_of((number_there(run), run) for run in runs))
-    return 0 if named or len(places) == 1 else MOST_THERE + 1
+    return 0 if len(places) == 1 or named_lines(of) is not None else MOST_THERE + 1
 
 
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
