@@ -23,7 +23,7 @@ from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
-from readcache.model.line_index import LineIndex, build_index
+from readcache.model.line_index import LineIndex
 from readcache.model.records import event_for
 from readcache.model.view import View
 from readcache.model.withheld import as_shown
@@ -179,7 +179,7 @@ class Log:
     def line_index(self) -> LineIndex:
         """Where any visible line stands."""
         if self._index is None:
-            self._index = build_index(self.view)
+            self._index = LineIndex(self.view.deliveries)
         return self._index
 
     def history_log(self) -> HistoryLog:

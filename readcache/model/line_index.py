@@ -2,7 +2,8 @@
 
     index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
 
-It proposes places; `judging.search` compares the text. Built only when first asked for, kept up to date afterwards.
+It proposes places; `judging.search` compares the text. What is added is looked at when somebody asks for the first time
+after that: a reader who is answered by line numbers alone never does.
 """
 
 from __future__ import annotations
@@ -17,23 +18,28 @@ from readcache.model.events import Piece
 from readcache.model.hits import find_hits, find_numbered
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
-from readcache.model.view import View
 
 # Places proposed for one output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
 FIRST_SLOTS = 1000
+MANY_SLOTS = 100_000  # from here on the table grows by half: it is worth a megabyte
 _HALF = 0xFFFFFFFF
 
 
 class LineIndex:
     """The newest place of each visible line that says something."""
 
-    def __init__(self) -> None:
+    def __init__(self, deliveries: Iterable[Delivery] = ()) -> None:
         self._table = _Table()
         self._references: list[Reference] = []
+        self._waiting = list(deliveries)
 
     def add(self, delivery: Delivery) -> None:
-        """The lines of one more delivery; the lines that are markers stay out."""
+        """One more delivery."""
+        self._waiting.append(delivery)
+
+    def _take_in(self, delivery: Delivery) -> None:
+        """The lines of a delivery; the lines that are markers stay out."""
         if not delivery.event.credited:
             return
         lines = split_lines(delivery.event.text)
@@ -48,10 +54,13 @@ class LineIndex:
     def _add(self, delivery: Delivery, piece: Piece, lines: Sequence[str]) -> None:
         self._references.append(Reference(delivery, piece))
         inside = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
-        self._table.put((body for body in inside if not is_blank(body)), len(self._references))
+        self._table.put([body for body in inside if not is_blank(body)], len(self._references))
 
     def propose(self, texts: Iterable[str]) -> list[Reference]:
         """The references in which most of these bodies stand, best first, of equals the newer."""
+        for delivery in self._waiting:
+            self._take_in(delivery)
+        self._waiting.clear()
         votes: Counter[int] = Counter(map(self._table.place_of, texts))
         del votes[0]
         best = sorted(votes, key=lambda place: (-votes[place], -place))
@@ -66,15 +75,19 @@ class _Table:
         self._slots = array("Q", bytes(8 * FIRST_SLOTS))
         self._used = 0
 
-    def put(self, lines: Iterable[str], place: int) -> None:
+    def put(self, lines: Sequence[str], place: int) -> None:
         """These lines stand at the place now."""
-        for line in lines:
-            if 4 * self._used >= 3 * len(self._slots):  # fuller, and looking for a slot takes long
-                self._grow()
+        least = (self._used + len(lines)) * 4 // 3 + 1  # fuller, and looking for a slot takes long
+        if least > len(self._slots):
+            self._grow(max(least, len(self._slots) * (3 if len(self._slots) > MANY_SLOTS else 4) // 2))
+        slots, size = self._slots, len(self._slots)
+        for line in lines:  # `_find`, written out: every line of every output comes by here
             name = hash(line) & _HALF
-            at = self._find(name)
-            self._used += not self._slots[at]
-            self._slots[at] = name << 32 | place
+            at = name % size
+            while (slot := slots[at]) and slot >> 32 != name:
+                at = at + 1 if at + 1 < size else 0
+            self._used += not slot
+            slots[at] = name << 32 | place
 
     def place_of(self, line: str) -> int:
         """0: nowhere."""
@@ -85,12 +98,11 @@ class _Table:
         slots, size = self._slots, len(self._slots)
         at = name % size
         while (slot := slots[at]) and slot >> 32 != name:
-            at = (at + 1) % size
+            at = at + 1 if at + 1 < size else 0
         return at
 
-    def _grow(self) -> None:
-        kept = self._slots
-        self._slots = array("Q", bytes(8 * (len(kept) + len(kept) // 2)))
+    def _grow(self, size: int) -> None:
+        kept, self._slots = self._slots, array("Q", bytes(8 * size))
         for slot in filter(None, kept):
             self._slots[self._find(slot >> 32)] = slot
 
@@ -107,11 +119,3 @@ def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) 
         if piece is not None and low >= at:
             yield piece
         at = max(at, high)
-
-
-def build_index(view: View) -> LineIndex:
-    """The index of all that is visible now."""
-    index = LineIndex()
-    for delivery in view.deliveries:
-        index.add(delivery)
-    return index

@@ -16,7 +16,7 @@ from readcache.judging.reread import answer_reread
 from readcache.model.call import Call, make_request, read_call
 from readcache.model.claims import FileLines, Reading
 from readcache.model.events import Compacted, Delivered, Wrote
-from readcache.model.line_index import build_index
+from readcache.model.line_index import LineIndex
 from readcache.model.view import View
 from readcache.policy import Rules
 from tests.helpers.machine import POLICIES, make_text
@@ -27,7 +27,7 @@ TEXT = make_text(1, "a.py")
 
 def by_rules(view: View, call: Call, policy: Policy) -> tuple[Reply, Delivered]:
     rules = Rules(policy, TAG)
-    return compose(view, call, decide(view, call, rules, build_index(view)), rules)
+    return compose(view, call, decide(view, call, rules, LineIndex(view.deliveries)), rules)
 
 
 def read(call_id: str, output: str = TEXT, *, path: str = "/w/a.py", sep: str | None = None, batch: str = "") -> Call:
@@ -125,5 +125,5 @@ def test_wherever_it_is_taken_the_rules_leave_out_as_much(seed: int, steps: list
             rules, view = session.reader.rules, session.view
             again = answer_reread(view, call, rules)
             if again is not None:
-                assert again == compose(view, call, decide(view, call, rules, build_index(view)), rules)
+                assert again == compose(view, call, decide(view, call, rules, LineIndex(view.deliveries)), rules)
             session.observe_read(path, output, end=end, call_id=f"c{n}")

@@ -13,7 +13,7 @@ from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
 from readcache.model.call import tool_call
 from readcache.model.events import Delivered, Moment, Piece, Wrote
-from readcache.model.line_index import LineIndex, build_index
+from readcache.model.line_index import LineIndex
 from readcache.model.view import View
 from tests.helpers.files import TEXT, text, with_numbers
 
@@ -31,7 +31,7 @@ def shown(lines: list[str], call: int, keys: tuple[str, ...] = ()) -> Delivered:
 def found(view: View, lines: list[str], keys: tuple[str, ...], policy: Policy, coverage: Coverage) -> list[Run]:
     sources = Sources(view, tool_call("c99", "show", None, ""), policy)
     pieces = (Piece(keys, 0, len(lines)),) if keys else ()
-    return find_visible(view, lines, pieces, coverage, build_index(view), sources, policy)
+    return find_visible(view, lines, pieces, coverage, LineIndex(view.deliveries), sources, policy)
 
 
 def places(runs: list[Run]) -> set[int]:
