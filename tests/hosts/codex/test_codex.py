@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 def test_the_command_that_runs_is_the_users_own_and_its_status_is_told(tmp_path: Path) -> None:
     failing = Bash("cat shop.py; (exit 3)")
     seen = CodexHost().converse(project(tmp_path), [(failing,), (failing,)], on=True)
-    assert re.fullmatch(r"Process exited with code 3\nOutput:\n\[LEFT_OUT .*\]\n", seen[1].results[0])
+    assert re.fullmatch(r"Process exited with code 3\nOutput:\n\[UNCHANGED .*; exit 3; .*\]\n", seen[1].results[0])
     assert not [text for text in seen[1].texts if "readcache" in text]
 
 
