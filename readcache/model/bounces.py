@@ -1,7 +1,9 @@
 """Omissions that did not hold: the reader asked for the same bytes again right after. A fold of the log.
 
-cat app.py        ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
-head -n 60 app.py ->  a bounce: what the marker had saved is counted as saved no more
+    cat app.py        ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
+    head -n 60 app.py ->  a bounce
+
+What the marker had saved is counted as saved no more.
 """
 
 from __future__ import annotations

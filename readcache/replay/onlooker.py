@@ -13,6 +13,7 @@ from readcache.replay.records import HistoryCut, RecordedCall
 from readcache.replay.rereads import Rereads, ShownLines
 from readcache.replay.tally import DearReread, Tally
 
+_GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
 _BLOB = "git:"  # begins the keys of what is no file of the work tree
 
 
@@ -62,7 +63,7 @@ class Onlooker:
                 rows = lines[piece.at : piece.at + piece.count]
                 if piece.keys[0].startswith(_BLOB):
                     continue
-                bare = rows if piece.sep is None else [row.partition(piece.sep)[2] for row in rows]
+                bare = rows if piece.sep is None else [_without_number(row, piece.sep) for row in rows]
                 found.append(ShownLines(piece.keys[0], tuple(bare), sum(map(len, rows)) + len(rows)))
         return found
 
@@ -95,3 +96,9 @@ class Onlooker:
         best.add(Tally(dearest=self.dearest))
         self.dearest = best.dearest
         return self._counts
+
+
+def _without_number(row: str, sep: str) -> str:
+    """A numbered line as it stands in the file."""
+    size = 1 if sep == _GREP else len(sep)
+    return row.lstrip(" \t").lstrip("0123456789")[size:]

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from readcache.model.events import Event
 from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
-from readcache.policy import Budget
+from readcache.policy import CHARS_PER_TOKEN, Budget
 from readcache.restore.evidence import FileEvidence, Input, gather
 from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan
 from readcache.restore.rank import Stretch, reasons_for, score, stretches_of
 from readcache.restore.refuse import why_not_text
 
-CHARS_PER_TOKEN = 4  # to weigh files before anything is counted
 # Where few files are allowed: about the tokens that a file gives over the calls since it was touched. With five files
 # 1, 1.5 and 2 foresaw 48, 51 and 50 % of the characters that were read again in the recordings, without it 41.
 SIZE_MATTERS = 1.5
@@ -97,7 +96,7 @@ def _file(evidence: FileEvidence, view: View, kept: Collection[str]) -> _File:
         gained = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
         lost += [replace(stretch, why=reasons_for(evidence, stretch))] if gained else []
         chars += gained
-    tokens = chars / CHARS_PER_TOKEN
+    tokens = chars / CHARS_PER_TOKEN  # files are weighed before anything is counted
     worth = score(evidence, tokens, is_marked=bool(wanted))
     return _File(evidence.key, tuple(lost), frozenset(staying), worth, tokens, evidence.shown or evidence.calls)
 

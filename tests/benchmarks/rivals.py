@@ -49,15 +49,15 @@ from measuring import Record, Table, sessions
 from visible import Conversation, Finding, Line, read_lines
 
 from readcache import Policy, __version__
-from readcache.policy import PRESETS
+from readcache.policy import CHARS_PER_TOKEN, PRESETS
 
 MEASURED = Path(__file__).with_name("measured-rivals.json")
 EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whatever it is worth"
-# Prices in characters of uncached input, by Anthropic's published ratios: a prompt cache is written at 1.25 and read at
-# 0.1, output costs 5. A turn that a marker provokes reads the prompt again, with 80,000 characters of instructions and
-# tools (Claude Code's own), and writes 600.
-WRITE, READ, OUTPUT = 1.25, 0.1, 5
-TURN_PROMPT, TURN_OUTPUT = 80_000, 600
+# Prices in characters of uncached input, the same for all. A turn that a marker provokes reads the prompt again, with
+# what is carried, and writes an answer.
+PRICES = Policy().prices
+WRITE, READ, OUTPUT = PRICES.write, PRICES.read, PRICES.output
+TURN_PROMPT, TURN_OUTPUT = CHARS_PER_TOKEN * PRICES.prompt, CHARS_PER_TOKEN * PRICES.answer
 Answers = dict[str, list[Answer | None]]
 
 

@@ -1,0 +1,26 @@
+"""What is counted as shown again, whatever stands in front of the lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from readcache.replay.onlooker import Onlooker
+from readcache.replay.records import AskedCommand, RecordedCall
+
+LINES = [f"line {n} of the file, like no other" for n in range(1, 31)]
+
+
+def ran(name: str, command: str, form: str) -> RecordedCall:
+    output = "".join(f"{form.format(n)}{line}\n" for n, line in enumerate(LINES, 1))
+    return RecordedCall(name, "bash", AskedCommand(command, "/w"), command, output)
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [("cat f", ""), ("cat -n f", "{:6}\t"), ("grep -n line f", "{}:"), ("nl -ba -s': ' f", "{:6}: ")],
+)
+def test_lines_shown_again_are_counted_in_every_form(command: str, form: str) -> None:
+    onlooker = Onlooker("a conversation")
+    onlooker.call(ran("1", "cat f", ""), {})
+    onlooker.call(ran("2", command, form), {})
+    assert onlooker.end()["bound"] == sum(len(line) + 1 for line in LINES), "numbers are no lines of the file"
