@@ -12,7 +12,6 @@ import time
 from readcache.cli.terminal import say, warn
 from readcache.errors import UsageError
 
-POLICIES = ("default", "delta", "max")
 _AGO = re.compile(r"(\d+)([hdw])")
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
@@ -21,13 +20,13 @@ def replay(options: argparse.Namespace) -> int:
     """Prints the table, or one JSON object; 1 when an omission was wrong or a named file was not understood."""
     from tqdm import tqdm
 
-    from readcache.policy import Policy
+    from readcache.policy import PRESETS, Policy
     from readcache.replay.as_json import replay_json
     from readcache.replay.content import find_files
     from readcache.replay.table import table
     from readcache.replay.workers import replay_files
 
-    policies = list(dict.fromkeys(options.policy or POLICIES))
+    policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:
         Policy.named(name)
     since = seconds_of(options.since, time.time()) if options.since else None
