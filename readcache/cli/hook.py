@@ -80,8 +80,8 @@ class _LaterSessions:
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
+            from readcache import Sessions
             from readcache.cli.held import chosen_policy
-            from readcache.session import Sessions
 
             policy, store = chosen_policy(self._settings), self._settings.store_spec()
             self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True)
