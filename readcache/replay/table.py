@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from readcache.replay.arm import KINDS
@@ -39,7 +39,8 @@ def share(part: float, whole: float) -> str:
 
 
 def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {many}"
 
 
 def _row(label: str, cells: Iterable[str]) -> str:
@@ -127,6 +128,9 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         return
     restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
     yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
+    if not counts["reread"]:
+        yield f"  nothing that they had taken away was read again within {WATCHED} calls"
+        return
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
     held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
     yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
@@ -148,13 +152,14 @@ def _faults(name: str, arm: PolicyTally) -> Iterator[str]:
 
 
 def _left_aside(found: Sum) -> Iterator[str]:
-    said: Mapping[str, int] = {
-        "conversations from before --since": found.too_old,
-        "copies of a conversation, counted once": found.copies,
-        f"files of no known format, such as {found.strangers[0]}" if found.strangers else "": len(found.strangers),
-        f"damaged lines skipped, the first at {found.damage.first}": found.damage.lines,
-    }
-    parts = [f"{count:,} {what}" for what, count in said.items() if count]
+    strange = f" of no known format, such as {found.strangers[0]}" if found.strangers else ""
+    said: Sequence[tuple[int, str, str]] = (
+        (found.too_old, "conversation", " from before --since"),
+        (found.copies, "copy", " of a conversation, counted once"),
+        (len(found.strangers), "file", strange),
+        (found.damage.lines, "damaged line", f" skipped, the first at {found.damage.first}"),
+    )
+    parts = [_many(count, what) + more for count, what, more in said if count]
     if parts:
         yield ""
         yield from (f"left aside: {part}" for part in parts)

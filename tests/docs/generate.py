@@ -15,7 +15,7 @@ from functools import partial
 
 from readcache import Budget, Policy, Reply
 from tests.docs import hosts, reads, rivals, tables
-from tests.docs.sandbox import demo_block, sandbox
+from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
@@ -28,11 +28,14 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reasons": tables.reasons,
     "reads": reads.reads,
     "command line": tables.command_line,
+    "replay": replay,
     "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
+    "headline": rivals.headline,
     "presets": rivals.presets,
+    "reread": rivals.reread,
     "rivals": rivals.contest,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
