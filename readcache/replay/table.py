@@ -8,7 +8,7 @@ from textwrap import wrap
 from readcache.replay.arm import KINDS
 from readcache.replay.prices import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
-from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally
+from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally, ranked
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
@@ -52,7 +52,7 @@ def _head(total: Tally) -> Iterator[str]:
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
     sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
     yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
-    forms = ", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none"
+    forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
         yield (
@@ -113,7 +113,7 @@ def _bounces(arm: PolicyTally) -> str:
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
     yield _row(f"{'characters saved, by tool':26}{'calls':>9}{'output':>13}", policies)
-    for tool, out in total.out_by_tool.most_common(MOST_TOOLS):
+    for tool, out in ranked(total.out_by_tool)[:MOST_TOOLS]:
         label = f"  {_fitted(tool, 23):24}{total.calls_by_tool[tool]:>9,}{out:>13,}"
         yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
     rest = len(total.out_by_tool) - MOST_TOOLS

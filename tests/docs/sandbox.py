@@ -1,4 +1,4 @@
-"""What the documents show of a terminal: `readcache demo`, `readcache replay`, and a sandbox with shims in which bash really runs."""
+"""What the documents show of a terminal: `demo`, `replay`, and a sandbox with shims in which bash really runs."""
 
 from __future__ import annotations
 
