@@ -112,3 +112,6 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
                 failures.note(settings.session, failed.cause, failed.detail)
     except Exception as error:
         failures.note_error(settings.session, error)
+    from readcache.cli.tidy import tidy_once_a_day
+
+    tidy_once_a_day(settings)

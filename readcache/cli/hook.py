@@ -35,6 +35,9 @@ def hook(words: Sequence[str]) -> int:
         text = _answer(name, data, settings)
         if text:
             os.write(1, text.encode())
+        from readcache.cli.tidy import tidy_once_a_day
+
+        tidy_once_a_day(settings)
     except Exception as error:
         from readcache.cli import failures
 

@@ -88,6 +88,12 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.replay import replay
 
         return replay(options)
+    if options.command in ("sessions", "clear"):
+        from readcache.cli import sessions
+
+        if options.command == "clear":
+            return sessions.clear(options, settings)
+        return sessions.sessions(settings, as_json=options.json)
     from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":

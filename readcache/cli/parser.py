@@ -54,6 +54,12 @@ def _build() -> _Parser:
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
+    text = "what the store holds: a line for each session, newest last"
+    add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
+    clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
+    clear.add_argument("sessions", metavar="SESSION", nargs="*", help="a session's id")
+    clear.add_argument("--older-than", metavar="WHEN", help="an age (36h, 7d, 2w) or a date, of the last event")
+    clear.add_argument("--dry-run", action="store_true", help="print what would be taken out, and take nothing")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
     doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
