@@ -35,9 +35,6 @@ def hook(words: Sequence[str]) -> int:
         text = _answer(name, data, settings)
         if text:
             os.write(1, text.encode())
-        from readcache.cli.tidy import tidy_once_a_day
-
-        tidy_once_a_day(settings)
     except Exception as error:
         from readcache.cli import failures
 
@@ -98,7 +95,10 @@ class _LaterSessions:
             for failed in session.reader.unlogged():
                 failures.note(conversation, failed.cause, failed.detail)
         if self._made is not None:
+            from readcache.cli.tidy import tidy_once_a_day
+
             self._made.close_all()
+            tidy_once_a_day(self._settings)
 
 
 def program() -> tuple[str, ...]:
