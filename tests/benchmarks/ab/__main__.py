@@ -161,6 +161,9 @@ def main(words: list[str] | None = None) -> int:
     except AbError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("ab: interrupted; the same command goes on where it was", file=sys.stderr)
+        return 130
     return status
 
 

@@ -24,8 +24,9 @@ def run_blocks(conduct: Conduct, workers: int, tell: Callable[[str], None]) -> s
                 for hand in hands:
                     hand.result()
             except BaseException:
-                crew.reason = crew.reason or "interrupted"  # the others end after their block
-                raise
+                crew.reason = crew.reason or "interrupted"
+                conduct.is_interrupted = True
+                raise  # when the runs under way are over
     missing = [run for block in conduct.experiment.blocks for run in block.runs() if run not in conduct.done]
     if missing and not crew.reason:
         return f"{len(missing)} runs failed; run again for one more try"

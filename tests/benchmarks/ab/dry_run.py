@@ -23,7 +23,8 @@ from .tiny import COUNT, tiny_instances
 SEED = 14
 STEPS = 20  # a run of the script takes 11
 BEFORE_THE_KILL = 3  # runs that are over by then
-# Too little for the last block: its four runs may take 4 * STEPS, and all blocks before it take 44 steps each.
+# Too little for the last block: its four runs may take 4 * STEPS, and all blocks before it take 44 steps each. The
+# attempt that is killed takes STEPS at most, for which the last block but one has room.
 WHOLE_STEPS = (COUNT - 1) * 44 + 4 * STEPS - 1
 PATIENCE = 120.0  # seconds for the first runs, on a machine that is busy
 

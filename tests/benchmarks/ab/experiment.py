@@ -138,6 +138,7 @@ class Conduct:
     def __init__(self, folder: Path, journal: Journal, player: Player, code_changed: str = "") -> None:
         if ours := sorted(OVERRULE & os.environ.keys()):
             raise AbError(f"{', '.join(ours)} in the environment would change the arms; unset them")
+        self.is_interrupted = False  # no further run begins then
         self.experiment = Experiment(folder, journal.lines)
         self._journal, self._player = journal, player
         self._check_code(code_changed)
@@ -162,13 +163,15 @@ class Conduct:
 
     def _find_lost(self) -> None:
         """Attempts that have no end were under way at a crash. mini-swe-agent saves its trajectory after each step, so
-        that all but one call of the model is known of them."""
+        that all but one call of the model is known of them; where it cannot be read, all that it was allowed counts."""
         over = {(run_of(line), line["attempt"]) for line in self._paid_for()}
         for line in [each for each in self.experiment.lines if each["kind"] == "began"]:
             if (run_of(line), line["attempt"]) not in over:
                 path = trajectory_path(self.experiment.directory(line), run_of(line))
-                fields = {**run_of(line)._asdict(), "attempt": line["attempt"]}
-                self._journal.append("lost", {**fields, **asdict(spent_in(read_trajectory(path)))})
+                found, most = read_trajectory(path), self.experiment.plan.run_limits
+                spent = spent_in(found) if found else Spent(most.money, most.tokens, most.steps)
+                fields = {**run_of(line)._asdict(), "attempt": line["attempt"], "known": bool(found)}
+                self._journal.append("lost", {**fields, **asdict(spent)})
 
     def block(self, block: Block) -> str:
         """Runs what is missing of a block. Why it cannot be finished: the budget begins with "budget: "; "" when it
@@ -176,9 +179,12 @@ class Conduct:
         missing = [run for run in block.runs() if run not in self.done]
         if over := self.budget.set_aside(len(missing)):
             return f"budget: {over}"
-        for number, run in enumerate(missing, 1):
-            if trouble := self._until_it_ends(run):
+        for number, run in enumerate(missing):
+            if self.is_interrupted:
                 self.budget.release(len(missing) - number)
+                return "interrupted"
+            if trouble := self._until_it_ends(run):
+                self.budget.release(len(missing) - number - 1)
                 return trouble
         return ""
 

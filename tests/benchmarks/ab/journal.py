@@ -24,7 +24,7 @@ NOTHING = "0" * 64  # the hash before the first line
 
 def canonical(value: Any) -> str:
     """One text for one value, however it was indented. The order of keys counts: arms are tested in theirs."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def sha256_of(value: Any) -> str:

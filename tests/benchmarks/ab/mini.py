@@ -27,7 +27,7 @@ Config = dict[str, Any]
 
 def merged_config(plan: Plan) -> Config:
     """mini's configuration of all arms. AbError without mini-swe-agent, or without a model."""
-    os.environ.setdefault("MSWEA_SILENT_STARTUP", "1")
+    _be_silent()
     try:
         from minisweagent.config import get_config_from_spec
         from minisweagent.utils.serialize import recursive_merge
@@ -65,6 +65,12 @@ def run_config(plan: Plan, config: Mapping[str, Any], run: Run) -> Config:
     return out
 
 
+def _be_silent() -> None:
+    """mini greets when it is imported, and tells of each trajectory that it saves; errors it still tells."""
+    os.environ.setdefault("MSWEA_SILENT_STARTUP", "1")
+    logging.getLogger("minisweagent").setLevel(logging.WARNING)
+
+
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -77,10 +83,11 @@ class MiniPlayer:
 
     def play(self, plan: Plan, run: Run, instance: Instance, directory: Path) -> None:
         """See `Player`."""
-        from minisweagent.run.benchmarks.swebench import logger, process_instance
+        _be_silent()
+        from minisweagent.run.benchmarks.swebench import process_instance
         from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
 
-        logger.setLevel(logging.WARNING)  # it names each trajectory; errors are told
+        _be_silent()  # its own import has set the level
         config = run_config(plan, self._config, run)
         path = trajectory_path(directory, run)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
 from readcache.replay.checker import Checker, Wrong
-from readcache.replay.loaders.values import list_in, object_in
+from readcache.replay.loaders.values import block_text, list_in, object_in
 
 Message = Mapping[str, Any]
 
@@ -74,8 +74,7 @@ def _segment(given: Message) -> Shown | Omitted:
 
 def sent_text(message: Message, shown: str) -> str:
     """What the model was sent of an output: all of it, or what the observation template left."""
-    content = message.get("content") or message.get("output") or ""
-    text = content if isinstance(content, str) else json.dumps(content)
+    text = block_text(message.get("content") or message.get("output")) or ""
     if shown in text:
         return shown
     try:

@@ -23,7 +23,7 @@ PRICES = {"plain": 0.5, "default": 0.4, "max": 0.25}
 
 def experiment(folder: Path, solved: Callable[[Run], bool], count: int = 40, plan: Plan | None = None) -> Path:
     """Run and judged; each arm has its price."""
-    made_experiment(folder, plan or small_plan(arms=ARMS), count)
+    made_experiment(folder, plan or small_plan(arms=ARMS, margin_points=20.0), count)
     go_on(folder, MadePlayer(lambda run: trajectory(money=PRICES[run.arm])))
     judge_all(folder, {run: solved(run) for run in open_experiment(folder).ended()})
     return folder
@@ -39,23 +39,23 @@ def number(run: Run) -> int:
 
 
 def test_arms_that_solve_the_same_many_tasks_are_not_inferior(tmp_path: Path) -> None:
-    found = analysed(experiment(tmp_path / "e", lambda run: number(run) % 3 > 0, count=120))
+    found = analysed(experiment(tmp_path / "e", lambda run: number(run) % 3 > 0, count=30))
     plain, *others = found.arms
     assert plain.comparison is None
     for arm in others:
         assert arm.comparison is not None
         assert arm.comparison.verdict == NOT_INFERIOR
-        assert arm.comparison.pairs == Pairs(80, 0, 0, 40)
+        assert arm.comparison.pairs == Pairs(20, 0, 0, 10)
 
 
 def test_with_few_instances_nothing_is_shown(tmp_path: Path) -> None:
-    found = analysed(experiment(tmp_path / "e", lambda _: True, count=20))
+    found = analysed(experiment(tmp_path / "e", lambda _: True, count=10))
     assert found.arms[1].comparison is not None
     assert found.arms[1].comparison.verdict == NOT_SHOWN
 
 
 def test_after_an_arm_that_fails_no_further_one_is_tested(tmp_path: Path) -> None:
-    found = analysed(experiment(tmp_path / "e", lambda run: run.arm != "default" or number(run) % 4 > 0, count=120))
+    found = analysed(experiment(tmp_path / "e", lambda run: run.arm != "default" or number(run) % 4 > 0, count=32))
     first, second = (arm.comparison for arm in found.arms[1:])
     assert first is not None
     assert second is not None
@@ -96,9 +96,9 @@ def test_blocks_that_the_budget_cut_off_or_nobody_judged_do_not_count(tmp_path: 
 
 def test_repetitions_of_one_instance_are_not_taken_for_other_instances(tmp_path: Path) -> None:
     plan = small_plan(arms=ARMS, repetitions=3)
-    folder = experiment(tmp_path / "e", lambda run: run.arm == "plain" or number(run) % 5 > 0, 30, plan)
+    folder = experiment(tmp_path / "e", lambda run: run.arm == "plain" or number(run) % 5 > 0, 10, plan)
     found = analysed(folder)
-    assert (found.complete, found.instances) == (90, 30)
+    assert (found.complete, found.instances) == (30, 10)
     beside = found.arms[1].comparison
     assert beside is not None
     assert beside.design_effect == pytest.approx(3.0)
@@ -107,7 +107,7 @@ def test_repetitions_of_one_instance_are_not_taken_for_other_instances(tmp_path:
 
 def test_the_table_fits_a_hundred_columns(tmp_path: Path) -> None:
     plan = small_plan(arms=ARMS, whole_limits=Limits(money=1000.0, tokens=10**9), run_limits=Limits(1.0, 10**6, 9))
-    folder = experiment(tmp_path / "e", lambda run: (number(run) + len(run.arm)) % 3 > 0, 100, plan)
+    folder = experiment(tmp_path / "e", lambda run: (number(run) + len(run.arm)) % 3 > 0, 12, plan)
     lines = list(table(open_experiment(folder), analysed(folder)))
     assert max(map(len, lines)) <= 100
     assert any("wrong omissions" in line for line in lines)

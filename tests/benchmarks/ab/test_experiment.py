@@ -80,6 +80,13 @@ def test_what_a_lost_attempt_used_counts_for_the_budget(tmp_path: Path) -> None:
     assert player.played == []
 
 
+def test_a_lost_attempt_that_left_nothing_to_read_counts_with_all_that_it_was_allowed(tmp_path: Path) -> None:
+    folder = made_experiment(tmp_path / "e", small_plan(whole_limits=Limits(money=2.9)), count=1)
+    with Journal(folder / JOURNAL) as journal:
+        journal.append("began", {**next(open_experiment(folder).blocks[0].runs())._asdict(), "attempt": 1})
+    assert go_on(folder, MadePlayer()).startswith("budget: money: 1 are used, 2 more runs may need 3")
+
+
 def test_the_budget_stops_before_a_block_that_may_not_fit(tmp_path: Path) -> None:
     folder, player = made_experiment(tmp_path / "e", small_plan(whole_limits=Limits(money=3.5))), MadePlayer()
     reason = go_on(folder, player)
