@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from .experiment import Conduct
+from .experiment import BUDGET, Conduct
 from .plan import Block
 
 MOST_TROUBLED = 3  # blocks in a row that cannot be finished: a key or a server is wrong then, and no instance
@@ -30,7 +31,7 @@ def run_blocks(conduct: Conduct, workers: int, tell: Callable[[str], None]) -> s
     missing = [run for block in conduct.experiment.blocks for run in block.runs() if run not in conduct.done]
     if missing and not crew.reason:
         return f"{len(missing)} runs failed; run again for one more try"
-    if crew.reason.startswith("budget: ") or not missing:
+    if crew.reason.startswith(BUDGET) or not missing:
         conduct.note("finished" if not missing else "stopped", crew.reason)
     return crew.reason if missing else ""
 
@@ -39,20 +40,28 @@ class _Crew:
     def __init__(self, conduct: Conduct, tell: Callable[[str], None]) -> None:
         self._conduct, self._tell, self._lock = conduct, tell, threading.Lock()
         self.reason = ""
-        self._troubled = 0
-        self._left: Iterator[tuple[int, Block]] = iter(enumerate(conduct.experiment.blocks, 1))
+        self._troubled = self._at_work = 0
+        self._left = deque(enumerate(conduct.experiment.blocks, 1))
 
     def work(self) -> None:
         """Takes one block after the other until none is left or a reason to stop is there."""
+        with self._lock:
+            self._at_work += 1
         while True:
             with self._lock:
-                number, block = next(self._left, (0, None)) if not self.reason else (0, None)
-            if block is None:
-                return
+                if self.reason or not self._left:
+                    self._at_work -= 1
+                    return
+                number, block = self._left.popleft()
             if all(run in self._conduct.done for run in block.runs()):
                 continue
             trouble = self._conduct.block(block)
             with self._lock:
+                if trouble.startswith(BUDGET) and self._at_work > 1:
+                    # What the others set aside they may not use: this one ends, and the last one says whether it fits.
+                    self._left.appendleft((number, block))
+                    self._at_work -= 1
+                    return
                 self._note(number, block, trouble)
 
     def _note(self, number: int, block: Block, trouble: str) -> None:
@@ -60,7 +69,7 @@ class _Crew:
         whole = len(self._conduct.experiment.blocks)
         self._tell(f"{number}/{whole} {block.instance}: {trouble or 'done'} ({spent.money:,.2f} spent)")
         self._troubled = self._troubled + 1 if trouble else 0
-        if trouble.startswith("budget: "):
+        if trouble.startswith(BUDGET):
             self.reason = self.reason or trouble
         elif self._troubled >= MOST_TROUBLED:
             self.reason = self.reason or f"{MOST_TROUBLED} blocks in a row could not be finished: {trouble}"

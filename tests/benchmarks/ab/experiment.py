@@ -29,6 +29,7 @@ from .plan import Block, Plan, Run, plan_of, schedule
 from .trajectory import TOLD, outcome_of, read_trajectory, spent_in
 from .versions import code_version
 
+BUDGET = "budget: "  # begins the reasons that no further attempt can mend
 JOURNAL = "results.jsonl"
 OVERRULE = frozenset(("READCACHE", "READCACHE_POLICY"))  # variables that have a say beside an adapter's own settings
 
@@ -174,11 +175,11 @@ class Conduct:
                 self._journal.append("lost", {**fields, **asdict(spent)})
 
     def block(self, block: Block) -> str:
-        """Runs what is missing of a block. Why it cannot be finished: the budget begins with "budget: "; "" when it
-        is."""
+        """Runs what is missing of a block. Why it cannot be finished, with BUDGET in front for the budget; "" when it
+        is finished."""
         missing = [run for run in block.runs() if run not in self.done]
         if over := self.budget.set_aside(len(missing)):
-            return f"budget: {over}"
+            return BUDGET + over
         for number, run in enumerate(missing):
             if self.is_interrupted:
                 self.budget.release(len(missing) - number)
@@ -192,7 +193,7 @@ class Conduct:
         """One run, again if it fails. One run is set aside for when it begins, and none when it is over."""
         for attempt in range(1, self.experiment.plan.attempts + 1):
             if attempt > 1 and (over := self.budget.set_aside(1)):
-                return f"budget: {over}"
+                return BUDGET + over
             line = self._attempt(run)
             self.budget.settle(_spent(line))
             if line["kind"] == "ended":
