@@ -19,7 +19,7 @@ from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
-DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md")
+DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md", "tests/benchmarks/ab/README.md")
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo_block,
     "policy": partial(tables.field_table, Policy),
@@ -37,6 +37,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "presets": rivals.presets,
     "reread": rivals.reread,
     "rivals": rivals.contest,
+    "power": tables.power,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -22,7 +22,7 @@ from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/*.md"))
-ALL = ("README.md", "CHANGELOG.md", "shims/README.md", *PAGES)
+ALL = ("README.md", "CHANGELOG.md", "shims/README.md", "tests/benchmarks/ab/README.md", *PAGES)
 REGENERATE = "run `python -m tests.docs.generate --write`"
 
 
