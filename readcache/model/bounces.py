@@ -40,7 +40,7 @@ class Bounces:
         self.omissions = 0  # replies that left something out
         self.count = 0
         self._recent: deque[_Left] = deque(maxlen=WITHIN + 1)
-        self._bounced: set[int] = set()  # the calls whose omissions they were
+        self.bounced: dict[int, int] = {}  # number of the call that left it out -> tokens that this had saved
 
     def rate(self, usual: float) -> float:
         """The share of omissions that bounced, from `usual`, before anything is known, to what was seen."""
@@ -54,7 +54,7 @@ class Bounces:
         """What that call's reply left out was shown after all: it is no omission. False if the reader had bounced."""
         self.omissions -= 1
         self._recent = deque((left for left in self._recent if left.call != call), maxlen=WITHIN + 1)
-        return call not in self._bounced
+        return call not in self.bounced
 
     def deliver(self, event: Delivered, account: Account) -> list[int]:
         """Takes in an answer; the tokens saved by each omission that it bounced off."""
@@ -66,7 +66,7 @@ class Bounces:
         ]
         for left in bounced:
             self._recent.remove(left)
-        self._bounced.update(left.call for left in bounced)
+        self.bounced.update((left.call, left.tokens) for left in bounced)
         self.count += len(bounced)
         if account.outcome is not Outcome.FULL:
             self.omissions += 1
