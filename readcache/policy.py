@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from readcache.errors import UsageError
 
@@ -97,6 +98,8 @@ class Prices:
     turns: int = 40
     """Turns that are still to come, at any time: after the first 10, 50 and 100 calls of recorded conversations, 59, 46
     and 53 more came on average, and in other recordings 40, 39 and 42: how many there were already tells nothing."""
+
+    chars_per_token: ClassVar[int] = CHARS_PER_TOKEN  # where only characters are known
 
     def of_text(self, tokens: int) -> float:
         """What a text will cost while it is carried."""
