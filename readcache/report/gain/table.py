@@ -37,7 +37,7 @@ def proof_lines(gain: Gain) -> Iterator[str]:
     if (more := proof.markers - proof.proven - len(proof.faults)) > 0:
         yield f"NOT PROVEN: {more:,} more"
     if gain.damaged:
-        yield f"{len(gain.damaged):,} damaged rows of the store are left aside, with what they would have counted:"
+        yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
         yield from (f"  {detail}" for detail in gain.damaged[:MOST_NAMED])
 
 
