@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import sys
@@ -10,9 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+from readcache.cli.ages import seconds_of
 from readcache.cli.settings import Settings, store_file
 from readcache.cli.terminal import say
-from readcache.cli.ages import seconds_of
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store
 from readcache.report.gain import DIMENSIONS
@@ -48,11 +49,11 @@ def _short(spec: str) -> str:
     """Of today's readers alone, so that a store may grow. A status bar shows stdout: what fails is said there."""
     if not os.path.exists(store_file(spec)):
         return short_line(None)
-    found = Gain(Asked(local_day, local_day(time.time()), by=()), proves=False)
+    found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
     try:
         with closing(open_store(spec)) as store:
             for session, agent, _, newest in store.sessions():
-                if local_day(newest) >= found.asked.today:
+                if _local_day(newest) >= found.asked.today:
                     found.add_reader(session, agent, store.records(session, agent))
     except StoreError:
         return "readcache: the store cannot be read, see `readcache doctor`"
@@ -68,9 +69,13 @@ def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, 
 
 def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
     now = time.time()
-    since = None if options.since is None else seconds_of(options.since, now)
+    since = None if options.since is None else seconds_of(options.since, now, "--since")
     until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
-    return Asked(local_day, local_day(now), since, until, by)
+    return Asked(_local_day, _local_day(now), since, until, by)
+
+
+def _local_day(at: float) -> datetime.date:
+    return datetime.date.fromtimestamp(at)
 
 
 def _groups(options: argparse.Namespace) -> tuple[str, ...]:

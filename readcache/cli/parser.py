@@ -129,7 +129,7 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_gain(gain: argparse.ArgumentParser) -> None:
     gain.usage = (
         "readcache gain [--by day|host|tool|reason|session] [--since WHEN] [--until WHEN] [--price MONEY] "
-        "[--json | --csv | --short] [--session ID] [--agent ID] [--store FILE]"
+        "[--json | --csv | --short]"
     )
     gain.add_argument("--by", choices=DIMENSIONS, metavar="WHAT", help=f"{', '.join(DIMENSIONS)}: rows of that alone")
     gain.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")

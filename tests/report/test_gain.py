@@ -204,6 +204,23 @@ def test_a_marker_whose_lines_the_log_does_not_have_is_named(store: Store, kind:
     assert any(line.startswith("NOT PROVEN: session s") for line in gain_table(gain))
 
 
+def test_lines_with_other_numbers_are_compared_without_them(store: Store) -> None:
+    session = session_in(open_store(None), policy=Policy.named("max"))
+    read_twice(session)
+    bodies = TEXT.splitlines()
+    session.observe("cat -n f", "".join(f"{number:6}\t{body}\n" for number, body in enumerate(bodies, 1)))
+    events = [record.event for record in session.events()]
+    marked = next(
+        event for event in events if isinstance(event, Delivered) and event.pointers and event.pointers[0].lines
+    )
+    assert gain_of(session.reader.log.store).proof.faults == []
+    wrong = dataclasses.replace(marked.pointers[0], lines=marked.pointers[0].lines.replace("7: a", "7: A", 1))
+    events[events.index(marked)] = dataclasses.replace(marked, pointers=(wrong, *marked.pointers[1:]))
+    store.append("s", "main", events, NOON)
+    (fault,) = gain_of(store).proof.faults
+    assert "otherwise than they were printed" in fault
+
+
 def test_a_text_that_was_taken_out_of_the_store_later_is_looked_for_in_what_took_its_place(store: Store) -> None:
     session = session_in(store)
     read_twice(session)

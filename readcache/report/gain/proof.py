@@ -3,6 +3,7 @@ for byte, in a text that the reader could see when it was given the marker. What
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from readcache.model.events import Delivered, Origin, Pointer, Record, Settled, Stand
@@ -10,9 +11,15 @@ from readcache.model.text import digest_lines, split_lines
 from readcache.model.view import View
 
 MOST_NAMED = 5
+# In front of a line: its number, with what tools put behind that, and with a path before (`grep -n`); a diff's column.
+_FRONTS = [
+    re.compile(rf"(?:[^\s:]*[^\s:\d][^\s:]*?[:-])?[ \t]*\d+{behind}")
+    for behind in ("\t", "→", ":", ": ", " ?\\| ", " ?\\|", "\\. ", "-")
+]
+_IN_A_DIFF = (" ", "+")
 
 
-class Proof:
+class MarkerProof:
     """What was proven of the markers of any number of readers."""
 
     def __init__(self) -> None:
@@ -59,21 +66,39 @@ class Proof:
             yield "the log does not say where all of its lines stand"
         for source in set(pointer.sources) - {stand.call_id for stand in pointer.stands}:
             yield f"the log does not say what stands in {source}, which the marker names"
+        found: list[str] = []
         for stand in pointer.stands:
             there = [d.event for d in view.of_call(stand.call_id) if d.event.origin is stand.origin]
             if not there:
                 yield f"{stand.call_id} was not visible then"
             elif batch and there[0].when.batch == batch:
                 yield f"{stand.call_id} was called at the same time"
-            elif not any(self._stands_in(event, stand) for event in there):
-                yield f"{stand.count} lines do not stand in {stand.call_id}"
+            else:
+                lines = next(filter(None, (self._lines_in(event, stand) for event in there)), None)
+                if lines is None:
+                    yield f"{stand.count} lines do not stand in {stand.call_id}"
+                found += lines or ()
+        printed = pointer.lines.split("\n") if pointer.lines else found
+        if len(printed) != len(found) or not all(map(_is_same, printed, found)):
+            yield "its lines stand there otherwise than they were printed, and not in what is in front of them alone"
 
-    def _stands_in(self, event: Delivered, stand: Stand) -> bool:
+    def _lines_in(self, event: Delivered, stand: Stand) -> list[str] | None:
+        """The lines that the stand is of, if the text has them."""
         if event.text or event.account is None or event.account.shown_chars is None:
-            return _is_at(stand, split_lines(event.text), stand.at)
-        texts = map(split_lines, self._erased.get((stand.call_id, stand.origin), ()))
-        return any(_is_at(stand, lines, at) for lines in texts for at in range(len(lines) - stand.count + 1))
+            texts, places = [split_lines(event.text)], range(stand.at, stand.at + 1)
+        else:
+            texts = [*map(split_lines, self._erased.get((stand.call_id, stand.origin), ()))]
+            places = range(max(map(len, texts), default=0))
+        stretches = (lines[at : at + stand.count] for lines in texts for at in places)
+        return next((lines for lines in stretches if digest_lines(lines) == stand.digest), None)
 
 
-def _is_at(stand: Stand, lines: list[str], at: int) -> bool:
-    return digest_lines(lines[at : at + stand.count]) == stand.digest
+def _is_same(printed: str, there: str) -> bool:
+    """True for one line with different things in front: a number, a path, what a diff puts there."""
+    return printed == there or not _bodies(printed).isdisjoint(_bodies(there))
+
+
+def _bodies(line: str) -> set[str]:
+    """What the line may be when what stands in front of it is taken away."""
+    found = {line, *(line[match.end() :] for match in (front.match(line) for front in _FRONTS) if match)}
+    return found | {line[1:]} if line[:1] in _IN_A_DIFF else found

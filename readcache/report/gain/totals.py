@@ -10,8 +10,8 @@ from datetime import date, timedelta
 from readcache.model.events import Record
 from readcache.model.records import unreadable_events
 from readcache.report.gain import DIMENSIONS
-from readcache.report.gain.entries import PRICES, Entry, ReaderFold
-from readcache.report.gain.proof import Proof
+from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
+from readcache.report.gain.proof import MarkerProof
 
 UNKNOWN = "unknown"  # in the place of a host or tool that nobody named
 ALL = "all"
@@ -34,19 +34,19 @@ class Totals:
     priced_chars: float = 0.0  # net of what bounced and of those turns
     priced_output: float = 0.0  # characters of all output
 
-    def add(self, entry: Entry) -> None:
+    def add(self, call: AnsweredCall) -> None:
         """Takes in a call."""
-        counts, price = entry.counts, entry.price
-        bounced = entry.chars if counts["tokens_bounced"] else 0
+        counts, price = call.counts, call.price
+        bounced = call.chars if counts["tokens_bounced"] else 0
         self.counts.update(counts)
-        self.cuts += entry.is_cut
-        self.cut_chars += counts["output_chars"] if entry.is_cut else 0
-        self.chars_saved += entry.chars
+        self.cuts += call.is_cut
+        self.cut_chars += counts["output_chars"] if call.is_cut else 0
+        self.chars_saved += call.chars
         self.chars_bounced += bounced
-        self.priced_tokens += entry.tokens * price
+        self.priced_tokens += call.tokens * price
         self.priced_bounced += counts["tokens_bounced"] * price
-        self.priced_turns += entry.turns
-        self.priced_chars += (entry.chars - bounced) * price - PRICES.chars_per_token * entry.turns
+        self.priced_turns += call.turns
+        self.priced_chars += (call.chars - bounced) * price - PRICES.chars_per_token * call.turns
         self.priced_output += counts["output_chars"] * price
 
     @property
@@ -93,7 +93,7 @@ class Gain:
         names = (ALL,) if asked.has_bounds else (*WINDOWS, ALL)
         self.windows = {name: Totals() for name in names}
         self.by: dict[str, dict[str, Totals]] = {dimension: {} for dimension in asked.by}
-        self.proof = Proof()
+        self.proof = MarkerProof()
         self.sessions: set[str] = set()
         self.first: date | None = None  # day of the first call
         self.damaged: list[str] = []
@@ -111,17 +111,17 @@ class Gain:
         if self._proves:
             self.proof.begin(session, agent, records)
         fold = ReaderFold(session, agent, self.proof if self._proves else None)
-        for entry in fold.take(records):
-            if self.asked.holds(entry.at):
-                self._add(entry)
+        for call in fold.take(records):
+            if self.asked.holds(call.at):
+                self._add(call)
 
-    def _add(self, entry: Entry) -> None:
-        day = self.asked.day_of(entry.at)
-        self.sessions.add(entry.session)
+    def _add(self, call: AnsweredCall) -> None:
+        day = self.asked.day_of(call.at)
+        self.sessions.add(call.session)
         self.first = day if self.first is None else min(day, self.first)
         for name, totals in self.windows.items():
             if name == ALL or day > self.asked.today - timedelta(days=WINDOWS[name]):
-                totals.add(entry)
+                totals.add(call)
         for dimension, groups in self.by.items():
-            name = day.isoformat() if dimension == "day" else getattr(entry, dimension) or UNKNOWN
-            groups.setdefault(name, Totals()).add(entry)
+            name = day.isoformat() if dimension == "day" else getattr(call, dimension) or UNKNOWN
+            groups.setdefault(name, Totals()).add(call)
