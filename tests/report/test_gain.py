@@ -246,6 +246,8 @@ def test_the_table_fits_a_hundred_columns_whatever_things_are_called(store: Stor
     for name in ("s" * 300, "short"):
         read_twice(session_in(store, session_id=name, host="h" * 200))
     gain = gain_of(store)
+    gain.proof.faults = ["a session of many words, " * 9]
+    gain.damaged = ["event 7 in the store cannot be read, " * 9]
     assert max(map(len, gain_table(gain, price=3.0))) <= 100
     assert not [line for line in gain_table(gain, block="#") if not line.isascii()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from textwrap import wrap
 
 from readcache.report.gain.proof import MOST_NAMED
 from readcache.report.gain.totals import Gain, Totals
@@ -26,10 +27,11 @@ def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOC
     for dimension, groups in gain.by.items():
         most = MOST_ROWS if len(gain.by) == 1 else FEW_ROWS
         lines += ["", *_bars(dimension, groups, block, most)]
-    return [line[:WIDTH].rstrip() for line in lines] + ["", *proof_lines(gain)]
+    proven = (part for line in _proof(gain) for part in wrap(line, WIDTH, subsequent_indent="  "))
+    return [line[:WIDTH].rstrip() for line in lines] + ["", *proven]
 
 
-def proof_lines(gain: Gain) -> Iterator[str]:
+def _proof(gain: Gain) -> Iterator[str]:
     """What the log proves of the markers, and what of the store could not be read."""
     proof = gain.proof
     yield f"omissions checked: {proof.proven:,} of {proof.markers:,} markers stand for lines that were visible then"
@@ -38,7 +40,7 @@ def proof_lines(gain: Gain) -> Iterator[str]:
         yield f"NOT PROVEN: {more:,} more"
     if gain.damaged:
         yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
-        yield from (f"  {detail}" for detail in gain.damaged[:MOST_NAMED])
+        yield from gain.damaged[:MOST_NAMED]
 
 
 def short_line(gain: Gain | None) -> str:
