@@ -13,7 +13,7 @@ from contextlib import closing
 
 from readcache.cli.ages import seconds_of
 from readcache.cli.settings import Settings, store_file
-from readcache.cli.terminal import say
+from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store
 from readcache.report.gain import DIMENSIONS
@@ -100,6 +100,8 @@ def _print(found: Gain, options: argparse.Namespace, price: float | None) -> Non
     elif options.csv:
         for line in gain_csv(found, options.by or "day", price):
             say(line)
+        for trouble in (*found.proof.faults, *found.damaged):
+            warn(trouble)
     else:
         for line in gain_table(found, price=price, block=FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK):
             say(line)

@@ -109,6 +109,8 @@ def test_an_omission_that_the_log_does_not_prove_is_a_failure(capfd: Capture, st
     db.commit()
     db.close()
     assert "NOT PROVEN: session new, main, call c2: " in said(capfd, "--store", store, status=1)
+    assert main(["gain", "--store", store, "--csv"]) == 1
+    assert "session new, main, call c2: " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("charset", "block"), [("ascii", "#"), ("utf-8", "█")])
