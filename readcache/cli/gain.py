@@ -75,7 +75,10 @@ def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
 
 
 def _local_day(at: float) -> datetime.date:
-    return datetime.date.fromtimestamp(at)
+    try:
+        return datetime.date.fromtimestamp(at)
+    except (OverflowError, ValueError, OSError):  # of a clock that tells no time
+        return datetime.date.min
 
 
 def _groups(options: argparse.Namespace) -> tuple[str, ...]:

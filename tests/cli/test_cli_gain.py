@@ -95,6 +95,14 @@ def test_a_store_that_cannot_be_read_ends_in_one_line(capfd: Capture, work: Path
     assert said(capfd, "--store", "broken.db", "--short").startswith("readcache: the store cannot be read")
 
 
+def test_a_clock_that_told_no_time_is_of_a_day_long_ago(capfd: Capture, work: Path) -> None:
+    with Session(work, session_id="odd", store=work / "store.db", clock=lambda: 1e300) as session:
+        session.run("cat f")
+    assert "1 call since 0001-01-01" in said(capfd, "--store", "store.db")
+    assert said(capfd, "--store", "store.db", "--short") == "readcache: no calls yet today\n"
+    assert "no calls in that time" in said(capfd, "--store", "store.db", "--until", "1d")
+
+
 def test_a_store_that_another_process_is_writing_is_read(capfd: Capture, store: str) -> None:
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -61,7 +61,7 @@ def short_line(gain: Gain | None) -> str:
 def _head(gain: Gain) -> Iterator[str]:
     sessions, calls = len(gain.sessions), gain.total.counts["calls"]
     if not calls:
-        yield "no calls yet"
+        yield "no calls in that time" if gain.asked.has_bounds else "no calls yet"
         return
     since = f" since {gain.first.isoformat()}" if gain.first else ""
     yield f"{sessions:,} session{'' if sessions == 1 else 's'}, {calls:,} call{'' if calls == 1 else 's'}{since}"
