@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from readcache.model.claims import Reading
     from readcache.policy import Policy
 
+RUN = "run"  # the host where nobody named one
+
 
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     """Runs a program: (what it printed, its exit status, negative for a signal).
@@ -103,7 +105,9 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         log = Log(
             lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time, began=settings.began
         )
-        reader = Reader(log, Rules(chosen_policy(settings), marker.tag(settings.session)), one_call=True)
+        reader = Reader(
+            log, Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN), one_call=True
+        )
         try:
             use(reader)
         finally:

@@ -57,7 +57,7 @@ def _answer(name: str, data: bytes, settings: Settings) -> str:
         where = Where(root, home, False, program(), settings.mode, settings.policy, os.environ)
         answer = host.rewrite(event, where)
     if answer is None and host.hook is not None:
-        sessions = _LaterSessions(settings)
+        sessions = _LaterSessions(settings, host.name)
         try:
             answer = host.hook(event, cast("Sessions", sessions))
         finally:
@@ -68,8 +68,8 @@ def _answer(name: str, data: bytes, settings: Settings) -> str:
 class _LaterSessions:
     """A `Sessions` that is made when an event needs one: most of a hook's time is its import."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._made = settings, cast("Sessions | None", None)
+    def __init__(self, settings: Settings, host: str) -> None:
+        self._settings, self._host, self._made = settings, host, cast("Sessions | None", None)
         self._got: dict[tuple[str, str], Session] = {}
 
     def get(self, conversation: str, agent: str = "main") -> Session:
@@ -84,7 +84,7 @@ class _LaterSessions:
             from readcache.cli.held import chosen_policy
 
             policy, store = chosen_policy(self._settings), self._settings.store_spec()
-            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True)
+            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True, host=self._host)
         return getattr(self._made, name)
 
     def close_all(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from readcache.cli.held import chosen_policy
 from readcache.cli.settings import Settings
@@ -13,12 +14,13 @@ from readcache.policy import Mode
 def serve(settings: Settings, socket_path: str | None, *, may_run: bool) -> int:
     """Answers until there is nobody to answer. `may_run` is for a socket: who starts us on stdin may run what he likes.
     UsageError."""
-    policy, store = chosen_policy(settings), settings.store_spec()
-    if settings.mode in ("on", "advise"):
-        return server.answer_clients(
-            socket_path=socket_path, store=store, policy=policy, may_run=may_run or socket_path is None
-        )
-    policy = replace(policy, mode=Mode.OFF)  # nothing is recorded, so that there is nothing to keep
+    policy, store = chosen_policy(settings), cast("str | None", settings.store_spec())
+    if settings.mode not in ("on", "advise"):
+        policy, store = replace(policy, mode=Mode.OFF), None  # nothing is recorded, so that there is nothing to keep
     return server.answer_clients(
-        socket_path=socket_path, store=None, policy=policy, may_run=may_run or socket_path is None
+        socket_path=socket_path,
+        store=store,
+        policy=policy,
+        may_run=may_run or socket_path is None,
+        host=settings.host or "serve",
     )

@@ -54,6 +54,8 @@ def test_ages_are_hours_days_or_weeks() -> None:
 def test_a_moment_is_a_date_or_an_age() -> None:
     assert seconds_of("36h", 1e9, "--since") == 1e9 - 36 * 3600
     assert seconds_of("2001-09-09T01:46:40+00:00", 0, "--since") == 1e9
+    assert seconds_of("2026-11-01", 0, "") == seconds_of("20261101", 0, "") == seconds_of("2026-11-01T00:00", 0, "")
+    assert seconds_of("2026-11-01", 0, "--until", is_end=True) == seconds_of("2026-11-02", 0, "--until")
     with pytest.raises(UsageError, match="--since 'last week' is neither a date"):
         seconds_of("last week", 0, "--since")
 

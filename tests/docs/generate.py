@@ -15,6 +15,7 @@ from functools import partial
 
 from readcache import Budget, Policy, Reply
 from tests.docs import hosts, reads, rivals, tables
+from tests.docs.gain import gain_block
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
@@ -29,6 +30,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reads": reads.reads,
     "command line": tables.command_line,
     "replay": replay,
+    "gain": gain_block,
     "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,

@@ -28,15 +28,15 @@ KILL_SECONDS = 2
 CHUNK = 65536
 
 
-def answer_clients(*, socket_path: str | None, store: str | None, policy: Policy, may_run: bool) -> int:
+def answer_clients(*, socket_path: str | None, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
     """Answers until stdin ends, or, on a socket, until a SIGTERM; the exit status. UsageError for a socket that cannot
-    be. `store`: None is memory. `may_run`: `run` and `read` are offered, and the files are those of this machine."""
+    be. `host`: the harness that asks. `store`: None is memory. `may_run`: `run` and `read` are offered, and the files
+    are those of this machine."""
     ended = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
     # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
-    protocol = Protocol(
-        Sessions(os.getcwd(), store=store, policy=policy, local=None if may_run else False), may_run=may_run
-    )
+    local = None if may_run else False
+    protocol = Protocol(Sessions(os.getcwd(), store=store, policy=policy, local=local, host=host), may_run=may_run)
     clients = _Clients(protocol)
     try:
         if socket_path is None:
