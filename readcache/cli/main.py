@@ -111,11 +111,11 @@ def _dispatch(argv: list[str]) -> int:
 
         return serve(settings, options.socket, may_run=options.run)
     if options.command == "explain":
-        return explain.explain(settings, options.path)
+        return explain.explain(settings, options.path, options.at)
     if options.command == "log":
-        return show.log(settings)
+        return show.log(settings, options.at)
     if options.command == "stats":
-        return show.stats(settings, as_json=options.json)
+        return show.stats(settings, options.at, as_json=options.json)
     return harness.listen(options, settings)
 
 

@@ -50,11 +50,13 @@ def _build() -> _Parser:
     run.add_argument("-c", metavar="STRING", help="the command, for bash -c; else the words after the options are it")
     _add_options(run, RUN_OPTIONS)
     run.add_argument("--advise", action="store_true", help=ADVISE.help)
-    add("log", "one line for each event of the session, newest last")
+    log = add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
+    for command in (log, explain, stats):
+        command.add_argument("--at", metavar="CALL", help="as of right after this call; `log` has the calls' ids")
     text = "what the store holds: a line for each session, newest last"
     add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
     clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
