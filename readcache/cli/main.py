@@ -110,6 +110,10 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.serve import serve
 
         return serve(settings, options.socket, may_run=options.run)
+    if options.command == "report":
+        from readcache.cli.report import report
+
+        return report(settings, options)
     if options.command == "explain":
         return explain.explain(settings, options.path, options.at)
     if options.command == "log":

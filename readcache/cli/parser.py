@@ -64,6 +64,13 @@ def _build() -> _Parser:
     clear.add_argument("--older-than", metavar="WHEN", help="an age (36h, 7d, 2w) or a date, of the last event")
     clear.add_argument("--dry-run", action="store_true", help="print what would be taken out, and take nothing")
     _add_gain(add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason"))
+    report = add(
+        "report", "a session as one HTML page: what was shown, what was left out and why, what was in view when"
+    )
+    report.usage = "readcache report [SESSION | FILE] -o OUT.html [--policy NAME]"
+    report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
+    report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page; - is stdout")
+    report.add_argument("--policy", metavar="NAME", help="of a transcript: default, delta or max")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
     doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
