@@ -17,9 +17,9 @@
   function linesAt(name, at, count) {
     const home = document.getElementById(name);
     all("pre[data-same]", home).forEach(fillSame);
-    const parts = all("pre", home).filter((pre) => Number(pre.dataset.at || 0) <= at);
+    const parts = all(":scope > pre", home).filter((pre) => Number(pre.dataset.at) <= at);
     const pre = parts[parts.length - 1];
-    const first = at - Number(pre.dataset.at || 0);
+    const first = at - Number(pre.dataset.at);
     return pre.textContent.split("\n").slice(first, first + count);
   }
 

@@ -9,7 +9,7 @@ from readcache.model.spans import Spans, merge_spans
 from readcache.model.text import split_lines
 from readcache.report.page.glance import link
 from readcache.report.page.lanes import Band, Gap, PageText
-from readcache.report.page.markup import escaped, marked_up, plural
+from readcache.report.page.markup import attributes, escaped, marked_up, plural
 
 _TITLES = {
     Origin.RESULT: "What the agent was shown",
@@ -71,8 +71,7 @@ def _segments(text: PageText) -> Iterator[str]:
 def _lines(text: PageText, lines: Sequence[str], at: int, same: str = "") -> Iterator[str]:
     """`at`: the place of the first of them in the whole text. Bands lie behind the lines that markers point at."""
     end = at + len(lines)
-    where = f' data-same="{same}"' if same else f' data-at="{at}"'
-    yield f'<pre tabindex="0"{where}><code>'
+    yield f'<pre tabindex="0"{attributes(data_at=at, data_same=same or None)}><code>'
     for band in text.bands.values():
         if same or at <= band.at < end:
             yield f'<i class="band" id="{band.name}" style="--at:{band.at - at};--n:{band.count}"></i>'
