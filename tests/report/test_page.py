@@ -162,6 +162,16 @@ def test_a_text_that_the_harness_replaced_before_it_was_shown_is_not_in_the_page
     assert "*** of a file" in steps(page)[2].text
 
 
+def test_a_text_whose_first_place_was_replaced_is_embedded_at_the_next() -> None:
+    session = Session("/w", policy=Policy(mode=Mode.ADVISE))
+    session.observe("cat f", TEXT, call_id="c1")
+    session.observe("cat f", TEXT, call_id="c2")
+    session.settle("c1", "nothing any more")
+    whole = page_of(session.events())
+    assert whole.count("line 77 of a file") == 1
+    assert "line 77 of a file" in steps(parse(whole))[1].text
+
+
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_contents_are_text_and_nothing_else(hostile: str) -> None:
     session = hostile_session(hostile)

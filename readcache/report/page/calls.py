@@ -31,7 +31,7 @@ _NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RE
 
 def time_line(lane: Lane, began: float) -> Iterator[str]:
     """All of a reader's lines. `began`: seconds since the epoch; 0 where no times are known."""
-    yield '<ol class="calls">\n'
+    yield '<ol class="calls" role="list">\n'
     for step in lane.steps:
         kinds, word = _kinds(step), _word(step)
         yield f"<li{attributes(id=step.name, class_=' '.join(kinds))}>"

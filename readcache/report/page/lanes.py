@@ -24,6 +24,7 @@ from readcache.model.events import (
 )
 from readcache.model.history_events import HistoryEvent
 from readcache.model.records import event_for
+from readcache.model.stored_text import digest_of
 from readcache.model.text import digest_lines, split_lines
 from readcache.report.page.strips import Strip, Strips
 
@@ -119,7 +120,7 @@ def lanes_of(records: Sequence[Record]) -> list[Lane]:
 
 
 class _LaneMaker:
-    """Walks through one reader's log. `shared`: texts that the page has."""
+    """Walks through one reader's log. `shared`: texts that the page has, by their digests."""
 
     def __init__(self, agent_id: str, names: Names, shared: dict[str, PageText]) -> None:
         self._agent_id, self._names, self._shared = agent_id, names, shared
@@ -182,8 +183,8 @@ class _LaneMaker:
             if step not in source.pointed_from[-1:]:
                 source.pointed_from.append(step)
         if not text.gaps and len(event.text) >= SHORTEST_SHARED:
-            text.same = self._shared.setdefault(event.text, text)
-            text.same = None if text.same is text else text.same
+            first = self._shared.setdefault(digest_of(event), text)
+            text.same = first if first is not text and first.event.text == event.text else None
         step.texts.append(text)
         self._texts[event.call_id, event.origin] = text
 

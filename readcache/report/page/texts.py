@@ -31,7 +31,7 @@ def text_block(text: PageText) -> Iterator[str]:
         yield '<p class="note">The log does not keep this text: it can never be the source of anything.</p>'
     elif not event.text:
         yield '<p class="note">Nothing.</p>'
-    elif text.same is not None:
+    elif text.same is not None and not text.same.erased:
         yield f'<p class="note">The very text of {link(text.same.step)}.</p>'
         yield from _lines(text, [], 0, same=text.same.name)
     else:

@@ -50,7 +50,11 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the page of these records. In the end: it asked for nothing, and no script and no rule complained."""
     said: list[str] = []
     asked: list[str] = []
-    contexts = []
+    contexts: list[Any] = []
+
+    def refuse(dialog: Any) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
 
     def open_(
         records: list[Record], *, title: str = "A session", viewport: dict[str, int] = DESK, **options: Any
@@ -61,7 +65,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         page = contexts[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", refuse)
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.as_uri())
         return page
@@ -261,6 +265,22 @@ CONTRASTS = """least => {
   }
   return [...low];
 }"""
+
+
+def test_five_thousand_calls_can_be_walked_sifted_and_jumped_through(open_page: Open) -> None:
+    session = Session("/w")
+    for n in range(5000):
+        first = n % 50 + 1
+        session.observe(f"sed -n '{first},{first + 40}p' f{n // 50}", part(first, first + 40), call_id=f"c{n}")
+    page = open_page(session.events())
+    page.set_default_timeout(20_000)  # with list items and their numbers a browser takes minutes
+    bar = page.locator(".filter")
+    bar.get_by_role("button", name="left out").click()
+    page.keyboard.press("n")
+    assert focused_step(page)
+    bar.get_by_role("button", name="all").click()
+    page.evaluate("location.hash = [...document.querySelectorAll('.band')].at(-1).id")
+    playwright.expect(page.locator(".band:target")).to_be_in_viewport()
 
 
 def test_the_page_is_read_to_a_screen_reader_in_order(open_page: Open) -> None:
