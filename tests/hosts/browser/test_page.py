@@ -219,7 +219,7 @@ def test_a_place_in_the_drawing_leads_to_its_call(open_page: Open) -> None:
     drawing = page.locator(".all svg").first
     box = drawing.bounding_box()
     drawing.click(position={"x": box["width"] * 2.5 / 8, "y": 10})
-    assert focused_step(page) == "3"
+    playwright.expect(page.locator(".calls > li:nth-child(3) > details > summary").first).to_be_focused()
     assert is_open(page, 3)
 
 
