@@ -50,7 +50,7 @@ def _line(step: Step, word: str, began: float) -> str:
         + (f'<span class="at">{_elapsed(at - began)}</span>' if began else "")
         + f'<code class="what">{escaped(label)}</code>'
         + f'<span class="why">{escaped(word)}</span>'
-        + f'<span class="in">{brief(chars_shown(step)) if step.texts else ""}</span>'
+        + f'<span class="in">{brief(chars_shown(step)) if step.result or _is_restored(step) else ""}</span>'
         + f'<span class="out">{"−" + brief(left) if left > 0 else "+" + brief(-left) if left else ""}</span>'
     )
 

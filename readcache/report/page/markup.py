@@ -5,13 +5,11 @@ from __future__ import annotations
 import html
 
 _PLAIN = "\n\t\u200d"  # the last joins the parts of an emoji and shows nothing by itself
-_PICTURES = 0x2400  # where Unicode has a visible sign for each of the first 32 control characters
-_DELETE = 0x7F
 
 
 def escaped(text: str) -> str:
-    """The text between tags or in quoted attributes, every character of it visible and none of it markup. Control
-    characters become their signs (␛), others without a shape their number (`\\u202e`)."""
+    """The text between tags or in quoted attributes, every character of it visible and none of it markup. One without
+    a shape becomes its number: `\\x1b`, `\\u202e`."""
     return _shown(html.escape(text), "", "")
 
 
@@ -23,16 +21,11 @@ def marked_up(text: str) -> str:
 
 def _shown(text: str, begin: str, end: str) -> str:
     odd = [c for c in set(text) if not c.isprintable() and c not in _PLAIN]
-    return text.translate({ord(c): _sign(c, begin, end) for c in odd}) if odd else text
+    return text.translate({ord(c): f"{begin}{_number_of(c)}{end}" for c in odd}) if odd else text
 
 
-def _sign(character: str, begin: str, end: str) -> str:
-    number = ord(character)
-    if number < 0x20:
-        return chr(_PICTURES + number)
-    if number == _DELETE:
-        return "␡"
-    return f"{begin}{character.encode('unicode_escape', 'surrogatepass').decode('ascii')}{end}"
+def _number_of(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def attributes(**values: str | int | bool | None) -> str:

@@ -86,7 +86,7 @@ def _top(title: str, about: Mapping[str, str], records: Sequence[Record], lanes:
     if len(lanes) > 1:
         yield '<nav aria-label="Readers"><ul>'
         yield "".join(
-            f'<li><a href="#reader-{place}">{escaped(lane.agent_id)}</a> {plural(len(lane.steps), "line")}</li>'
+            f'<li><a href="#reader-{place}">{escaped(lane.agent_id)}</a> {plural(len(lane.steps), "step")}</li>'
             for place, lane in enumerate(lanes, 1)
         )
         yield "</ul></nav>"
@@ -98,7 +98,7 @@ def _top(title: str, about: Mapping[str, str], records: Sequence[Record], lanes:
 
 def _totals(counts: Mapping[str, int], records: Iterable[Record]) -> Iterator[str]:
     output, shown = counts["output_chars"], counts["shown_chars"]
-    share = f" · {100 * (output - shown) / output:.1f} %" if output else ""
+    share = f" · {100 * (output - shown) / output:.1f}&nbsp;%" if output else ""
     events = [record.event for record in records]
     restored = sum(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in events)
     rows = (

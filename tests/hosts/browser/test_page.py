@@ -16,9 +16,6 @@ from tests.report.parsed import page_of
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("no Chromium is on PATH: apt-get install chromium", allow_module_level=True)
-
 playwright = pytest.importorskip("playwright.sync_api")
 
 # A browser that asks nobody anything. Without the sandbox: root has none, and the page is made by us.
@@ -39,6 +36,8 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is on PATH: apt-get install chromium")
     with playwright.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield found
