@@ -26,17 +26,15 @@ def report(settings: Settings, options: argparse.Namespace) -> int:
     """Makes the page."""
     from readcache.report.page.page import write_page
 
-    source, agent = options.source or "", options.agent
+    source, agent = options.source or "", options.agent or ""
     if source and os.path.exists(source):
         # the environment names the session of whoever calls us, and that is none of the file's
         title, about, records = _from_file(source, options.session or "", settings.policy)
     else:
         title, about, records = _from_store(settings, source)
-    if agent:
-        records = [record for record in records if record.agent_id == agent]
-    if not records:
-        raise ReadcacheError(f"nothing was recorded of {f'agent {agent} of ' if agent else ''}{title}")
-    _write_file(options.output, lambda write: write_page(records, title, about, write))
+    if not any(agent in ("", record.agent_id) for record in records):
+        raise ReadcacheError(f"{title}: nothing was recorded" + (f" of agent {agent}" if agent else ""))
+    _write_file(options.output, lambda write: write_page(records, title, about, write, agent))
     return 0
 
 

@@ -13,7 +13,7 @@ from readcache.cli.settings import Settings, store_file
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.cursor import Cursor
+from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 
 LABEL_CHARS = 60
@@ -48,7 +48,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
         cursor = Cursor(records, settings.agent)
         try:
             cursor.after(at) if at else cursor.end()
-        except LookupError as error:
+        except NoSuchCall as error:
             raise ReadcacheError(f"--at: {error.args[0]}; see `readcache log`") from None
         yield session, cursor
 

@@ -18,6 +18,10 @@ from readcache.model.view import View
 NAMED = 5
 
 
+class NoSuchCall(LookupError):
+    """The reader made no such call. The text names its newest ones."""
+
+
 class Cursor:
     """A position in a session's records, as one of its readers takes them. It begins in front of the first.
 
@@ -48,13 +52,12 @@ class Cursor:
         return record
 
     def before(self, call_id: str) -> View:
-        """Goes to where the call was about to be made. LookupError as for `after`."""
+        """Goes to where the call was about to be made. NoSuchCall as for `after`."""
         return self._go(self._span(call_id)[0])
 
     def after(self, call_id: str) -> View:
         """Goes to where the call had just been answered; what a harness did to its result later lies ahead. An id that
-        was used twice names the newer call. LookupError, which names the newest calls, for one that this reader never
-        made."""
+        was used twice names the newer call. NoSuchCall for one that this reader never made."""
         return self._go(self._span(call_id)[1])
 
     def after_seq(self, seq: int) -> View:
@@ -78,7 +81,7 @@ class Cursor:
         if call_id not in self._spans:
             newest = ", ".join(list(self._spans)[: -NAMED - 1 : -1])
             there = f"its newest calls are {newest}" if newest else "it made none that was recorded"
-            raise LookupError(f"agent {self.agent_id} made no call {call_id!r}: {there}")
+            raise NoSuchCall(f"agent {self.agent_id} made no call {call_id!r}: {there}")
         return self._spans[call_id]
 
     def _find_spans(self) -> dict[str, tuple[int, int]]:

@@ -149,7 +149,7 @@ def test_a_page_of_text_that_is_no_utf_8_can_be_written(work: Path, store: str) 
         (["no/such.jsonl"], 2, "no/such.jsonl does not exist: name a transcript, or the id of a session"),
         (["nobody"], 1, "there is no session nobody"),
         (["f"], 1, "neither JSON nor lines of JSON objects"),
-        (["new", "--agent", "nobody"], 1, "nothing was recorded of agent nobody"),
+        (["new", "--agent", "nobody"], 1, "Session new: nothing was recorded of agent nobody"),
         (["f", "--policy", "none"], 2, "there is no policy 'none'"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from readcache import Session
-from readcache.model.cursor import Cursor
+from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.events import Event, Record
 from readcache.model.view import View
 from tests.helpers.strategies import KEYS, histories
@@ -87,7 +87,7 @@ def test_a_call_that_was_never_made_is_an_error_that_names_the_newest_ones() -> 
             LookupError, match=rf"agent main made no call '{unknown}': its newest calls are c4, c3, c2, c1$"
         ):
             cursor.after(unknown)
-    with pytest.raises(LookupError, match="made none"):
+    with pytest.raises(NoSuchCall, match="made none"):
         Cursor([], "main").before("c1")
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from readcache import Mode, Policy, Reason, RestoreItem, RestorePlan, Session
 from readcache.model.events import Event, Failed, Record
+from readcache.report.page.page import write_page
 from tests.helpers.strategies import histories
 from tests.report.parsed import Node, page_of, parse
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told
@@ -209,3 +210,23 @@ def test_whatever_the_log_holds_the_page_is_sound(log: list[Event]) -> None:
     records = [Record(seq, "main", 0.0, event) for seq, event in enumerate(log, 1)]
     if records:
         assert_sound(parse(page_of(records)))
+
+
+def test_the_page_of_one_reader_knows_what_the_others_wrote() -> None:
+    session = Session("/w")
+    session.observe("cat f", TEXT, call_id="c1")
+    session.fork("searcher").wrote("f", call_id="d1")
+    session.observe("ls", "f\n", call_id="c2")
+    parts: list[str] = []
+    write_page(session.events(), "One", {}, parts.append, "main")
+    page = parse("".join(parts))
+    assert len(page.all("ol", "calls")) == 1
+    assert "Written by reader searcher" in steps(page)[1].text
+    assert page.all("path", "stale")
+    with pytest.raises(LookupError, match="nothing was recorded of agent nobody"):
+        write_page(session.events(), "None", {}, parts.append, "nobody")
+
+
+def test_a_list_without_events_has_no_page() -> None:
+    with pytest.raises(LookupError, match="nothing was recorded"):
+        page_of([])

@@ -112,11 +112,13 @@ class Names:
         return f"{kind}{next(self._numbers)}"
 
 
-def lanes_of(records: Sequence[Record]) -> list[Lane]:
-    """One for each reader, in the order in which they began; the writes of the others are in each."""
+def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
+    """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
+    each."""
     told = [record for record in records if not isinstance(record.event, HistoryEvent)]
     names, shared = Names(), dict[str, PageText]()
-    return [_LaneMaker(agent_id, names, shared).make(told) for agent_id in dict.fromkeys(r.agent_id for r in told)]
+    readers = dict.fromkeys(record.agent_id for record in told if agent_id in ("", record.agent_id))
+    return [_LaneMaker(reader, names, shared).make(told) for reader in readers]
 
 
 class _LaneMaker:

@@ -6,11 +6,11 @@ import base64
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from readcache import Reason
-from readcache.model.events import Compacted, Delivered, Failed, Origin, Record
+from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.report.page.calls import time_line
 from readcache.report.page.glance import glance
 from readcache.report.page.lanes import Lane, lanes_of
@@ -36,16 +36,26 @@ _KEYS = (
 )
 
 
-def write_page(records: Sequence[Record], title: str, about: Mapping[str, str], write: Callable[[str], object]) -> None:
-    """The page, in parts, to `write`. `records`: of one session, every reader's. `about`: facts for its head."""
-    lanes = lanes_of(records)
+def write_page(
+    records: Sequence[Record],
+    title: str,
+    about: Mapping[str, str],
+    write: Callable[[str], object],
+    agent_id: str = "",
+) -> None:
+    """The page, in parts, to `write`. `records`: of one session, every reader's. `about`: facts for its head.
+    `agent_id`: the reader that it is about; empty for all. LookupError where there is no such reader."""
+    lanes = lanes_of(records, agent_id)
+    if not lanes:
+        raise LookupError(f"nothing was recorded of agent {agent_id}" if agent_id else "nothing was recorded")
     style, script = _data("page.css"), _data("page.js")
     write(BEGINNING)
     for part in _head(title, style, script):
         write(part)
-    for part in _top(title, about, records, lanes):
+    times = [step.record.at for lane in lanes for step in lane.steps if step.record.at > 0]
+    for part in _top(title, about, times, lanes):
         write(part)
-    began = min((record.at for record in records if record.at > 0), default=0.0)
+    began = min(times, default=0.0)
     for place, lane in enumerate(lanes, 1):
         for part in _reader(lane, place, began, single=len(lanes) == 1):
             write(part)
@@ -73,10 +83,9 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _top(title: str, about: Mapping[str, str], records: Sequence[Record], lanes: Sequence[Lane]) -> Iterator[str]:
+def _top(title: str, about: Mapping[str, str], times: Sequence[float], lanes: Sequence[Lane]) -> Iterator[str]:
     yield '<a class="skip" href="#calls-1">To the calls</a>\n'
     yield f'<header><p class="by">readcache report</p><h1>{escaped(title)}</h1>\n<p class="about">'
-    times = [record.at for record in records if record.at > 0]
     facts = dict(about)
     if times:
         facts["began"] = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(times)))
@@ -92,14 +101,14 @@ def _top(title: str, about: Mapping[str, str], records: Sequence[Record], lanes:
         yield "</ul></nav>"
     yield '</header>\n<main>\n<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
     counts = sum((lane.counts for lane in lanes), Counter[str]())
-    yield from _totals(counts, records)
+    steps = [step for lane in lanes for step in lane.steps if step.record.agent_id == lane.agent_id]
+    yield from _totals(counts, [event for step in steps for event in step.events])
     yield "</section>\n"
 
 
-def _totals(counts: Mapping[str, int], records: Iterable[Record]) -> Iterator[str]:
+def _totals(counts: Mapping[str, int], events: Sequence[Event]) -> Iterator[str]:
     output, shown = counts["output_chars"], counts["shown_chars"]
     share = f" · {100 * (output - shown) / output:.1f}&nbsp;%" if output else ""
-    events = [record.event for record in records]
     restored = sum(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in events)
     rows = (
         ("calls answered", number(counts["calls"])),
