@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
@@ -149,7 +149,7 @@ class _LaneMaker:
             step = self._step(record, event)
             step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
             self._take(step, event)
-            self._find_bounces(step, cursor.view.calls.bounces.bounced)
+            self._find_bounces(step, cursor.view.calls.bounced)
             self._strips.look(cursor.view, step.at, changed)
         counts = Counter(cursor.view.calls.counts)
         counts["markers"] = self._markers
@@ -218,10 +218,10 @@ class _LaneMaker:
                 _note(strip.calls, step.at)
                 strip.left_out += pointer.end - pointer.start + 1
 
-    def _find_bounces(self, step: Step, bounced: set[int]) -> None:
+    def _find_bounces(self, step: Step, bounced: Collection[int]) -> None:
         if len(bounced) == len(self._bounced):
             return
-        for number in sorted(bounced - self._bounced):
+        for number in sorted(set(bounced) - self._bounced):
             if (left := self._numbered.get(number)) is not None and left is not step:
                 left.asked_again = step
                 step.asks_again.append(left)
