@@ -89,7 +89,7 @@ def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) ->
             raise
     except OSError as error:
         raise ReadcacheError(f"{output} cannot be written: {error.strerror or error}") from error
-    say(f"{output}: {os.path.getsize(target) / 1e6:,.1f} MB, for this user alone; it holds what the agent saw")
+    say(f"{output}: {os.path.getsize(target) / 1e3:,.0f} kB, for this user alone; it holds what the agent saw")
 
 
 def _is_page(path: str) -> bool:
