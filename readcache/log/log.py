@@ -189,7 +189,7 @@ class Log:
         """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has had, as far as the store and
         `taken` know; it is taken then."""
         with contextlib.suppress(StoreError):  # counted when the reader is used
-            taken.update(agent for session, agent, *_ in self.store.sessions() if session == self._session_id)
+            taken.update(agent for _, agent, *_ in self.store.sessions(self._session_id))
         names = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
         found = next(candidate for candidate in names if candidate not in taken)
         taken.add(found)

@@ -29,13 +29,15 @@ class Store(Protocol):
     """Every method may raise `StoreError`, and nothing else."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Excludes every other writer of the store, in this process and in others, until it is left. Re-entrant.
+        """Excludes every other writer of the sessions that are used in it, in this process and in others, until it is
+        left. Re-entrant. A store may refuse to write to a second session within it.
 
         Left by an exception: nothing appended within it stays.
         """
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
-        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Seqs grow.
+        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Within
+        a session seqs grow.
 
         After a `Settled` that `erases`, a store that others can read no longer gives the texts that it replaces."""
 
@@ -55,8 +57,8 @@ class Store(Protocol):
         What the reader can no longer see may be left out, and what a compaction that kept nothing made immaterial: a
         view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up."""
 
-    def sessions(self) -> Iterable[tuple[str, str, int, float]]:
-        """(session_id, agent_id, number of events, time of the last) for each context in the store."""
+    def sessions(self, session_id: str | None = None) -> Iterable[tuple[str, str, int, float]]:
+        """(session_id, agent_id, number of events, time of the last) for each context in the store, or of a session."""
 
     def take_out(self, session_id: str, at: float) -> None:
         """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
@@ -67,11 +69,18 @@ class Store(Protocol):
         """Releases what the store holds; closing twice is allowed."""
 
 
+def is_on_server(spec: str) -> bool:
+    """True for the URL of a Redis or Valkey server, which is no file."""
+    return spec.startswith(("redis://", "rediss://", "unix://", "redis+unix://"))
+
+
 def open_store(spec: str | os.PathLike[str] | None) -> Store:
-    """The store that `spec` names: None is memory; a path, or `sqlite:///` and a path, an SQLite file.
+    """The store that `spec` names: None is memory; a path, or `sqlite:///` and a path, an SQLite file; a URL of Redis
+    (`redis://`, `rediss://`, `unix://`) that server.
 
     A path is taken as it is but for a leading `~`: `sqlite:///a.db` is `a.db` in the working directory, and
-    `sqlite:////var/a.db` is absolute. UsageError for any other URL, StoreError when the store cannot be opened.
+    `sqlite:////var/a.db` is absolute. UsageError for any other URL, and where a package is missing; StoreError when the
+    store cannot be opened.
     """
     if spec is None:
         from readcache.log.store.memory import MemoryStore
@@ -80,8 +89,12 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
     path = os.fspath(spec)
     if path.startswith(_SQLITE):
         path = path[len(_SQLITE) :]
+    elif is_on_server(path):
+        from readcache.log.store.redis import RedisStore
+
+        return RedisStore(path)
     elif _SCHEME.match(path):
-        raise UsageError(f"unknown kind of store: {path!r}; give a path or {_SQLITE}PATH")
+        raise UsageError(f"unknown kind of store: {path!r}; give a path, {_SQLITE}PATH or redis://HOST:PORT/0")
     if not path or "\0" in path:
         raise UsageError(f"the store {str(spec)!r} names no file; give a path or {_SQLITE}PATH")
     from readcache.log.store.sqlite import SqliteStore

@@ -18,8 +18,10 @@ from typing import Any
 
 from readcache.errors import StoreError
 from readcache.model.claims import WHOLE_TREE
-from readcache.model.events import Delivered, Event, Rewound, Settled
+from readcache.model.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled
+from readcache.model.records import UNREADABLE
 from readcache.model.stored_text import digest_of
+from readcache.reply import Reason
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
@@ -48,6 +50,14 @@ def decode(kind: str, body: object, text: str | None) -> Event:
         values["text"] = text
     event: Event = _build(cls, values)
     return event
+
+
+def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:
+    """What stands in the place of a stored event that makes no sense: a failure that says so, and that all is gone
+    which was visible before, since it may have been what took something out of view."""
+    detail = f"event {seq} {UNREADABLE}: {error}"
+    lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
+    return [Record(seq, agent_id, at, event) for event in lost]
 
 
 def is_storable(event: Event) -> bool:

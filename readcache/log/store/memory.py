@@ -91,15 +91,15 @@ class MemoryStore:
                 if not isinstance(r.event, Delivered | Settled) or r.event.call_id in calls or r.event.call_id == newest
             ]
 
-    def sessions(self) -> list[tuple[str, str, int, float]]:
+    def sessions(self, session_id: str | None = None) -> list[tuple[str, str, int, float]]:
         """See `Store.sessions`."""
         with self._lock:
             self._require_open()
             found: list[tuple[str, str, int, float]] = []
-            for (session_id, agent_id), records in sorted(self._contexts.items()):
+            for (session, agent_id), records in sorted(self._contexts.items()):
                 own = [record.at for record in records if record.agent_id == agent_id]
-                if own:
-                    found.append((session_id, agent_id, len(own), own[-1]))
+                if own and session_id in (None, session):
+                    found.append((session, agent_id, len(own), own[-1]))
             return found
 
     def take_out(self, session_id: str, at: float) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 from readcache.errors import StoreError
 from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
-from readcache.log.store.sqlite_rows import to_records, unbind
+from readcache.log.store.sqlite_rows import bind, to_records, unbind
 from readcache.model.events import Event, Record, Settled
 
 _SIZES = ("page_count", "freelist_count", "page_size")
@@ -98,10 +98,12 @@ class SqliteStore:
             rows = sqlite_rows.select_about(db, session_id, agent_id, keys, digests)
         return to_records(rows)
 
-    def sessions(self) -> list[tuple[str, str, int, float]]:
+    def sessions(self, session_id: str | None = None) -> list[tuple[str, str, int, float]]:
         """See `Store.sessions`."""
+        where, words = ("", ()) if session_id is None else ("WHERE session = ?", (bind(session_id),))
+        sql = f"SELECT session, agent, events, at FROM contexts {where} ORDER BY session, agent"
         with self._reading() as db:
-            rows = db.execute("SELECT session, agent, events, at FROM contexts ORDER BY session, agent").fetchall()
+            rows = db.execute(sql, words).fetchall()
         return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
 
     def take_out(self, session_id: str, at: float) -> None:

@@ -14,12 +14,10 @@ from typing import Any
 
 from readcache.errors import StoreError
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
-from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, wanted
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
-from readcache.model.records import UNREADABLE
+from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of
 from readcache.model.withheld import withhold
-from readcache.reply import Reason
 
 Bound = str | bytes
 Row = tuple[Any, ...]
@@ -69,16 +67,13 @@ def to_record(row: Row) -> Record:
 
 
 def to_records(rows: Iterable[Row]) -> list[Record]:
-    """The records of these rows. In the place of one that makes no sense stand a failure that says so, and that all is
-    gone which was visible before: it may have been what took something out of view."""
+    """The records of these rows; see `unreadable` for one that makes no sense."""
     records: list[Record] = []
     for row in rows:
         try:
             records.append(to_record(row))
         except StoreError as error:
-            detail = f"event {row[0]} {UNREADABLE}: {error}"
-            lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
-            records += [Record(row[0], unbind(row[1]), row[2], event) for event in lost]
+            records += unreadable(row[0], unbind(row[1]), row[2], error)
     return records
 
 

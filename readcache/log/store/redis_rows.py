@@ -1,0 +1,130 @@
+"""Events as what a Redis hash holds: writing them, reading them, and the names by which they are found. Pure."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, unquote_to_bytes
+
+from readcache.errors import StoreError
+from readcache.log.store import NOTHING_LEFT
+from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
+from readcache.model.events import Delivered, Event, Failed, Record, Settled
+from readcache.model.stored_text import digest_of
+from readcache.reply import Reason
+
+TAG_BITS = 30  # with 23 for its number a seq stays below 2 ** 53, which JSON's readers in other languages take whole
+_COMPRESSED, _PLAIN = b"z", b"="
+_LEAST = 200  # bytes; a shorter text hardly shrinks
+LOST = (
+    "the store's server was restarted, or another took its place: what it had taken last may be lost, and what was "
+    "shown before is shown again"
+)
+Row = tuple[int, bytes, bytes | None]  # number, record, text
+
+
+def quoted(name: str) -> str:
+    """`name` without blanks and braces, whatever is in it."""
+    return quote(name.encode("utf-8", "surrogatepass"), safe="/:=,+@")
+
+
+def unquoted(name: bytes) -> str:
+    """The string that `quoted` was given."""
+    return unquote_to_bytes(name).decode("utf-8", "surrogatepass")
+
+
+def seq_of(number: int, tag: int) -> int:
+    """The seq of an event: its number in the session, and the tag of its commit."""
+    return number << TAG_BITS | tag
+
+
+def parts_of(seq: int) -> tuple[int, int]:
+    """(number, tag)."""
+    return seq >> TAG_BITS, seq & ((1 << TAG_BITS) - 1)
+
+
+def field_of(agent_id: str, what: str, name: str) -> str:
+    """The index field where the calls stand that are found by this name."""
+    return f"i{quoted(agent_id)} {what} {quoted(name)}"
+
+
+def fields_of(agent_id: str, event: Event) -> list[str]:
+    """All of an event's."""
+    return [field_of(agent_id, what, name) for what, name in names(event)]
+
+
+def text_field(agent_id: str, event: Delivered | Settled) -> str:
+    """The one that has the digest of its text."""
+    return field_of(agent_id, TEXT, digest_of(event))
+
+
+def step_append(agent_id: str, at: float, event: Event) -> list[str | bytes]:
+    """The arguments that have an event appended."""
+    kind, body, text = encode(event)
+    name = "-" if text is None else f"{digest_of(event)}-{len(text):x}" if text else "0"
+    fields = fields_of(agent_id, event)
+    call = quoted(getattr(event, "call_id", ""))
+    row: list[str | bytes] = [
+        "E",
+        quoted(agent_id),
+        kind,
+        repr(float(at)),
+        call,
+        _packed_body(body),
+        name,
+        _packed(text or ""),
+    ]
+    return [*row, "1" if event == NOTHING_LEFT else "0", str(len(fields)), *fields]
+
+
+def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Event) -> list[str | bytes]:
+    """The arguments that have an event's text erased."""
+    kind, body, _ = encode(new)
+    return ["R", str(number), kind, _packed_body(body), "1", text_field(agent_id, old)]
+
+
+def read_row(row: Row, agents: Sequence[str]) -> list[Record]:
+    """The records of one row; for an event that concerns all, and for one that makes no sense, what it says to each of
+    `agents`: that everything is gone which was visible before."""
+    number, stored, text = row
+    tag, kind, agent, at, name, body = stored.split(b" ", 5)
+    seq, moment = seq_of(number, int(tag)), float(at)
+    if kind == b"lost":
+        lost: tuple[Event, ...] = (Failed("", Reason.STORE_FAILED.value, LOST), NOTHING_LEFT)
+        return [Record(seq, reader, moment, event) for reader in agents for event in lost]
+    reader = unquoted(agent)
+    try:
+        plain = json.loads(body.decode("utf-8", "surrogatepass"))
+        return [Record(seq, reader, moment, decode(kind.decode(), plain, _unpacked(name, text)))]
+    except (StoreError, ValueError, TypeError, AttributeError, zlib.error) as error:
+        return unreadable(seq, reader, moment, error)
+
+
+def read_rows(rows: Iterable[Row], agent_id: str | None) -> list[Record]:
+    """The records of these rows, as one reader is given them, or (None) as all of them are."""
+    records: list[Record] = []
+    for row in rows:
+        agents = dict.fromkeys(r.agent_id for r in records) if agent_id is None else (agent_id,)
+        records += read_row(row, list(agents))
+    return records
+
+
+def _packed_body(body: object) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def _packed(text: str) -> bytes:
+    plain = text.encode("utf-8", "surrogatepass")
+    if len(plain) < _LEAST:
+        return _PLAIN + plain
+    return min(_COMPRESSED + zlib.compress(plain, 1), _PLAIN + plain, key=len)
+
+
+def _unpacked(name: bytes, text: bytes | None) -> str | None:
+    if name in (b"-", b"0"):
+        return None if name == b"-" else ""
+    if not text:
+        raise StoreError("its text is missing; the store is damaged")
+    plain = zlib.decompress(text[1:]) if text[:1] == _COMPRESSED else text[1:]
+    return plain.decode("utf-8", "surrogatepass")

@@ -1,0 +1,231 @@
+"""What happens inside the server: three Lua scripts, each one step that nothing comes between.
+
+A session is one hash, so that the server can lose, evict or expire it as a whole and never in part:
+
+    v, home, last, low  the schema; who took the last commit; the newest and the oldest event's number
+    e<number>           an event: `tag kind agent at text-name body`
+    t<name>, r<name>    a text; how many events beyond the first have it
+    i<agent> <what> <name>   the calls that are found by this name: `number=call` each
+    c<agent> <call>     the numbers of the events that show the call's text
+    g<agent>, w         the numbers of a reader's other events; of those that concern every reader
+    x<agent>            events, time of the last, number and call of the newest delivery, and where the view begins
+    a, z<agent>         the readers; when one was last put into the list of sessions
+
+Names are quoted as in a URL and hold no blank. The tag, a random number, is one for each commit: by it a reader's place
+in the log is known to be of this log, and not of one that was lost since.
+
+`home` is what the server's replication calls its history (`master_replid`). It is another one after a restart and after
+a replica took over, when acknowledged events may be lost: an event says then that nothing is visible.
+"""
+
+SCHEMA = "1"
+
+_BEGIN = """
+local S, L = KEYS[1], KEYS[2]
+local get = function(field) return redis.call('HGET', S, field) end
+local set = function(field, value) redis.call('HSET', S, field, value) end
+local add = function(field, value) set(field, (get(field) or '') .. value) end
+local tag_of = function(record) return record and string.match(record, '^%d+') or '' end
+local function unlock(token)
+  if token ~= '' and redis.call('GET', L) == token then redis.call('DEL', L) end
+end
+local function context(agent)
+  local count, at, newest, floor, call = string.match(get('x' .. agent) or '', '^(%d+) (%S+) (%d+) (%d+) =(%S*)$')
+  return tonumber(count or 0), at or '0', tonumber(newest or 0), tonumber(floor or 0), call or ''
+end
+local version = get('v')
+local info = redis.call('INFO', 'replication')
+local _, _, home = string.find(info, 'master_replid:(%x+)')
+if not home then return {'homeless'} end
+if version and version ~= '%SCHEMA%' then return {'version', version} end
+local function notice_loss(tag)
+  if not version or get('home') == home then return end
+  local now, last = redis.call('TIME'), tonumber(get('last')) + 1
+  set('e' .. last, tag .. ' lost  ' .. now[1] .. ' - {}')
+  add('w', last .. ' ')
+  redis.call('HSET', S, 'last', last, 'home', home)
+end
+local out = {'ok'}
+local function give(number)
+  local record = get('e' .. number) or '0 lost  0 - {}'
+  local name = string.match(record, '^%S* %S* %S* %S* (%S*) ')
+  out[#out + 1] = number
+  out[#out + 1] = record
+  out[#out + 1] = name ~= '-' and name ~= '0' and get('t' .. name) or ''
+end
+""".replace("%SCHEMA%", SCHEMA)
+
+# ARGV: token ('' for no lock), milliseconds, after: number, its tag, reader ('*' for all), most records, a new tag.
+# Gives: last, its tag, number and tag up to which was read, when the reader was listed; then number, record, text.
+READ = (
+    _BEGIN
+    + """
+local token, after, agent = ARGV[1], tonumber(ARGV[3]), ARGV[5]
+if token ~= '' and not redis.call('SET', L, token, 'NX', 'PX', ARGV[2]) and redis.call('GET', L) ~= token then
+  return {'locked'}
+end
+notice_loss(ARGV[7])
+if after > 0 and tag_of(get('e' .. after)) ~= ARGV[4] then
+  unlock(token)
+  return {'gone'}
+end
+local last, most = tonumber(get('last') or 0), tonumber(ARGV[6])
+local number, given = math.max(after + 1, tonumber(get('low') or 1)), 0
+out = {'ok', last, tag_of(get('e' .. last)), 0, '', get('z' .. agent) or ''}
+while number <= last and given < most do
+  local record = get('e' .. number)
+  local _, kind, of = string.match(record or '0 lost  ', '^(%S*) (%S*) (%S*) ')
+  if agent == '*' or of == agent or kind == 'wrote' or kind == 'lost' then give(number); given = given + 1 end
+  number = number + 1
+end
+out[4], out[5] = number - 1, tag_of(get('e' .. (number - 1)))
+return out
+"""
+)
+
+# ARGV: reader, a new tag, 1 for the events that are no deliveries too, how many index fields, these, calls.
+# Gives: number, record, text of each.
+FIND = (
+    _BEGIN
+    + """
+local agent, fields = ARGV[1], tonumber(ARGV[4])
+notice_loss(ARGV[2])
+local _, _, _, floor, newest = context(agent)
+local calls, numbers, found = {}, {}, {}
+local function find(field)
+  for number, call in string.gmatch(get(field) or '', '(%d+)=(%S*)') do
+    if tonumber(number) >= floor then calls[call] = true end
+  end
+end
+local function note(field)
+  for number in string.gmatch(get(field) or '', '%d+') do
+    if tonumber(number) >= floor then numbers[tonumber(number)] = true end
+  end
+end
+for place = 5, 4 + fields do find(ARGV[place]) end
+for call in pairs(calls) do found[#found + 1] = call end
+for _, call in ipairs(found) do find('i' .. agent .. ' source ' .. call) end
+for place = 5 + fields, #ARGV do calls[ARGV[place]] = true end
+if ARGV[3] == '1' then
+  calls[newest] = true
+  note('g' .. agent)
+  note('w')
+end
+for call in pairs(calls) do note('c' .. agent .. ' ' .. call) end
+local order = {}
+for number in pairs(numbers) do order[#order + 1] = number end
+table.sort(order)
+for _, number in ipairs(order) do give(number) end
+return out
+"""
+)
+
+# ARGV: token, last as it was read, its tag, the tag of this commit, milliseconds to keep the session; then steps:
+#   E reader kind at call body text-name text 1-if-nothing-stays how-many-index-fields …   an event is appended
+#   R number kind body how-many-index-fields …   an event's text is erased, and these fields find it no more
+#   X 1-if-the-session-goes-on                   everything is taken out
+#   Z reader at                                  the reader is in the list of sessions
+# Asked again with the same tag, it does nothing.
+COMMIT = (
+    _BEGIN
+    + """
+local token, base, tag = ARGV[1], tonumber(ARGV[2]), ARGV[4]
+local last = tonumber(get('last') or 0)
+if last > base and tag_of(get('e' .. (base + 1))) == tag then unlock(token) return {'ok'} end
+if last ~= base or tag_of(get('e' .. last)) ~= ARGV[3] then unlock(token) return {'changed'} end
+local function put(name, text)
+  if name == '-' or name == '0' then return name end
+  local free, count = name, 1
+  while true do
+    local there = get('t' .. free)
+    if not there then set('t' .. free, text) return free end
+    if there == text then redis.call('HINCRBY', S, 'r' .. free, 1) return free end
+    count = count + 1
+    free = name .. '-' .. count
+  end
+end
+local function drop(name)
+  if not get('r' .. name) then redis.call('HDEL', S, 't' .. name) return end
+  if redis.call('HINCRBY', S, 'r' .. name, -1) == 0 then redis.call('HDEL', S, 'r' .. name) end
+end
+local function from(floor, entries)
+  local kept = {}
+  for entry in string.gmatch(entries, '%S+ ') do
+    if tonumber(string.match(entry, '^%d+')) >= floor then kept[#kept + 1] = entry end
+  end
+  return table.concat(kept)
+end
+local place = 6
+local function take()
+  place = place + 1
+  return ARGV[place - 1]
+end
+while place <= #ARGV do
+  local step = take()
+  if step == 'E' then
+    local agent, kind, at, call, body, name, text = take(), take(), take(), take(), take(), take(), take()
+    local nothing_stays, fields = take() == '1', tonumber(take())
+    local count, _, newest, floor, newest_call = context(agent)
+    last = last + 1
+    set('e' .. last, table.concat({tag, kind, agent, at, put(name, text), body}, ' '))
+    if count == 0 then add('a', '=' .. agent .. ' ') end
+    if kind == 'delivered' then newest, newest_call = last, call end
+    if kind == 'delivered' or kind == 'settled' then
+      add('c' .. agent .. ' ' .. call, last .. ' ')
+    else
+      add('g' .. agent, last .. ' ')
+      if kind == 'wrote' then add('w', last .. ' ') end
+    end
+    for _ = 1, fields do
+      local field = take()
+      local there = get(field) or ''
+      if #there > 1000 and floor > 0 then there = from(floor, there) end
+      set(field, there .. last .. '=' .. call .. ' ')
+    end
+    if nothing_stays and newest > 0 then
+      floor = newest
+      set('g' .. agent, from(floor, get('g' .. agent)))
+    end
+    set('x' .. agent, table.concat({count + 1, at, newest, floor, '=' .. newest_call}, ' '))
+  elseif step == 'R' then
+    local number, kind, body, fields = take(), take(), take(), tonumber(take())
+    local old, _, agent, at, name = string.match(get('e' .. number), '^(%S*) (%S*) (%S*) (%S*) (%S*) ')
+    if name ~= '-' and name ~= '0' then drop(name) end
+    set('e' .. number, table.concat({old, kind, agent, at, '0', body}, ' '))
+    for _ = 1, fields do
+      local field, kept = take(), {}
+      for entry in string.gmatch(get(field) or '', '%S+ ') do
+        if string.match(entry, '^%d+') ~= number then kept[#kept + 1] = entry end
+      end
+      if #kept > 0 then set(field, table.concat(kept)) else redis.call('HDEL', S, field) end
+    end
+  elseif step == 'X' then
+    redis.call('UNLINK', S)
+    if take() == '1' then set('low', last + 1) end
+  else
+    set('z' .. take(), take())
+  end
+end
+if redis.call('EXISTS', S) == 1 then
+  redis.call('HSET', S, 'v', '%SCHEMA%', 'last', last, 'home', home)
+  redis.call('PEXPIRE', S, ARGV[5])
+end
+unlock(token)
+return {'ok'}
+""".replace("%SCHEMA%", SCHEMA)
+)
+
+# Gives: reader and what `x` has of it, for each.
+READERS = (
+    _BEGIN
+    + """
+for agent in string.gmatch(get('a') or '', '=(%S*) ') do
+  out[#out + 1] = agent
+  out[#out + 1] = get('x' .. agent)
+end
+return out
+"""
+)
+
+# KEYS: the lock alone. ARGV: token.
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"

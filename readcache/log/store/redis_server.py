@@ -1,0 +1,152 @@
+"""The Redis or Valkey server that a URL names: its client, how long it is waited for, and what its errors mean.
+
+A server that answers nothing costs `DEADLINE` seconds, and then no more than a tenth of the time: until ten times as
+long has passed, every use fails at once. One that refuses is asked each time, since that costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from readcache.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    import redis
+
+DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
+PREFIX = "readcache"
+EXPIRE_DAYS = 30.0  # as long as sessions are kept in the store that nobody named
+_REST = 10  # times as long as it cost in vain
+_OPTIONS = ("prefix", "expire", "cluster")
+_YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+class RedisServer:
+    """A server, or a cluster of them, for all threads and sessions of this process. UsageError for a URL that makes no
+    sense, and where the client package is missing."""
+
+    def __init__(self, url: str) -> None:
+        given = urlsplit(url)
+        options = dict(parse_qsl(given.query, keep_blank_values=True))
+        self.place = f"{given.scheme}://{given.netloc.rpartition('@')[2]}{given.path}"  # without a password
+        ours = {name: options.pop(name) for name in _OPTIONS if name in options}
+        self.prefix = ours.get("prefix", PREFIX)
+        self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
+        if {"{", "}"} & set(self.prefix):
+            raise UsageError(
+                f"the prefix {self.prefix!r} has a brace, by which a cluster finds a key's place: leave it out"
+            )
+        is_cluster = _YES.get(ours.get("cluster", "no").lower())
+        if is_cluster is None:
+            raise UsageError(f"cluster={ours['cluster']} in the URL of the store is neither yes nor no")
+        address = f"{given.scheme.removeprefix('redis+')}://{given.netloc}{given.path}?{urlencode(options)}"
+        try:
+            self.client = _client(address, is_cluster)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"the store {self.place} makes no sense to the redis package: {error}") from None
+        self._rests_until = 0.0
+
+    def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
+        """The Lua script as a function of its keys and arguments. StoreError."""
+        registered: Any = self.client.register_script(text)
+        return lambda keys, arguments: self.ask(lambda: registered(keys=keys, args=arguments))
+
+    def ask(self, question: Callable[[], Any]) -> Any:
+        """The server's answer. A connection that was cut is made anew, once: what is asked must be such that asking
+        twice does no harm. StoreError."""
+        from redis.exceptions import ConnectionError as Cut
+        from redis.exceptions import ReadOnlyError, RedisError
+
+        if time.monotonic() < self._rests_until:
+            raise StoreError(f"the store {self.place} did not answer in time just now: it is left alone for a while")
+        began = time.monotonic()
+        try:
+            try:
+                return question()
+            except Cut:
+                if time.monotonic() - began > DEADLINE / 2:
+                    raise
+                return question()
+        except (RedisError, OSError) as error:
+            cost = time.monotonic() - began
+            if cost > DEADLINE / 2:
+                self._rests_until = time.monotonic() + _REST * cost
+            if isinstance(error, ReadOnlyError):  # it is a replica now: its connections lead to the wrong one
+                self.disconnect()
+            raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
+
+    def disconnect(self) -> None:
+        """Closes the connections that nobody uses now; the next use makes new ones."""
+        if hasattr(self.client, "connection_pool"):
+            self.client.connection_pool.disconnect(inuse_connections=False)
+        else:
+            self.client.close()
+
+
+_servers: weakref.WeakValueDictionary[str, RedisServer] = weakref.WeakValueDictionary()
+_finding = threading.Lock()
+
+
+def server_at(url: str) -> RedisServer:
+    """The server: one object for all stores of this process at that URL, so that they share its connections."""
+    with _finding:
+        found = _servers.get(url)
+        if found is None:
+            found = _servers[url] = RedisServer(url)
+        return found
+
+
+def _client(address: str, is_cluster: bool) -> redis.Redis:
+    try:
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ImportError as error:
+        raise UsageError(
+            f"a store in Redis or Valkey needs the redis package ({error}): pip install 'readcache[redis]'"
+        ) from None
+    settings: dict[str, Any] = {
+        "socket_timeout": DEADLINE,
+        "socket_connect_timeout": DEADLINE,
+        "protocol": 2,  # what every server since 2010 and every proxy speaks
+        "retry": Retry(NoBackoff(), int(is_cluster)),
+    }
+    if is_cluster:
+        cluster: Any = redis.RedisCluster.from_url(address, **settings)
+        return cluster  # type: ignore[no-any-return]
+    return redis.Redis.from_url(address, **settings)
+
+
+def _positive(days: str | None, default: float, name: str) -> float:
+    try:
+        found = default if days is None else float(days)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 36_500:
+        raise UsageError(
+            f"{name}={days} in the URL of the store is no number of days: give one, {default:g} is the default"
+        )
+    return found
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _advice(error: BaseException) -> str:
+    from redis import exceptions
+
+    if isinstance(error, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
+        return "check the user and password in its URL, which need @scripting, @hash, @sortedset, @keyspace and INFO"
+    if isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("OOM"):
+        return "give the server more memory, or a maxmemory-policy that evicts"
+    if isinstance(error, exceptions.ReadOnlyError):
+        return "it is a replica: name the primary"
+    if isinstance(error, exceptions.ResponseError):
+        return "check that it is Redis 6 or Valkey, and that nobody else uses the keys under its prefix"
+    return "check that the server runs and can be reached, or name another store"
