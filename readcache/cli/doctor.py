@@ -15,7 +15,7 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
-from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable, store_file
+from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, is_missing, session_variable, store_file
 from readcache.cli.terminal import say
 from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
@@ -90,6 +90,8 @@ def _mode(settings: Settings) -> str:
 def _store(settings: Settings) -> str:
     spec = settings.store_spec()
     path = store_file(spec)
+    if path is None:
+        return _server(spec)
     if not os.path.exists(path):
         return f"none yet; it will be made at {_writable_place(path)}"
     from readcache.log.store import open_store
@@ -116,6 +118,14 @@ def _store(settings: Settings) -> str:
     size = f"{os.path.getsize(path):,} bytes"
     holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
     return f"{path}: {holds}{_others_rights(path)}{_kept(settings)}{_set_aside(path)}"
+
+
+def _server(spec: str) -> str:
+    from readcache.log.store.redis import RedisStore
+
+    with closing(RedisStore(spec)) as store:
+        version, contexts = store.check(), len(store.sessions())
+        return f"{store.path}: reachable, {version}, contexts: {contexts}, writable; {store.kept()}"
 
 
 def _kept(settings: Settings) -> str:
@@ -164,7 +174,7 @@ def _session(settings: Settings) -> str:
     from readcache.cli.show import recorded
 
     spec = settings.store_spec()
-    contexts = recorded(spec) if os.path.exists(store_file(spec)) else []
+    contexts = [] if is_missing(spec) else recorded(spec)
     agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
     source = f" (as {name} says)" if (name := session_variable(os.environ, settings.session)) else ""
     what = f": {', '.join(agents)}" if agents else ", nothing recorded yet"

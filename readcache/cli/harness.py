@@ -18,9 +18,10 @@ from typing import Any
 
 from readcache import RestorePlan, Session
 from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings, is_missing
 from readcache.cli.terminal import warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
+from readcache.log.store import without_password
 from readcache.model.events import Delivered
 from readcache.policy import Budget
 
@@ -138,8 +139,8 @@ def _open_recorded(settings: Settings) -> Iterator[Session]:
     """As `_open`. ReadcacheError for a session, or a reader in it, that the store does not know: its name may be
     misspelt."""
     spec = settings.store_spec()
-    nothing = f"nothing of session {settings.session} was recorded in {spec}: see `readcache log`"
-    if not os.path.exists(store_file(spec)):
+    nothing = f"nothing of session {settings.session} was recorded in {without_password(spec)}: see `readcache log`"
+    if is_missing(spec):
         raise ReadcacheError(nothing)
     with _open(settings) as session:
         agents = sorted({record.agent_id for record in session.events()})

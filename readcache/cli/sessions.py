@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings, is_missing
 from readcache.errors import ReadcacheError, StoreError
 
 if TYPE_CHECKING:
+    from readcache.log.store.redis import RedisStore
     from readcache.log.store.sqlite import SqliteStore
+
+    Kept = SqliteStore | RedisStore
 
 
 def sessions(settings: Settings, *, as_json: bool) -> int:
@@ -75,12 +77,12 @@ def clear(options: argparse.Namespace, settings: Settings) -> int:
 
 
 @contextlib.contextmanager
-def _opened(settings: Settings) -> Iterator[SqliteStore]:
+def _opened(settings: Settings) -> Iterator[Kept]:
     """ReadcacheError where there is no store."""
-    from readcache.log.store.sqlite import SqliteStore
+    from readcache.log.store import open_store
 
-    path = store_file(settings.store_spec())
-    if not os.path.exists(path):
-        raise ReadcacheError(f"there is no store {path}: nothing was recorded yet, or name it with --store")
-    with closing(SqliteStore(path)) as store:
-        yield store
+    spec = settings.store_spec()
+    if is_missing(spec):
+        raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
+    with closing(open_store(spec)) as store:
+        yield cast("Kept", store)

@@ -86,17 +86,32 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def store_file(spec: str) -> str:
-    """The file that a store's path or `sqlite:///` URL names. UsageError for any other URL."""
+def store_file(spec: str) -> str | None:
+    """The file that a store's path or `sqlite:///` URL names; None for one on a server. UsageError for other URLs."""
     path = spec.removeprefix("sqlite:///")
     if "://" in path:
-        raise UsageError(f"unknown kind of store: {spec!r}; give a path or sqlite:///PATH")
+        from readcache.log.store import is_on_server, unknown_kind
+
+        if is_on_server(path):
+            return None
+        raise unknown_kind(spec)
     return os.path.abspath(os.path.expanduser(path))
 
 
+def is_missing(spec: str) -> bool:
+    """True where a store's file is not there. A server is taken to be: using it says more."""
+    path = store_file(spec)
+    return path is not None and not os.path.exists(path)
+
+
 def require_store(spec: str) -> None:
-    """UsageError for what can never be a store: a URL of an unknown kind, a directory."""
-    if os.path.isdir(store_file(spec)):
+    """UsageError for what can never be a store: a URL of an unknown kind, a directory, a server without its client."""
+    path = store_file(spec)
+    if path is None:
+        from readcache.log.store import require_client
+
+        require_client()
+    elif os.path.isdir(path):
         raise UsageError(f"the store {spec!r} is a directory: name a file in it")
 
 

@@ -69,7 +69,7 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     named = {
         "READCACHE_SESSION": "" if variable else settings.session or f"sandbox-{os.urandom(8).hex()}",
         "READCACHE_SESSION_FROM": variable,
-        "READCACHE_STORE": store_file(settings.store_spec()),
+        "READCACHE_STORE": store_file(settings.store_spec()) or settings.store,
         "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
         "READCACHE_CLIP": settings.clip,
         "READCACHE_POLICY": "" if is_plain else settings.policy,

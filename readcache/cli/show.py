@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings, is_missing
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
-from readcache.log.store import open_store
+from readcache.log.store import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 
@@ -35,14 +35,15 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
 
     ReadcacheError when there is no such store, session or call."""
     spec = settings.store_spec()
-    if not os.path.exists(store_file(spec)):
+    if is_missing(spec):
         raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
     session_id = settings.session or _newest(spec)
     with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec) as session:
         records = session.events()
         agents = sorted({record.agent_id for record in records})
         if not records:
-            raise ReadcacheError(f"there is no session {session_id} in {spec}: see `readcache log` without --session")
+            where = without_password(spec)
+            raise ReadcacheError(f"there is no session {session_id} in {where}: see `readcache log` without --session")
         if settings.agent not in agents:
             warn(f"agent {settings.agent} has no events; there are: {', '.join(agents)}")
         cursor = Cursor(records, settings.agent)
@@ -62,11 +63,13 @@ def recorded(spec: str) -> list[tuple[str, str, int, float]]:
 def _newest(spec: str) -> str:
     newest_first = sorted(recorded(spec), key=lambda context: context[3], reverse=True)
     if not newest_first:
-        raise ReadcacheError(f"the store {spec} is empty: run a command with `readcache run --session ID` first")
+        raise ReadcacheError(
+            f"the store {without_password(spec)} is empty: run a command with `readcache run --session ID` first"
+        )
     found = newest_first[0][0]
     count = len({context[0] for context in newest_first})
     which = "the only session" if count == 1 else f"the newest of {count} sessions"
-    warn(f"session {found}, {which} in {spec}")
+    warn(f"session {found}, {which} in {without_password(spec)}")
     return found
 
 

@@ -362,7 +362,7 @@ def test_a_command_that_reads_nothing_costs_no_imports(run: Run) -> None:
         ["run", "-c", "cat \0f"],
         ["run", "-c", "cat f", "--clip", "1,2,3"],
         ["run", "-c", "cat f", "--policy", "most"],
-        ["run", "-c", "cat f", "--store", "redis://host/0"],
+        ["run", "-c", "cat f", "--store", "mysql://host/0"],
         ["run", "-c", "cat f", "--store", "."],
         ["run", "--store=sqlite:///", "cat", "f"],
         ["log", "--store", "."],
@@ -404,7 +404,7 @@ def test_whoever_asks_for_nothing_or_for_help_gets_the_help(
 
 
 def test_the_store_of_an_option_is_looked_at_before_the_command_is_run(work: Path, run: Run) -> None:
-    for store in ("redis://host/0", str(work)):
+    for store in ("mysql://host/0", str(work)):
         assert run("run", "--store", store, "-c", "touch ran").returncode == 2
     assert not (work / "ran").exists()
 
@@ -413,10 +413,10 @@ def test_the_store_of_an_option_is_looked_at_before_the_command_is_run(work: Pat
 def test_what_the_environment_says_wrong_keeps_no_command_from_its_output_and_doctor_tells_of_it(
     run: Run, work: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv(name, "redis://host/0")
+    monkeypatch.setenv(name, "mysql://host/0")
     for _ in range(2):
         reply = run("run", "-c", "cat f; exit 9")
         assert (reply.returncode, reply.stdout, reply.stderr) == (9, (work / "f").read_bytes(), b"")
     report = run("doctor")
     assert report.returncode == 1
-    assert any(line.startswith(b"broken") and b"redis://host/0" in line for line in report.stdout.splitlines())
+    assert any(line.startswith(b"broken") and b"mysql://host/0" in line for line in report.stdout.splitlines())

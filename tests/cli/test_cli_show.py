@@ -171,7 +171,7 @@ def test_what_is_not_there_is_an_expected_failure_in_one_line(
 ) -> None:
     assert main([*command, "--store", "nosuch.db"]) == 1
     assert main([*command, "--store", store, "--session", "nosuch"]) == 1
-    assert main([*command, "--store", "redis://host/0"]) == 2
+    assert main([*command, "--store", "mysql://host/0"]) == 2
     (work / "garbage").write_text("no database " * 100)
     assert main([*command, "--store", "garbage"]) == 1
     out, err = capfd.readouterr()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,16 +18,29 @@ import pytest
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
 
+def free_port() -> int:
+    """One that nobody uses now, far enough below the others' that a cluster's second port is one, too."""
+    for _ in range(100):
+        with socket.socket() as found, socket.socket() as second, contextlib.suppress(OSError):
+            port = random.randrange(20_000, 30_000)
+            found.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 10_000))
+            return port
+    raise AssertionError("no port is free")
+
+
 class Server:
     """A server that can be killed, stopped and started again. Keeps what it is told on the disk at once."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, port: bool = False) -> None:
+        """`options`: more for the server. `port`: it listens on a port of the loopback interface, too."""
         pytest.importorskip("redis", reason="needs the redis package: pip install 'readcache[redis]'")
         if PROGRAM is None:
             pytest.skip("needs redis-server or valkey-server on PATH")
         # a short path: that of a socket has at most 107 bytes
         self.place = Path(tempfile.mkdtemp(prefix="rc-"))
         self.url = f"unix://{self.place}/socket?db=0"
+        self.port = free_port() if port else 0
         self._options = options
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -34,7 +50,16 @@ class Server:
         import redis
 
         assert PROGRAM is not None
-        words = ["--port", "0", "--unixsocket", str(self.place / "socket"), "--dir", str(self.place)]
+        words = [
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--unixsocket",
+            str(self.place / "socket"),
+            "--dir",
+            str(self.place),
+        ]
         keep = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
         self.process = subprocess.Popen(
             [PROGRAM, *words, *keep, *self._options], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL

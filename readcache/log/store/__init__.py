@@ -74,6 +74,24 @@ def is_on_server(spec: str) -> bool:
     return spec.startswith(("redis://", "rediss://", "unix://", "redis+unix://"))
 
 
+def without_password(spec: str) -> str:
+    """A store's URL as it may be shown: without user and password, and without options."""
+    return re.sub(r"//[^/]*@", "//", spec).partition("?")[0] if is_on_server(spec) else spec
+
+
+def require_client() -> None:
+    """UsageError where the package is missing by which servers are spoken to."""
+    import importlib.util
+
+    if importlib.util.find_spec("redis") is None:
+        raise UsageError("a store in Redis or Valkey needs the package redis: pip install 'readcache[redis]'")
+
+
+def unknown_kind(spec: str) -> UsageError:
+    """The error that says which kinds of stores there are."""
+    return UsageError(f"unknown kind of store: {spec!r}; give a path, {_SQLITE}PATH or redis://HOST:PORT/0")
+
+
 def open_store(spec: str | os.PathLike[str] | None) -> Store:
     """The store that `spec` names: None is memory; a path, or `sqlite:///` and a path, an SQLite file; a URL of Redis
     (`redis://`, `rediss://`, `unix://`) that server.
@@ -94,7 +112,7 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
 
         return RedisStore(path)
     elif _SCHEME.match(path):
-        raise UsageError(f"unknown kind of store: {path!r}; give a path, {_SQLITE}PATH or redis://HOST:PORT/0")
+        raise unknown_kind(path)
     if not path or "\0" in path:
         raise UsageError(f"the store {str(spec)!r} names no file; give a path or {_SQLITE}PATH")
     from readcache.log.store.sqlite import SqliteStore

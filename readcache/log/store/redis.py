@@ -165,9 +165,13 @@ class RedisStore:
     def check(self) -> str:
         """The server's version, when it can be read and written. StoreError."""
         with self._open():
-            key = self._key("") + ":check"
-            self._ask("set", key, b"1", px=1000)
-            return f"version {self._ask('info', 'server').get('redis_version', 'unknown')}"
+            self._ask("set", f"{self._server.prefix}:check", b"1", px=1000)
+            found = self._ask("info", "server")
+            return f"version {found.get('valkey_version') or found.get('redis_version', 'unknown')}"
+
+    def kept(self) -> str:
+        """For how long, in words."""
+        return f"a session is kept for {self._server.expire_seconds / 86_400:g} days after its last call"
 
     def close(self) -> None:
         """See `Store.close`. The connections are shared with others of this process, and close with the last."""
@@ -186,7 +190,7 @@ class RedisStore:
             yield
 
     def _ask(self, command: str, *words: Any, **options: Any) -> Any:
-        return self._server.ask(lambda: getattr(self._server.client, command)(*words, **options))
+        return self._server.ask(lambda client: getattr(client, command)(*words, **options))
 
     def _key(self, session_id: str) -> str:
         return f"{self._server.prefix}:{{s:{quoted(session_id)}}}"  # in a cluster, what the braces hold says where
@@ -334,6 +338,7 @@ class RedisStore:
 
     def _after_fork(self) -> None:
         """In the child: a transaction of another thread is nobody's there."""
+        self._server.after_fork()
         self._is_torn = self._depth > 0 and self._owner == threading.get_ident()
         if not self._is_torn:
             self._lock, self._depth, self._pending = threading.RLock(), 0, None

@@ -6,22 +6,21 @@ long has passed, every use fails at once. One that refuses is asked each time, s
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from readcache.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    import redis
+from readcache.log.store import require_client, without_password
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
 PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as sessions are kept in the store that nobody named
-_REST = 10  # times as long as it cost in vain
+REST = 10.0  # times as long as it cost in vain
 _OPTIONS = ("prefix", "expire", "cluster")
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -31,9 +30,12 @@ class RedisServer:
     sense, and where the client package is missing."""
 
     def __init__(self, url: str) -> None:
-        given = urlsplit(url)
+        self.place = without_password(url)
+        try:
+            given = urlsplit(url)
+        except ValueError as error:
+            raise UsageError(f"the store {self.place} is no URL: {error}") from None
         options = dict(parse_qsl(given.query, keep_blank_values=True))
-        self.place = f"{given.scheme}://{given.netloc.rpartition('@')[2]}{given.path}"  # without a password
         ours = {name: options.pop(name) for name in _OPTIONS if name in options}
         self.prefix = ours.get("prefix", PREFIX)
         self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
@@ -45,20 +47,35 @@ class RedisServer:
         if is_cluster is None:
             raise UsageError(f"cluster={ours['cluster']} in the URL of the store is neither yes nor no")
         address = f"{given.scheme.removeprefix('redis+')}://{given.netloc}{given.path}?{urlencode(options)}"
-        try:
-            self.client = _client(address, is_cluster)
+        require_client()
+        import redis
+
+        try:  # without asking the server
+            redis.Redis.from_url(address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
             raise UsageError(f"the store {self.place} makes no sense to the redis package: {error}") from None
+        self._address, self._is_cluster = address, is_cluster
+        self._client: Any = None
+        self._connecting = threading.Lock()
         self._rests_until = 0.0
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
         """The Lua script as a function of its keys and arguments. StoreError."""
-        registered: Any = self.client.register_script(text)
-        return lambda keys, arguments: self.ask(lambda: registered(keys=keys, args=arguments))
+        name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
-    def ask(self, question: Callable[[], Any]) -> Any:
-        """The server's answer. A connection that was cut is made anew, once: what is asked must be such that asking
-        twice does no harm. StoreError."""
+        def run(client: Any, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+            from redis.exceptions import NoScriptError
+
+            try:
+                return client.evalsha(name, len(keys), *keys, *arguments)
+            except NoScriptError:  # the first time, and after a restart
+                return client.eval(text, len(keys), *keys, *arguments)
+
+        return lambda keys, arguments: self.ask(lambda client: run(client, keys, arguments))
+
+    def ask(self, question: Callable[[Any], Any]) -> Any:
+        """The server's answer to what `question` asks of the client. A connection that was cut is made anew, once: what
+        is asked must be such that asking twice does no harm. StoreError."""
         from redis.exceptions import ConnectionError as Cut
         from redis.exceptions import ReadOnlyError, RedisError
 
@@ -67,25 +84,28 @@ class RedisServer:
         began = time.monotonic()
         try:
             try:
-                return question()
+                return question(self._connected())
             except Cut:
                 if time.monotonic() - began > DEADLINE / 2:
                     raise
-                return question()
+                return question(self._connected())
         except (RedisError, OSError) as error:
             cost = time.monotonic() - began
             if cost > DEADLINE / 2:
-                self._rests_until = time.monotonic() + _REST * cost
+                self._rests_until = time.monotonic() + REST * cost
             if isinstance(error, ReadOnlyError):  # it is a replica now: its connections lead to the wrong one
-                self.disconnect()
+                self._client = None
             raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
 
-    def disconnect(self) -> None:
-        """Closes the connections that nobody uses now; the next use makes new ones."""
-        if hasattr(self.client, "connection_pool"):
-            self.client.connection_pool.disconnect(inuse_connections=False)
-        else:
-            self.client.close()
+    def after_fork(self) -> None:
+        """In the child: another thread may have held the lock."""
+        self._connecting = threading.Lock()
+
+    def _connected(self) -> Any:
+        with self._connecting:
+            if self._client is None:
+                self._client = _client(self._address, self._is_cluster)
+            return self._client
 
 
 _servers: weakref.WeakValueDictionary[str, RedisServer] = weakref.WeakValueDictionary()
@@ -101,25 +121,19 @@ def server_at(url: str) -> RedisServer:
         return found
 
 
-def _client(address: str, is_cluster: bool) -> redis.Redis:
-    try:
-        import redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-    except ImportError as error:
-        raise UsageError(
-            f"a store in Redis or Valkey needs the redis package ({error}): pip install 'readcache[redis]'"
-        ) from None
+def _client(address: str, is_cluster: bool) -> Any:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
     settings: dict[str, Any] = {
         "socket_timeout": DEADLINE,
         "socket_connect_timeout": DEADLINE,
-        "protocol": 2,  # what every server since 2010 and every proxy speaks
+        "protocol": 2,  # what every server and every proxy speaks
         "retry": Retry(NoBackoff(), int(is_cluster)),
     }
-    if is_cluster:
-        cluster: Any = redis.RedisCluster.from_url(address, **settings)
-        return cluster  # type: ignore[no-any-return]
-    return redis.Redis.from_url(address, **settings)
+    kind: Any = redis.RedisCluster if is_cluster else redis.Redis
+    return kind.from_url(address, **settings)
 
 
 def _positive(days: str | None, default: float, name: str) -> float:
