@@ -38,7 +38,7 @@ def ask(reader: Reader, call_id: str, command: str, output: str) -> Reply:
     return _sessions[reader].observe(command, output, call_id=call_id)
 
 
-def processes(path: Path, count: int) -> ProcessPoolExecutor:
+def processes(path: Path | str, count: int) -> ProcessPoolExecutor:
     spawned = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=spawned, initializer=begin, initargs=(str(path),))
 

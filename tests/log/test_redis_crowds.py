@@ -1,0 +1,123 @@
+"""Crowds on one Redis server, which is killed and comes back under load."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from readcache import Omitted, Reply, Session
+from readcache.log.store.redis import RedisStore
+from readcache.replay.checker import Checker
+from tests.helpers.redis_server import Server
+from tests.session.test_crowds import READERS, ROUNDS, a_read, ask, crowd, many, processes
+
+_session: Session | None = None  # of this process
+
+
+@pytest.fixture(params=["keeps everything", "keeps nothing", "keeps what was saved at times"])
+def mortal(request: pytest.FixtureRequest) -> Iterator[Server]:
+    keeping = {"keeps everything": "yes", "keeps nothing": "no"}.get(request.param, "no")
+    running = Server("--appendonly", keeping, *(("--save", "1 1") if "at times" in request.param else ()))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server("--appendonly", "no")
+    yield running
+    running.close()
+
+
+@many
+@pytest.mark.parametrize("kind", READERS)
+def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
+    server: Server, count: int, kind: str
+) -> None:
+    with processes(server.url, count) as executor:
+        omitted = crowd(executor, ask, [READERS[kind](number) for number in range(count)])
+    store = RedisStore(server.url)
+    calls = [
+        (session, record.agent_id, record.event.call_id)
+        for session in dict.fromkeys(context[0] for context in store.sessions())
+        for record in store.records(session)
+        if hasattr(record.event, "call_id")
+    ]
+    assert len(calls) == len(set(calls)) == count * ROUNDS
+    assert omitted > count
+
+
+# ------------------------------------------------------------ killed under load
+
+
+def begin(url: str, number: int) -> None:
+    """In a process of its own: an agent, every second one of the same session."""
+    global _session
+    _session = Session("/w", session_id=f"s{number % 2}", agent_id=f"agent-{number}", store=url)
+
+
+def turn(command: str, output: str, call_id: str, compacts: bool) -> tuple[Reply, float]:
+    """One call, after a compaction or none; and the seconds that it took."""
+    assert _session is not None
+    began = time.monotonic()
+    if compacts:
+        _session.compacted()
+    return _session.observe(command, output, call_id=call_id), time.monotonic() - began
+
+
+def work(server: Server, number: int, stop: threading.Event) -> tuple[int, int, float]:
+    """Calls until told to stop, each checked: their number, omissions since the server was last there, the longest."""
+    rng, checker, calls, omitted, longest = random.Random(number), Checker(), 0, 0, 0.0
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawned, initializer=begin, initargs=(server.url, number)) as process:
+        while not stop.is_set() or not omitted:
+            command, output = a_read(rng)
+            compacts = rng.random() < 0.1
+            if compacts:
+                checker = Checker()
+            reply, took = process.submit(turn, command, output, f"{number}.{calls}", compacts).result(60)
+            assert reply.full_text == output
+            sources = frozenset(name for part in reply.segments if isinstance(part, Omitted) for name in part.sources)
+            checker.check(reply, output, "")
+            checker.add(f"{number}.{calls}", reply.text, "", "", sources)
+            calls += 1
+            omitted = omitted + bool(sources) if stop.is_set() else 0
+            longest = max(longest, took)
+            assert calls < 100_000
+    return calls, omitted, longest
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_again_and_again_under_load_costs_savings_and_no_byte(mortal: Server) -> None:
+    stop, found = threading.Event(), list[tuple[int, int, float]]()
+    failed: list[BaseException] = []
+
+    def one(number: int) -> None:
+        try:
+            found.append(work(mortal, number, stop))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    with contextlib.ExitStack() as ends:
+        ends.callback(stop.set)
+        rng = random.Random(0)
+        for _ in range(6):
+            time.sleep(rng.uniform(0.5, 1.5))
+            mortal.kill()
+            time.sleep(rng.uniform(0, 0.5))
+            mortal.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failed, failed
+    assert len(found) == 4
+    assert min(calls for calls, *_ in found) > 20
