@@ -462,3 +462,20 @@ def test_calls_of_a_process_each_are_judged_by_what_the_others_stored(url: str) 
 class RedisStoreOpened(contextlib.closing[RedisStore]):
     def __init__(self, url: str) -> None:
         super().__init__(RedisStore(url))
+
+
+def test_a_user_with_the_rights_that_the_page_names_can_do_all_of_it(own: Server) -> None:
+    page = (ROOT / "readcache/log/fleets.md").read_text(encoding="utf-8")
+    words = next(line.split() for line in page.splitlines() if line.strip().startswith("ACL SETUSER"))
+    with client(own) as asked:
+        asked.execute_command(*[">pw" if word == ">PASSWORD" else word for word in words])
+    url = own.url.replace("unix://", "unix://readcache:pw@")
+    with Session("/w", session_id="s", store=url) as session:
+        assert [omits(session), omits(session)] == [False, True]
+    with RedisStoreOpened(url) as store:
+        assert list(store.records_about("s", "main", ["/w/f"], []))
+        assert store.check().startswith("version ")
+        assert store.used_bytes() > 0
+        store.take_out("s", time.time())
+    with pytest.raises(StoreError, match="user and password"):
+        list(open_store(own.url.replace("unix://", "unix://readcache:wrong@")).sessions())

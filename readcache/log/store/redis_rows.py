@@ -95,8 +95,8 @@ def read_row(row: Row, agents: Sequence[str]) -> list[Record]:
         return [Record(seq, reader, moment, event) for reader in agents for event in lost]
     reader = unquoted(agent)
     try:
-        plain = json.loads(body.decode("utf-8", "surrogatepass"))
-        return [Record(seq, reader, moment, decode(kind.decode(), plain, _unpacked(name, text)))]
+        plain = json.loads(_unpacked(body))
+        return [Record(seq, reader, moment, decode(kind.decode(), plain, _text(name, text)))]
     except (StoreError, ValueError, TypeError, AttributeError, zlib.error) as error:
         return unreadable(seq, reader, moment, error)
 
@@ -111,7 +111,7 @@ def read_rows(rows: Iterable[Row], agent_id: str | None) -> list[Record]:
 
 
 def _packed_body(body: object) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _packed(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
 def _packed(text: str) -> bytes:
@@ -121,10 +121,14 @@ def _packed(text: str) -> bytes:
     return min(_COMPRESSED + zlib.compress(plain, 1), _PLAIN + plain, key=len)
 
 
-def _unpacked(name: bytes, text: bytes | None) -> str | None:
+def _text(name: bytes, text: bytes | None) -> str | None:
     if name in (b"-", b"0"):
         return None if name == b"-" else ""
     if not text:
         raise StoreError("its text is missing; the store is damaged")
-    plain = zlib.decompress(text[1:]) if text[:1] == _COMPRESSED else text[1:]
+    return _unpacked(text)
+
+
+def _unpacked(stored: bytes) -> str:
+    plain = zlib.decompress(stored[1:]) if stored[:1] == _COMPRESSED else stored[1:]
     return plain.decode("utf-8", "surrogatepass")

@@ -156,7 +156,7 @@ def _advice(error: BaseException) -> str:
     from redis import exceptions
 
     if isinstance(error, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
-        return "check the user and password in its URL, which need @scripting, @hash, @sortedset, @keyspace and INFO"
+        return "check the user and password in its URL, and that user's rights (see fleets.md)"
     if isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("OOM"):
         return "give the server more memory, or a maxmemory-policy that evicts"
     if isinstance(error, exceptions.ReadOnlyError):
