@@ -38,7 +38,12 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
             os.close(end)
         with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
             import readcache.log.reader
-            import readcache.log.store.sqlite  # noqa: F401
+            from readcache.log.store import is_on_server
+
+            if is_on_server(os.environ.get("READCACHE_STORE", "")):
+                import redis  # noqa: F401
+            else:
+                import readcache.log.store.sqlite  # noqa: F401
         return child.collect(pipe, signals)
 
 

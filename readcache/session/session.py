@@ -42,7 +42,8 @@ PYTHON = "python"  # the host of a session that a program made and that no adapt
 class Session(Conversation):
     """One reader's conversation.
 
-    `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` tells the readers of one session apart.
+    `store`: None (memory), a path, a URL (`sqlite:///path`, `redis://host`), or a `Store`. `agent_id` tells the readers
+    of one session apart.
     `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
     session ran or read something itself. `clock` gives seconds since the epoch.
     `one_shot`: this process judges a single call. `host`: the harness that it is in, for `readcache gain`.

@@ -53,7 +53,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
             for count in WRITERS[:2] if chosen.short else WRITERS:
                 for name, spec in stores.items():
                     if spec is not None:
-                        rate = events_a_second(spec, count, kind == "one session", 1.0 if chosen.short else 4.0)
+                        rate = events_a_second(spec, count, kind == "one session", 1.0 if chosen.short else 2.0)
                         table.row(f"{name}, {count} writers, {kind}", rate, unit="/s")
 
 
