@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
 
 from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings, is_missing
 from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store
@@ -30,7 +29,7 @@ def gain(options: argparse.Namespace, settings: Settings) -> int:
     if options.short:
         say(_short(spec))
         return 0
-    if not os.path.exists(store_file(spec)):
+    if is_missing(spec):
         raise ReadcacheError(
             f"there is no store {spec}: no call was recorded yet (`readcache init HOST` switches a host on, "
             "`readcache doctor` looks after it), or name it with --store"
@@ -47,7 +46,7 @@ def gain(options: argparse.Namespace, settings: Settings) -> int:
 
 def _short(spec: str) -> str:
     """Of today's readers alone, so that a store may grow. A status bar shows stdout: what fails is said there."""
-    if not os.path.exists(store_file(spec)):
+    if is_missing(spec):
         return short_line(None)
     found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
     try:

@@ -176,6 +176,35 @@ def test_what_was_decided_on_an_old_view_is_not_written(url: str, shared: Server
     assert [type(r.event) for r in other.records("s")] == [Delivered, Compacted]
 
 
+def test_what_was_read_before_another_server_took_over_is_not_written(shared: Server, url: str) -> None:
+    store = RedisStore(url)
+    store.append("s", "a", [shows("c1")], 1.0)
+    with pytest.raises(StoreError, match="nothing was written"), store.transaction():  # noqa: PT012
+        store.append("s", "a", [shows("c2")], 1.0)
+        with client(shared) as asked:
+            asked.hset(asked.keys(f"{url.rpartition('prefix=')[2]}:{{*}}")[0], "home", "another")
+    assert [type(r.event) for r in store.records("s")] == [Delivered, Failed, Compacted]
+
+
+def test_a_step_whose_answer_is_lost_is_asked_again_and_done_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import redis
+
+    evalsha, lost = redis.Redis.evalsha, iter([False, True])
+
+    def losing(self: Any, *words: Any) -> Any:
+        answer = evalsha(self, *words)
+        if next(lost, False):
+            raise redis.ConnectionError("cut off")
+        return answer
+
+    store = RedisStore(url)
+    store.append("s", "a", [shows("c0")], 1.0)
+    monkeypatch.setattr(redis.Redis, "evalsha", losing)
+    store.append("s", "a", [shows("c1"), shows("c2")], 1.0)
+    store.append("s", "a", [shows("c3")], 1.0)
+    assert [r.event.call_id for r in store.records("s")] == ["c0", "c1", "c2", "c3"]  # type: ignore[union-attr]
+
+
 def test_a_writer_waits_for_another_of_its_session_and_for_nobody_else(url: str) -> None:
     one, two = RedisStore(url), RedisStore(url)
     with one.transaction():

@@ -132,7 +132,8 @@ COMMIT = (
 local token, base, tag = ARGV[1], tonumber(ARGV[2]), ARGV[4]
 local last = tonumber(get('last') or 0)
 if last > base and tag_of(get('e' .. (base + 1))) == tag then unlock(token) return {'ok'} end
-if last ~= base or tag_of(get('e' .. last)) ~= ARGV[3] then unlock(token) return {'changed'} end
+local is_same = last == base and tag_of(get('e' .. last)) == ARGV[3] and (not version or get('home') == home)
+if not is_same then unlock(token) return {'changed'} end
 local function put(name, text)
   if name == '-' or name == '0' then return name end
   local free, count = name, 1
