@@ -58,7 +58,7 @@ class RedisStore:
 
     def __init__(self, url: str) -> None:
         self._server = server_at(url)
-        self.path = self._server.place  # which other URLs of it may name, too
+        self.path = self._server.place
         scripts = (READ, FIND, COMMIT, READERS, RELEASE)
         self._read, self._find, self._commit, self._list_readers, self._release = map(self._server.script, scripts)
         self._lock = threading.RLock()

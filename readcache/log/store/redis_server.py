@@ -22,6 +22,7 @@ PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as sessions are kept in the store that nobody named
 REST = 10.0  # times as long as it cost in vain
 _OPTIONS = ("prefix", "expire", "cluster")
+_PLACE = ("db", "prefix")  # of the query, what tells one store from another
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -36,6 +37,8 @@ class RedisServer:
         except ValueError as error:
             raise UsageError(f"the store {self.place} is no URL: {error}") from None
         options = dict(parse_qsl(given.query, keep_blank_values=True))
+        if where := urlencode({name: options[name] for name in _PLACE if name in options}):
+            self.place += f"?{where}"
         ours = {name: options.pop(name) for name in _OPTIONS if name in options}
         self.prefix = ours.get("prefix", PREFIX)
         self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
