@@ -36,7 +36,7 @@ def socket_path(state: str, store: str) -> str:
     return os.path.join(state, "serve", f"{readcache.__version__}-{_digest(os.fsencode(store)):016x}")
 
 
-def connect(path: str, seconds: float) -> _socket.socket:
+def reach(path: str, seconds: float) -> _socket.socket:
     """A connection to the server at `path`, on which nothing takes longer than `seconds`. NoServer."""
     try:
         folder = open_folder(os.path.dirname(path))
@@ -48,7 +48,7 @@ def connect(path: str, seconds: float) -> _socket.socket:
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
             connection.settimeout(seconds)
-            connection.connect(reachable(path, folder))
+            connection.connect(short_name(path, folder))
             if peer(connection)[1] not in (None, os.fstat(folder).st_uid):
                 raise NoServer(f"{path}: another user's process listens there")
         except BaseException:
@@ -71,7 +71,7 @@ def open_folder(path: str) -> int:
     return folder
 
 
-def reachable(path: str, folder: int) -> str:
+def short_name(path: str, folder: int) -> str:
     """A name by which `path` can be connected to and bound, however long it is, while its directory is open."""
     through = f"/proc/self/fd/{folder}"
     if len(os.fsencode(path)) > _LONGEST and os.path.isdir(through):
