@@ -51,7 +51,7 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
     try:
-        with_reader(settings, lambda reader: reader.answer(make_call(), show))
+        with_reader(settings, lambda reader: reader.answer(make_call(), show, began=settings.began))
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)
@@ -100,9 +100,7 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.store import open_store
         from readcache.policy import Rules
 
-        log = Log(
-            lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time, began=settings.began
-        )
+        log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
         reader = Reader(log, Rules(chosen_policy(settings), marker.tag(settings.session)), one_call=True)
         try:
             use(reader)
