@@ -14,7 +14,8 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
-from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable, store_file
+from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
+from readcache.cli.state import store_file
 from readcache.cli.terminal import say
 from readcache.policy import Policy
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from readcache import RestorePlan
 from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings
+from readcache.cli.state import store_file
 from readcache.cli.terminal import warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered

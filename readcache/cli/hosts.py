@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from readcache.cli.hook import program
-from readcache.cli.settings import Settings, state_directory
+from readcache.cli.settings import Settings
+from readcache.cli.state import state_directory
 from readcache.cli.terminal import say
 from readcache.errors import ReadcacheError, UsageError
 from readcache.hosts import MODULES, host_module

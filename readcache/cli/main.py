@@ -63,7 +63,8 @@ def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["hook"] and not {"-h", "--help"} & {*argv}:
         from readcache.cli.hook import hook
 
-        return hook(argv[1:])
+        hook(argv[1:], sys.stdin.buffer.read())
+        return 0
     from readcache.cli.parser import parse_words
 
     if argv[:1] in ([], ["help"]):
@@ -97,7 +98,7 @@ def _dispatch(argv: list[str]) -> int:
     if options.command == "serve":
         from readcache.cli.serve import serve
 
-        return serve(settings, options.socket, may_run=options.run)
+        return serve(options, settings)
     if options.command == "explain":
         return explain.explain(settings, options.path)
     if options.command == "log":

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from readcache import __version__
-from readcache.cli.options import ADVISE, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
+from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
 from readcache.errors import UsageError
 from readcache.hosts import MODULES
 from readcache.policy import Budget
@@ -80,6 +80,11 @@ def _build() -> _Parser:
     serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
     serve.add_argument("--socket", metavar="PATH", help="on a Unix socket, for many clients; else on stdin and stdout")
     serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
+    serve.add_argument("--on-demand", action="store_true", help="as hooks start it: for what ends with one tool call")
+    serve.add_argument(
+        "--idle", metavar="SECONDS", type=_count, default=IDLE_SECONDS, help="--on-demand: until it ends"
+    )
+    serve.add_argument("--stop", action="store_true", help="end the one that was started on demand")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
-from readcache.cli.settings import Settings, session_variable, store_file
+from readcache.cli.settings import Settings, session_variable
+from readcache.cli.state import store_file
 from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, UsageError
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason
-from readcache.cli.settings import Settings, store_file
+from readcache.cli.settings import Settings
+from readcache.cli.state import store_file
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store

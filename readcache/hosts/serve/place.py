@@ -88,6 +88,11 @@ def peer(connection: _socket.socket) -> tuple[int | None, int | None]:
     return int.from_bytes(found[:4], sys.byteorder), int.from_bytes(found[4:8], sys.byteorder)
 
 
+def is_ours(connection: _socket.socket) -> bool:
+    """False for another user's process, where the system tells; the socket's mode keeps those out everywhere."""
+    return peer(connection)[1] in (None, os.geteuid(), 0)
+
+
 def take_lock(path: str) -> int | None:
     """A descriptor that holds the lock of the server at `path`; None where a server has it. OSError."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -97,6 +102,18 @@ def take_lock(path: str) -> int | None:
         os.close(lock)
         return None
     return lock
+
+
+def inherited_lock(path: str) -> int | None:
+    """The descriptor of the lock that this process was started with, if it is that of the server at `path`."""
+    try:
+        if os.path.samestat(os.fstat(LOCK_FD), os.stat(f"{path}.lock")):
+            fcntl.flock(LOCK_FD, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.set_inheritable(LOCK_FD, False)
+            return LOCK_FD
+    except OSError:
+        pass
+    return None
 
 
 def start(path: str, store: str) -> bool:
@@ -113,7 +130,7 @@ def start(path: str, store: str) -> bool:
             if before.st_size and abs(time.time() - before.st_mtime) < SOON:
                 return False
             os.pwrite(lock, b"started\n", 0)
-            _start_apart(server_words(path, store), lock)
+            _start_apart(server_words(store), lock)
         finally:
             os.close(lock)
     except (OSError, NoServer):
@@ -121,11 +138,10 @@ def start(path: str, store: str) -> bool:
     return True
 
 
-def server_words(path: str, store: str) -> list[str]:
+def server_words(store: str) -> list[str]:
     """The words that start the server; it finds its lock on `LOCK_FD`."""
     packages = os.path.dirname(os.path.dirname(os.path.abspath(readcache.__file__)))
-    command = ("serve", "--on-demand", "--socket", path, "--store", store)
-    return [sys.executable, "-I", "-c", _BOOT, packages, *command]
+    return [sys.executable, "-I", "-c", _BOOT, packages, "serve", "--on-demand", "--store", store]
 
 
 def _start_apart(words: list[str], lock: int) -> None:
