@@ -99,12 +99,14 @@ def _build() -> _Parser:
     mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="what so many later tokens follow counts as gone")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = (
-        "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch] [--policy NAME])"
+        "readcache shims (install DIR [--tools NAME…] [--compile [--static]] | uninstall DIR | "
+        "env DIR [--launch] [--policy NAME])"
     )
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
     shims.add_argument("dir", metavar="DIR")
     shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
     shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
+    shims.add_argument("--static", action="store_true", help="for a sandbox without Python, with --compile")
     shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, by BASH_ENV")
     shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
     _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
