@@ -8,15 +8,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from typing import Protocol
 
+from readcache.errors import StoreError
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
+from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Failed
 from readcache.policy import Rules
 
-MOST_LOGS = 100  # as many readers as `serve` holds for others; each has two files open
+MOST_LOGS = 100  # as many readers as `serve` holds for others
 _ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
 
 
@@ -33,6 +37,7 @@ class HeldLog:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.users = 0
+        self._is_folded, self._folding = False, threading.Lock()
         self._lock = threading.Lock()
         self._waiting: dict[Named, threading.Event] = {}
         self._arrived: set[Named] = set()
@@ -40,9 +45,24 @@ class HeldLog:
 
     def reader(self, rules: Rules) -> Reader:
         """The reader by the rules of one call. What clients have said by now, that they showed our answer, is logged
-        first: they do not wait for that, and the next command may have run meanwhile."""
+        first: they do not wait for that, and the next command may have run meanwhile. A log that was not folded yet may
+        be a long one: of that the reader knows what matters to one call alone."""
         self._let_arrive()
-        return Reader(self.log, rules)
+        if self._is_folded:
+            return Reader(self.log, rules)
+        policy = replace(rules.policy, any_output=False)  # for which all of the log would be needed
+        return Reader(self.log, replace(rules, policy=policy), one_call=True)
+
+    def fold(self, path: str) -> None:
+        """Makes ready for the next call. No other call waits for that."""
+        if self._is_folded or not self._folding.acquire(blocking=False):
+            return
+        try:
+            with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # counted where a call is logged
+                self.log.fold(store)
+                self._is_folded = True
+        finally:
+            self._folding.release()
 
     @contextlib.contextmanager
     def waiting(self, connection: Named) -> Iterator[None]:
@@ -92,8 +112,9 @@ class HeldLogs:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._held: OrderedDict[tuple[str, str], HeldLog] = OrderedDict()
+        self._store: SqliteStore | None = None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -104,7 +125,7 @@ class HeldLogs:
         with self._lock:
             held = self._held.get((session, agent))
             if held is None:
-                held = HeldLog(Log(lambda: open_store(self._path), session, agent, time.time))
+                held = HeldLog(Log(self._open_store, session, agent, time.time))
                 self._held[session, agent] = held
             self._held.move_to_end((session, agent))
             held.users += 1
@@ -112,13 +133,24 @@ class HeldLogs:
         try:
             yield held
         finally:
+            held.fold(self._path)
             with self._lock:
                 held.users -= 1
 
     def close(self) -> None:
-        """Closes those that nobody uses."""
+        """The server ends."""
         with self._lock:
-            self._let_go(0)
+            self._held.clear()
+            if self._store is not None:
+                self._store.close()
+
+    def _open_store(self) -> SqliteStore:
+        """The one that all logs share: none of them waits for another one's lock. A new one where the file was taken
+        away."""
+        with self._opening:
+            if self._store is None or not self._store.is_there():
+                self._store = SqliteStore(self._path)
+            return self._store
 
     def _let_go(self, most: int) -> None:
         for name, held in list(self._held.items()):
@@ -126,4 +158,3 @@ class HeldLogs:
                 return
             if not held.users:
                 del self._held[name]
-                held.log.close()

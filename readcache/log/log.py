@@ -150,19 +150,25 @@ class Log:
             return [event for event in self._later if isinstance(event, Failed)]
 
     def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
-        """For a process that judges one call: the view starts with what matters to these keys and digests alone."""
+        """Where the log was not folded yet, for one call: the view starts with what matters to these keys and digests
+        alone."""
         with self.lock:
-            if self._seq == 0:
+            if self._seq == 0 or self._partial:
+                self._start_anew()
                 self._partial = True
                 self._distrusted = False
                 for record in self.store.records_about(self._session_id, self._agent_id, keys, digests):
                     self._take(record)
 
     def fold(self, store: Store) -> None:
-        """Folds what is in `store`, which is this log's by another connection. Others may write it meanwhile."""
+        """Folds all that is in `store`, which is this log's by another connection. Whoever writes there, or uses this
+        log, need not wait for that. Raises StoreError."""
+        aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
+        for record in store.records(self._session_id, self._agent_id):
+            aside._take(record)
         with self.lock:
-            for record in store.records(self._session_id, self._agent_id, after=self._seq):
-                self._take(record)
+            self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
+            self._partial = False
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""
@@ -223,13 +229,16 @@ class Log:
     def _catch_up(self) -> int:
         """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
         if self._distrusted and not self._partial:
-            self.view, self._seq, self._index = View(), 0, None
-            self._lately.clear()
+            self._start_anew()
         self._distrusted = False
         for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
             self._take(record)
         self.append(self._later)
         return len(self._later)
+
+    def _start_anew(self) -> None:
+        self.view, self._seq, self._index = View(), 0, None
+        self._lately.clear()
 
     def _take(self, record: Record) -> None:
         event = event_for(record, self._agent_id)
