@@ -490,6 +490,7 @@ int serve(struct call *call, const char *directory) {
   const char *why = 0;
   long size, at;
   char letter;
+  if (same(variable(call->environment, "READCACHE_SERVER"), "off")) return 0;
   if (!facts_of(HERE, call->file, 0, &facts) || (facts.mode & 0170000) != IS_FILE) return 0;
   head = (char *)sys6(SYS_mmap, 0, 2 * ROOM_HEAD + 2 * ROOM_OUTPUT, 3, 0x4022 /* private, of nothing, as it is needed */, -1, 0);
   if ((long)head < 0 && (long)head > -4096) return 0;

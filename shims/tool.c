@@ -17,9 +17,9 @@ __asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n")
 __asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
 #endif
 
-static char exe[4096], behind[4096], name[4096], file[4096], depth[64] = "READCACHE_DEPTH=", path[ROOM] = "PATH=";
+/* A page that is written to for the first time costs as much as a call of the system: what passes through needs few. */
+static char name[256], depth[64], file[4096], path[ROOM], behind[4096], directory[4096], inside[4096], *sink, *started;
 static char *vars[ROOM / 8];
-static char directory[4096], inside[4096] = "READCACHE_INSIDE=", *sink;
 static int met;    /* were there shims on PATH? */
 static long faced; /* the shell that faces the agent, as this does; 0 for none, -1 in doubt */
 
@@ -66,6 +66,16 @@ static int join(const char *directory, const char *last) {
   return add(add(to, file + sizeof file, "/"), file + sizeof file, last) != 0;
 }
 
+/* Is the file this very program? */
+static int is_this(const char *path) {
+  static unsigned long own[32];
+  unsigned long other[32];
+  if (!own[1] && sys(SYS_newfstatat, HERE, (long)started, (long)own, 0) &&
+      sys(SYS_newfstatat, HERE, (long)"/proc/self/exe", (long)own, 0))
+    return 0;
+  return !sys(SYS_newfstatat, HERE, (long)path, (long)other, 0) && own[0] == other[0] && own[1] == other[1];
+}
+
 /* Finds the real tool as tool.sh does: its name into `file`, and into `path` what PATH is to be; 0 in doubt. */
 static int find_real_tool(char *given) {
   char *to = path + 5, *from, *end;
@@ -80,7 +90,7 @@ static int find_real_tool(char *given) {
       return 0;
     }
     there = !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
-    if (there && !same_file(file, "/proc/self/exe") && !same_file(file, exe)) {
+    if (there && !is_this(file)) {
       of_shims = join(from, ".readcache-shims") && !sys(SYS_faccessat, HERE, (long)file, 0, 0);
       join(from, name);
       *end = last;
@@ -100,7 +110,8 @@ static int prepare(char **envp, int forced) {
   static char systems[] = "/usr/local/bin:/usr/bin:/bin";
   char *given = 0, *more;
   int count = 0, in_circles = 0;
-  add(depth + 16, depth + sizeof depth, "+");
+  add(path, path + sizeof path, "PATH=");
+  add(depth, depth + sizeof depth, "READCACHE_DEPTH=+");
   for (; *envp; envp++) {
     char *value = after(*envp, "PATH=");
     if (value) given = value;
@@ -121,6 +132,17 @@ static void become_real_tool(char **argv, char **envp) {
   if (prepare(envp, 1)) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
 }
 
+/* Where this program lies. */
+static const char *own_directory(void) {
+  char *to = directory;
+  long size = sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)directory, sizeof directory - 1);
+  to = size > 0 ? to + size : add(to, directory + sizeof directory, started); /* there may be no /proc */
+  while (to > directory && to[-1] != '/') to--;
+  if (to > directory + 1) to--;
+  *to = 0;
+  return directory;
+}
+
 /* Asks the server where this faces the agent for sure. 0 where there is nobody to ask, or in doubt. */
 static int ask(char **argv, char **envp) {
   static char shells[64], *words[ROOM / 8];
@@ -138,13 +160,13 @@ static int ask(char **argv, char **envp) {
     words[at] = argv[at];
   }
   words[0] = name;
-  return serve(&call, directory);
+  return serve(&call, own_directory());
 }
 
 /* The script beside this program that does it without a server; it starts one for the next time. */
 static void become_script(char **argv, char **envp) {
   int count = 0;
-  char *to = add(behind, behind + sizeof behind, directory);
+  char *to = add(behind, behind + sizeof behind, own_directory());
   for (; *envp && count + 3 < (int)(sizeof vars / sizeof *vars); envp++) vars[count++] = *envp;
   if (faced > 0) vars[count++] = "READCACHE_ALONE=yes";
   vars[count] = 0;
@@ -159,7 +181,7 @@ static int find_context(char **envp) {
   static const char *modes[] = {"", "on", "1", "true", "yes", "advise"};
   const char *mode = variable(envp, "READCACHE"), *session = variable(envp, "READCACHE_SESSION");
   const char *from = variable(envp, "READCACHE_SESSION_FROM"), *agent = variable(envp, "READCACHE_AGENT");
-  char *to = inside + 17, *limit = inside + sizeof inside;
+  char *limit = inside + sizeof inside, *to = add(inside, limit, "READCACHE_INSIDE=");
   unsigned at;
   for (at = 0; at < sizeof modes / sizeof *modes && !same(mode, modes[at]);) at++;
   if (!*session && *from) session = variable(envp, from);
@@ -201,28 +223,24 @@ static void run(char **argv, char **envp) {
   vars[count] = 0;
   faced = 1;
   if (*entry || !find_bash(bash[0], variable(envp, "PATH"))) become_script(argv, envp);
-  else if (is_served && !serve(&call, directory)) become_script(argv, envp);
+  else if (is_served && !serve(&call, own_directory())) become_script(argv, envp);
   find_bash(bash[0], variable(envp, "PATH"));
   sys(SYS_execve, (long)file, (long)bash, (long)(*entry ? envp : vars), 0);
 }
 
-/* What the kernel was given to start this: the last of the pairs that follow the environment. Null when it does not say. */
-static char *started_as(char **envp) {
+/* What the kernel was given to start this: among the pairs that follow the environment. */
+static char *started_as(char **argv, char **envp) {
   unsigned long *pair;
   while (*envp) envp++;
   for (pair = (unsigned long *)(envp + 1); *pair; pair += 2)
     if (*pair == 31 /* AT_EXECFN */) return (char *)pair[1];
-  return 0;
+  return argv[0] ? argv[0] : "";
 }
 
 void begin(long *stack) {
-  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *started = started_as(envp), *to;
-  if (sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)exe, sizeof exe - 1) <= 0)
-    add(exe, exe + sizeof exe, started ? started : argv[0] ? argv[0] : ""); /* there is no /proc */
-  add(name, name + sizeof name, last_part(exe));
-  to = add(directory, directory + sizeof directory, exe) - length(name);
-  if (to > directory + 1) to--;
-  *to = 0;
+  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *to;
+  started = started_as(argv, envp);
+  add(name, name + sizeof name, last_part(started));
   if (same(name, "readcache-run")) run(argv, envp);
   if (prepare(envp, 0) && (!faced || (faced > 0 && ask(argv, envp)))) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
   become_script(argv, envp);

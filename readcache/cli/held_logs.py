@@ -123,6 +123,8 @@ class HeldLogs:
     def use(self, session: str, agent: str) -> Iterator[HeldLog]:
         """The log of a reader; it stays open while it is used, and as long as there is room."""
         with self._lock:
+            if self._store is not None and not self._store.is_there():
+                self._held.clear()  # what they hold is of a store that was taken away
             held = self._held.get((session, agent))
             if held is None:
                 held = HeldLog(Log(self._open_store, session, agent, time.time))

@@ -36,7 +36,10 @@ _STATIC = "static"  # the line of an installation that needs nothing but itself 
 SOCKET = ".socket"  # its name
 _PLACE = re.compile("@([A-Z]+)@")
 # As small and as quick to start as it gets; no C library, so that none of its protections can be had.
-_COMPILE = ("-O2", "-s", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra")
+_COMPILE = (
+    *("-O2", "-s", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra"),
+    *("-Wl,-z,noseparate-code", "-Wl,--build-id=none"),
+)
 
 
 class Mark(NamedTuple):

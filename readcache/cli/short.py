@@ -14,6 +14,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from readcache import Reply, __version__
@@ -23,7 +24,8 @@ from readcache.cli.held_logs import HeldLog, HeldLogs
 from readcache.cli.settings import INSIDE, Settings, clip_sizes, read_settings
 from readcache.cli.tool_call import SINK, batch_of, is_own_command, read_tool
 from readcache.disk.virtual import is_named_virtual
-from readcache.hosts.serve.short import MOST_OUTPUT, Head, read_frame, read_head, send_frame, split_text, texts
+from readcache.hosts.serve.frames import read_frame, send_frame, split_text, texts
+from readcache.hosts.serve.short import MOST_OUTPUT, Head, read_head
 from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.call import Call
@@ -200,7 +202,13 @@ def _plan_command(head: Head, settings: Settings) -> _Plan | None:
 
 
 def _reader(held: HeldLog, settings: Settings) -> Reader:
-    return held.reader(Rules(chosen_policy(settings), marker.tag(settings.session)))
+    named = settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
+    return held.reader(_rules(named))
+
+
+@lru_cache(maxsize=256)
+def _rules(settings: Settings) -> Rules:
+    return Rules(chosen_policy(settings), marker.tag(settings.session))
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from readcache.model.claims import Reading
 
 _DEPTH = "READCACHE_DEPTH"
-_ALONE = "READCACHE_ALONE"  # see shims/tool.c
+_ALONE = "READCACHE_ALONE"  # a client found no server to ask (shims/tool.c): there is to be one the next time
 
 
 def stand_in(tool: str, args: list[str]) -> int:
-    """What runs in the place of `tool`, or with "-" in that of bash, "--" as `readcache run`; returns the exit status, or
-    becomes the tool."""
-    is_alone = os.environ.pop(_ALONE, "")  # a client found no server: there is to be one the next time
+    """What runs in the place of `tool`, or with "-" in that of bash, with "--" as `readcache run`; returns the exit
+    status, or becomes the tool."""
+    is_alone = bool(os.environ.pop(_ALONE, ""))
     if tool in ("-", "--"):
+        if is_alone:  # now, since this process may become bash
+            _start_server()
         return _whole_command(args[0], is_shell=tool == "-")
     settings, reading = None, None
     try:
@@ -49,7 +51,10 @@ def stand_in(tool: str, args: list[str]) -> int:
     if settings is None or reading is None:
         _become(tool, args)
     try:
-        return child.end_like(_run_and_judge(tool, args, reading, settings))
+        status = _run_and_judge(tool, args, reading, settings)
+        if is_alone:
+            _start_server()
+        return child.end_like(status)
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
@@ -79,6 +84,12 @@ def _whole_command(command: str, *, is_shell: bool) -> int:
 
     advise = ["--advise"] if is_shell and not os.environ.get("READCACHE") else []
     return command_line(["run", *advise, "-c", command])
+
+
+def _start_server() -> None:
+    from readcache.cli.ask import start_server
+
+    start_server([])
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:
