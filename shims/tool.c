@@ -205,13 +205,15 @@ static int find_bash(const char *given, const char *search) {
 }
 
 static void run(char **argv, char **envp) {
-  static char *bash[4], *words[2], usage[] = "readcache: usage: readcache-run -c COMMAND\n";
+  static const char usage[] = "readcache: usage: readcache-run -c COMMAND\n";
+  static const char no_bash[] = "readcache: bash was not started: install it, or name another shell in READCACHE_BASH\n";
+  static char *bash[4], *words[2];
   const char *kind = argv[1] && same(argv[1], "-c") ? "run" : argv[1] && same(argv[1], "--shell") ? "command" : 0;
   struct call call = {kind, words, envp, file, bash, vars, 0};
   const char *given = variable(envp, "READCACHE_BASH");
   int count = 0, is_served;
   char **entry;
-  if (!kind || !argv[2] || argv[3]) {
+  if (!kind || !argv[2] || argv[3]) { /* a kind is there where argv[1] is */
     sys(SYS_write, 2, (long)usage, sizeof usage - 1, 0);
     sys(SYS_exit_group, 2, 0, 0, 0);
   }
@@ -226,6 +228,8 @@ static void run(char **argv, char **envp) {
   else if (is_served && !serve(&call, own_directory())) become_script(argv, envp);
   find_bash(bash[0], variable(envp, "PATH"));
   sys(SYS_execve, (long)file, (long)bash, (long)(*entry ? envp : vars), 0);
+  sys(SYS_write, 2, (long)no_bash, sizeof no_bash - 1, 0);
+  sys(SYS_exit_group, 127, 0, 0, 0);
 }
 
 /* What the kernel was given to start this: among the pairs that follow the environment. */
