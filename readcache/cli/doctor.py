@@ -40,6 +40,7 @@ def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = 
         ("parser", lambda _: _parser()),
         ("mode", _mode),
         ("store", _store),
+        ("server", _server),
         ("session", _session),
         ("shims", lambda _: _shims(shims)),
         ("failures", lambda _: _failures()),
@@ -139,6 +140,22 @@ def _writable_place(path: str) -> str:
     if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
         raise Broken(f"{path} cannot be made, {place} is not writable: change its rights, or name another with --store")
     return path
+
+
+def _server(settings: Settings) -> str:
+    from readcache.cli.serve import ask_status
+    from readcache.hosts.serve.place import NoServer
+
+    try:
+        found = ask_status(settings)
+    except NoServer as error:
+        raise Broken(str(error)) from None
+    if found is None:
+        return "none is there: a hook, or a client of the shims, starts one for the next time"
+    held = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
+    causes = "".join(f", {number} did without it ({cause})" for cause, number in sorted(found["causes"].items()))
+    took = f"answered in {found['milliseconds']:.1f} ms"
+    return f"process {found['pid']}, readcache {found['readcache']}, {took}, {found['calls']} calls, {held}{causes}"
 
 
 def _session(settings: Settings) -> str:

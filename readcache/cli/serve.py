@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -88,6 +89,7 @@ def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.excepthook = _note
     sys.setswitchinterval(_SWITCH)
+    _warm_up()
     try:
         return server.answer_on_demand(path, _Ways(file, has_hooks=True), idle_seconds)
     finally:
@@ -106,7 +108,6 @@ class _Ways:
         self._hooks = ServedHooks(file)
         kinds = {"status": self._tell_status} | ({"hook": self._hooks.converse} if has_hooks else {})
         self._calls = ShortWay(file, kinds)
-        threading.Thread(target=_load, daemon=True).start()
 
     def converse(self, connection: socket.socket) -> None:
         """One connection, to its end. OSError when it breaks."""
@@ -124,16 +125,16 @@ class _Ways:
         send_frame(connection, b"T", json.dumps(told).encode())
 
 
-def _load() -> None:
-    """What the first calls would have to wait for; it stays for as long as the process does."""
-    import bashlex  # noqa: F401
-
+def _warm_up() -> None:
+    """What the first calls would have to wait for: imports, and whatever is made at the first use."""
     import readcache.hosts.claude_code.results
     import readcache.hosts.codex
-    import readcache.hosts.gemini
-    import readcache.judging.judge
-    import readcache.session  # noqa: F401
+    import readcache.hosts.gemini  # noqa: F401
+    from readcache.session import Session
 
+    with contextlib.suppress(ImportError), Session("/", session_id="warm") as session:
+        for command in ("cat f", "cat f", "for f in a b; do sed -n 1,9p $f; done; echo x > f"):
+            session.observe(command, "".join(f"line {number}\n" for number in range(50)), cwd="/")
     gc.collect()
     gc.freeze()
 
