@@ -22,7 +22,7 @@ enum {
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
-enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, ENOEXEC_ = 8 };
+enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, ENOEXEC_ = 8, PIPE_LOST = 32 };
 enum { NO_FOLLOW = 0x100, EMPTY_PATH = 0x1000, IS_FILE = 0100000, IS_SOCKET = 0140000, PROCFS = 0x9fa0 };
 enum { POLL_IN = 1, POLL_OUT = 4, PATH_ONLY = 010000000 /* O_PATH */ };
 #ifdef __aarch64__
@@ -38,7 +38,8 @@ struct action { void *handler; unsigned long flags; void *restorer; unsigned lon
 
 static char *head, *scratch, *held, *answer; /* ROOM_HEAD, ROOM_HEAD, ROOM_OUTPUT, ROOM_OUTPUT */
 static char *end_of_head;
-static long held_size, patience = PATIENCE_MS * 1000000L, mask_before;
+static long held_size, patience = PATIENCE_MS * 1000000L, mask_before, unwritten;
+static int kept_signals = -1; /* a descriptor on which they come */
 static struct action child_before;
 
 static long now(int clock) {
@@ -53,15 +54,15 @@ static int facts_of(int directory, const char *path, int flags, struct facts *fa
 
 /* ------------------------------------------------------------ the server */
 
-/* Waits for the socket while there is patience left; 0 when there is none. */
+/* Waits for the socket while there is patience left; 0 when there is none, or somebody wants an end of this. */
 static int is_ready(int fd, short events) {
-  struct poll poll = {fd, events, 0};
+  struct poll polls[2] = {{fd, events, 0}, {kept_signals, POLL_IN, 0}};
   struct moment left = {patience / 1000000000, patience % 1000000000};
   long began = now(1), got;
   if (patience <= 0) return 0;
-  got = sys6(SYS_ppoll, (long)&poll, 1, (long)&left, 0, 8, 0);
-  patience -= now(1) - began;
-  return got > 0 || (got == -EINTR_ && is_ready(fd, events));
+  got = sys6(SYS_ppoll, (long)polls, 2, (long)&left, 0, 8, 0);
+  patience = polls[1].came ? 0 : patience - (now(1) - began);
+  return (got > 0 && polls[0].came) || (got == -EINTR_ && is_ready(fd, events));
 }
 
 static int send_bytes(int fd, const char *data, long size) {
@@ -305,10 +306,33 @@ static int show(const char *data, long size) {
     else if (wrote == -EAGAIN_) {
       struct poll poll = {1, POLL_OUT, 0};
       sys6(SYS_ppoll, (long)&poll, 1, 0, 0, 8, 0);
-    } else if (wrote != -EINTR_)
+    } else if (wrote != -EINTR_) {
+      unwritten = -wrote;
       return 0;
+    }
   }
   return 1;
+}
+
+/* Where somebody wants an end of this, what can be printed at once is printed. */
+static void show_at_once(const char *data, long size) {
+  while (size > 0) {
+    struct poll poll = {1, POLL_OUT, 0};
+    struct moment none = {0, 0};
+    long part = size < 4096 ? size : 4096; /* PIPE_BUF: a pipe that takes anything takes that */
+    if (sys6(SYS_ppoll, (long)&poll, 1, (long)&none, 0, 8, 0) <= 0 || !show(data, part)) return;
+    data += part, size -= part;
+  }
+}
+
+static void complain(void) {
+  static char line[160];
+  const char *why = unwritten == 28 ? "No space left on device" : unwritten == 27 ? "File too large"
+                    : unwritten == PIPE_LOST ? "Broken pipe" : unwritten == 5 ? "Input/output error" : "error ";
+  char *to = add(add(line, line + sizeof line, "readcache: cannot write the output: "), line + sizeof line, why);
+  if (why[5] == ' ') to = add(to, line + sizeof line, digits(unwritten));
+  to = add(to, line + sizeof line, "\n");
+  if (to) sys(SYS_write, 2, (long)line, to - line, 0);
 }
 
 /* Signals that end us are kept for the program, but for those that are ignored: a descriptor on which they come. */
@@ -387,6 +411,12 @@ static void leave_copying(struct call *call, int pipe) {
   leave(0);
 }
 
+static void forget_signal(int number) {
+  long set = 1L << (number - 1);
+  struct moment none = {0, 0};
+  sys(SYS_rt_sigtimedwait, (long)&set, 0, (long)&none, 8);
+}
+
 /* Holds what the program prints: true when it is all there, false when it was passed on as it came. */
 static int collect(struct call *call, int pipe, int signals, long pid, int *status) {
   long until = now(1) + LONGEST_HELD * 1000000000L;
@@ -414,6 +444,7 @@ static int collect(struct call *call, int pipe, int signals, long pid, int *stat
       held_size = 0;
     }
   }
+  if (passed && unwritten) forget_signal(PIPE), forget_signal(XFSZ); /* the program goes on, and decides */
   sys(SYS_close, pipe, 0, 0, 0); /* who prints on where nobody reads is to learn it */
   if (!ended) wait_for_end(signals, pid, status);
   return !passed;
@@ -421,19 +452,35 @@ static int collect(struct call *call, int pipe, int signals, long pid, int *stat
 
 static int told_status(int status) { return status & 127 ? -(status & 127) : status >> 8 & 255; }
 
+/* Only signals that came for us are on the descriptor from now on. */
+static void keep_signals_for_us(int signals) {
+  static struct { unsigned number; char more[124]; } one;
+  long wanted = 0;
+  int number;
+  while (sys(SYS_read, signals, (long)&one, sizeof one, 0) == sizeof one)
+    if (one.number != CHLD) wanted |= 1L << one.number;
+  for (number = 1; number < 32; number++)
+    if (wanted >> number & 1) sys(SYS_kill, sys(SYS_getpid, 0, 0, 0, 0), number, 0, 0);
+  kept_signals = signals;
+}
+
 /* Prints what the server leaves of the output, or all of it. */
-static void print_judged(int server, int status) {
-  static const char unwritten[] = "readcache: cannot write the output\n";
+static void print_judged(int server, int signals, int status) {
   static char when[40];
-  const char *number = digits(told_status(status));
-  long size = length(number) + 1, at;
+  const char *number = digits(told_status(status)), *text = held;
+  long size = length(number) + 1, at, left = held_size;
+  struct poll poll = {signals, POLL_IN, 0};
+  struct moment none = {0, 0};
   char letter = 0, *to;
-  int sent = send_front(server, 'O', size + held_size) && send_bytes(server, number, size) && send_bytes(server, held, held_size);
+  int sent;
+  keep_signals_for_us(signals);
+  sent = send_front(server, 'O', size + held_size) && send_bytes(server, number, size) && send_bytes(server, held, held_size);
   if (sent) letter = receive_frame(server, answer, ROOM_OUTPUT, &size);
+  if (letter == 'T') text = answer, left = size;
+  if (sys6(SYS_ppoll, (long)&poll, 1, (long)&none, 0, 8, 0) > 0) show_at_once(text, left);
   let_signals_go(); /* from here on they end us, as they would end whoever prints */
-  if (!(letter == 'T' ? show(answer, size) : show(held, held_size))) {
-    send_word(server, 'N', "not printed");
-    sys(SYS_write, 2, (long)unwritten, sizeof unwritten - 1, 0);
+  if (!show(text, left)) {
+    complain();
     leave(1);
   }
   if (letter == 'T' || letter == 'A') {
@@ -462,7 +509,7 @@ static int run_held(struct call *call, int server) {
     let_signals_go();
     return 1;
   }
-  if (collect(call, ends[0], signals, pid, &status)) print_judged(server, status);
+  if (collect(call, ends[0], signals, pid, &status)) print_judged(server, signals, status);
   let_signals_go();
   send_word(server, 'N', "passed on");
   end_like(status);

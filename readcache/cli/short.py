@@ -9,6 +9,7 @@ Paths are names here: nothing of the client's is opened or run.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import socket
 import time
@@ -136,7 +137,8 @@ class ShortWay:
         """Sends an answer, None for all of the output; when it was before the reader. NotShown, OSError."""
         sent = time.time()
         with held.waiting(connection):
-            send_frame(connection, *((b"A", texts("")) if text is None else (b"T", text)))
+            with contextlib.suppress(BrokenPipeError):  # who did not wait is gone, and has left word
+                send_frame(connection, *((b"A", texts("")) if text is None else (b"T", text)))
             connection.recv(1, socket.MSG_PEEK)
             held.has_arrived(connection)
             letter, data = read_frame(connection, _MOST_WORD)
