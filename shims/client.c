@@ -8,6 +8,7 @@
 #ifndef PATIENCE_MS
 #define PATIENCE_MS 50 /* in all; a judgement takes one or two, and a machine under load ten */
 #endif
+#define HOOK_PATIENCE 5 /* seconds, as in readcache/cli/ask.py */
 #ifndef VERSION
 #define VERSION "" /* of the package; no server has this one */
 #endif
@@ -530,6 +531,13 @@ static int run_apart(struct call *call, int server) {
   return 1;
 }
 
+static int has_room(void) {
+  head = (char *)sys6(SYS_mmap, 0, 2 * ROOM_HEAD + 2 * ROOM_OUTPUT, 3, 0x4022 /* private, of nothing, as it is needed */, -1, 0);
+  if ((long)head < 0 && (long)head > -4096) return 0;
+  scratch = head + ROOM_HEAD, held = scratch + ROOM_HEAD, answer = held + ROOM_OUTPUT;
+  return 1;
+}
+
 int serve(struct call *call, const char *directory) {
   static char store[4096];
   int server, is_tool = same(call->kind, "tool");
@@ -539,9 +547,7 @@ int serve(struct call *call, const char *directory) {
   char letter;
   if (same(variable(call->environment, "READCACHE_SERVER"), "off")) return 0;
   if (!facts_of(HERE, call->file, 0, &facts) || (facts.mode & 0170000) != IS_FILE) return 0;
-  head = (char *)sys6(SYS_mmap, 0, 2 * ROOM_HEAD + 2 * ROOM_OUTPUT, 3, 0x4022 /* private, of nothing, as it is needed */, -1, 0);
-  if ((long)head < 0 && (long)head > -4096) return 0;
-  scratch = head + ROOM_HEAD, held = scratch + ROOM_HEAD, answer = held + ROOM_OUTPUT;
+  if (!has_room()) return 0;
   if (is_tool && (!names_files_alone(call->words) || (call->caller && took_the_shells_place(call)))) return 1;
   server = reach_server(call->environment, directory, store);
   if (server < 0) return server == -2;
@@ -557,4 +563,47 @@ int serve(struct call *call, const char *directory) {
   if (why) send_word(server, 'N', why);
   sys(SYS_close, server, 0, 0, 0);
   return 1;
+}
+
+/* ------------------------------------------------------------ hooks */
+
+/* What was read from stdin, and what is still to come there, is on stdin again. */
+static void give_back(int all) {
+  long file = sys(SYS_memfd_create, (long)"event", 0, 0, 0), at = 0, got;
+  for (;;) {
+    while (at < held_size && (got = sys(SYS_write, file, (long)held + at, held_size - at, 0)) > 0) at += got;
+    if (all || at < held_size) break;
+    got = sys(SYS_read, 0, (long)held, ROOM_OUTPUT, 0);
+    if (!got || (got < 0 && got != -EINTR_)) break;
+    held_size = got > 0 ? got : 0, at = 0;
+  }
+  sys(SYS_lseek, file, 0, 0, 0);
+  sys(SYS_dup3, file, 0, 0, 0);
+}
+
+/* Answers the event on stdin by the server, and ends. Comes back where that is not to be, with the event on stdin. */
+void answer_hook(struct call *call, const char *directory) {
+  static char store[4096];
+  int server, all;
+  long size, got = 1;
+  char letter = 0;
+  if (same(variable(call->environment, "READCACHE_SERVER"), "off") || !has_room()) return;
+  server = reach_server(call->environment, directory, store);
+  if (server < 0) return;
+  while (held_size < ROOM_OUTPUT && got) {
+    got = sys(SYS_read, 0, (long)held + held_size, ROOM_OUTPUT - held_size, 0);
+    if (got > 0) held_size += got;
+    else if (got < 0 && got != -EINTR_) break;
+  }
+  all = !got;
+  patience = HOOK_PATIENCE * 1000000000L;
+  if (all && put_head(call, store) && send_bytes(server, head, end_of_head - head) && send_front(server, 'I', held_size) &&
+      send_bytes(server, held, held_size))
+    letter = receive_frame(server, answer, ROOM_OUTPUT, &size);
+  if (letter == 'T') {
+    if (show(answer, size)) send_front(server, 'S', 0);
+    leave(0);
+  }
+  sys(SYS_close, server, 0, 0, 0);
+  give_back(all);
 }

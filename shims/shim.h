@@ -90,3 +90,7 @@ struct call {
 /* Runs the program and prints what the server leaves of its output, and ends with its status. Comes back where that is not
  * to be: with 1 where the program is to run by itself, with 0 where there is nobody to ask. */
 int serve(struct call *call, const char *directory);
+
+/* Prints what the server answers to the event of a hook on stdin, and ends. Comes back where there is none that answers,
+ * with the event on stdin. */
+void answer_hook(struct call *call, const char *directory);

@@ -17,10 +17,10 @@ _MOST = 64 * 1024 * 1024  # bytes of an answer
 def ask_hook(words: list[str]) -> bytes | None:
     """Answers one event on stdin by the server, `words` being those of the command line after `hook`. None when that
     was done; else what was read from stdin, for `hook` to answer."""
-    data = b""
+    data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "")  # by the compiled program that became this one
     try:
         data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
-        return None if _is_wanted() and _is_answered(words, data) else data
+        return None if not was_asked and _is_wanted() and _is_answered(words, data) else data
     except Exception:  # no server is a correct state
         return data
 

@@ -131,7 +131,9 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
     text = "take out of a host's settings what init put there"
     uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
-    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
+    init.usage = (
+        "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME] [--compile]"
+    )
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
@@ -144,6 +146,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
+    init.add_argument("--compile", action="store_true", help="hooks of all hosts by a small C program, which is faster")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
     hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"

@@ -28,7 +28,7 @@ _PYTHON = "python.sh"  # has the time stamp of the Python that it names
 _LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES")  # by these Python may fail to start
 _LOADER_WORD = "loader="
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
-_BEHIND = ".tool"  # the scripts, where compiled programs stand before them
+BEHIND = ".tool"  # the scripts, where compiled programs stand before them
 _SOURCE = "tool.c"
 _PARTS = (_SOURCE, "client.c")
 RUN = "readcache-run"  # the same program: a whole command by the short way
@@ -62,7 +62,7 @@ def find_mark(place: str) -> Mark | None:
     tools = tuple(name for name in lines if name in TOOLS + FORMER_TOOLS)
     if _STATIC in lines:
         return Mark(tools, compiled=True, static=True)
-    mark = Mark(tools, os.path.exists(os.path.join(place, _BEHIND, _SOURCE)))
+    mark = Mark(tools, os.path.exists(os.path.join(place, BEHIND, _SOURCE)))
     loader = [line.removeprefix(_LOADER_WORD) for line in lines if line.startswith(_LOADER_WORD)]
     return mark._replace(loader=loader[0]) if loader else mark
 
@@ -92,7 +92,7 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
         out = {name: (filled(name), 0o644) for name in (AGENT_SHELL, AGENT_COMMAND)}
         out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _STATIC)), 0o644)
         return out
-    behind = f"{_BEHIND}/" if mark.compiled else ""
+    behind = f"{BEHIND}/" if mark.compiled else ""
     out = {name: (filled(name), 0o644) for name in (_PYTHON, AGENT_SHELL, AGENT_COMMAND)}
     out.update({f"{behind}{name}": (filled("tool.sh"), 0o755) for name in mark.tools})
     if mark.compiled:
@@ -106,16 +106,16 @@ def write(place: str, mark: Mark) -> None:
     """Each file in one step, since somebody may be running it; what is there of an earlier installation and not of this
     one goes. All users may read it, whatever the umask: who installs is often another one than the agent. OSError;
     CalledProcessError when the compiler fails, and then nothing was written."""
-    program = _compile(beside=mark.static) if mark.compiled else b""
+    program = compile_program(beside=mark.static) if mark.compiled else b""
     before = find_mark(place)
     _make_directory(place, is_ours=before is not None)
     if mark.compiled:
         if not mark.static:
-            _make_directory(os.path.join(place, _BEHIND), is_ours=True)
+            _make_directory(os.path.join(place, BEHIND), is_ours=True)
         for name in _programs(mark):
-            _replace(os.path.join(place, name), program, 0o755)
+            replace_file(os.path.join(place, name), program, 0o755)
     for name, (text, mode) in text_files(place, mark).items():
-        _replace(os.path.join(place, name), text.encode(), mode)
+        replace_file(os.path.join(place, name), text.encode(), mode)
     python = os.stat(sys.executable)
     if not mark.static:
         os.utime(os.path.join(place, _PYTHON), ns=(python.st_atime_ns, python.st_mtime_ns))
@@ -214,9 +214,9 @@ def _programs(mark: Mark) -> tuple[str, ...]:
     return (*mark.tools, RUN) if mark.compiled else mark.tools
 
 
-def _compile(*, beside: bool) -> bytes:
-    """`beside`: the program looks for its socket in its own directory, and nowhere else. CC and CPPFLAGS of the
-    environment are heard, as make does."""
+def compile_program(*, beside: bool) -> bytes:
+    """The program that shims are. `beside`: it looks for its socket in its own directory, and nowhere else. CC and
+    CPPFLAGS of the environment are heard, as make does. CalledProcessError."""
     known = [
         f'-DVERSION="{__version__}"',
         *(["-DBESIDE"] if beside else []),
@@ -231,7 +231,8 @@ def _compile(*, beside: bool) -> bytes:
             return file.read()
 
 
-def _replace(path: str, data: bytes, mode: int) -> None:
+def replace_file(path: str, data: bytes, mode: int) -> None:
+    """Writes a file in one step, since somebody may be running it. OSError."""
     with open(f"{path}.new", "wb") as file:
         os.fchmod(file.fileno(), mode)
         file.write(data)
@@ -247,7 +248,7 @@ def _unlink(place: str, names: set[str]) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(place, name))
     with contextlib.suppress(OSError):  # others' files are in it, or it is not there
-        os.rmdir(os.path.join(place, _BEHIND))
+        os.rmdir(os.path.join(place, BEHIND))
 
 
 def _identities_can_be_read() -> bool:
