@@ -1,4 +1,8 @@
-"""The clients on one socket: a thread for each, no more of them than there is room for, and none of another user."""
+"""The clients on one socket: a thread for each, no more of them than there is room for, and none of another user.
+
+A thread takes the next client when it has served one, and starts another thread only where nobody waits for the next: a
+start takes as long as an answer does.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from readcache.hosts.serve.place import is_ours
 
+SPARE = 4  # threads that wait for clients: as many as ask at once where a few agents work
 SEND_SECONDS = 30  # a client that takes nothing for so long is given up
 Serve = Callable[[socket.socket], None]
 
@@ -22,13 +27,13 @@ class Connections:
     def __init__(self, serve: Serve, refuse: Serve, most: int) -> None:
         self._serve, self._refuse, self._most = serve, refuse, most
         self._lock = threading.Lock()
-        self._open = 0
+        self._open = self._waiting = 0
         self._last_ended = time.monotonic()
 
     @contextlib.contextmanager
     def accepted(self, listener: socket.socket) -> Iterator[None]:
         """While it lasts, those that come are served; the listener is closed by whoever opened it."""
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        self._wait_in_a_thread(listener)
         yield
 
     def idle_for(self) -> float:
@@ -36,33 +41,35 @@ class Connections:
         with self._lock:
             return 0.0 if self._open else time.monotonic() - self._last_ended
 
+    def _wait_in_a_thread(self, listener: socket.socket) -> None:
+        with self._lock:
+            self._waiting += 1
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
                 connection, _ = listener.accept()
             except OSError:  # closed: the server ends
                 return
-            if not is_ours(connection):
-                connection.close()
-                continue
-            # Only sending has a deadline: a client may be silent for as long as it likes.
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
             with self._lock:
-                has_room = self._open < self._most
-                self._open += has_room
-            if has_room:
-                threading.Thread(target=self._run, args=(connection,), daemon=True).start()
-            else:
-                with contextlib.suppress(OSError):
-                    self._refuse(connection)
-                connection.close()
-
-    def _run(self, connection: socket.socket) -> None:
-        try:
-            with contextlib.suppress(OSError):
-                self._serve(connection)
-        finally:
-            connection.close()
+                self._open += 1
+                has_room = self._open <= self._most
+                self._waiting -= 1
+                is_last = not self._waiting
+            if is_last:
+                self._wait_in_a_thread(listener)
+            self._run(connection, self._serve if has_room else self._refuse)
             with self._lock:
                 self._open -= 1
                 self._last_ended = time.monotonic()
+                if self._waiting >= SPARE:
+                    return
+                self._waiting += 1
+
+    def _run(self, connection: socket.socket, serve: Serve) -> None:
+        with connection, contextlib.suppress(OSError):
+            if is_ours(connection):
+                # Only sending has a deadline: a client may be silent for as long as it likes.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
+                serve(connection)
