@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import socket
 
     from readcache.hosts.serve.frames import Connection
-    from readcache.hosts.serve.short import Head
+    from readcache.hosts.serve.short import CallHead
 
 PATIENCE = 1.0  # seconds for the server to say how it is
 _MOST_STATUS = 1 << 20  # bytes
@@ -118,7 +118,7 @@ class _Ways:
         self._hooks.close()
         self._calls.close()
 
-    def _tell_status(self, _: Head, connection: Connection) -> None:
+    def _tell_status(self, _: CallHead, connection: Connection) -> None:
         calls, hooks = self._calls, self._hooks
         told = {"readcache": __version__, "store": self._file, "began": self._began, "causes": dict(calls.causes)}
         told |= {"calls": calls.calls + hooks.calls, "readers": len(calls.logs), "conversations": len(hooks)}

@@ -17,7 +17,7 @@ from readcache.session import Session, Sessions
 
 if TYPE_CHECKING:
     from readcache.hosts.serve.frames import Connection
-    from readcache.hosts.serve.short import Head
+    from readcache.hosts.serve.short import CallHead
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
 MOST_CONVERSATIONS = 100  # held in memory; each has two files open
@@ -44,7 +44,7 @@ class ServedHooks:
     def __len__(self) -> int:
         return len(self._held)
 
-    def converse(self, head: Head, connection: Connection) -> None:
+    def converse(self, head: CallHead, connection: Connection) -> None:
         """One event. What is not for us is left to the client. OSError when the connection breaks."""
         letter, data = read_frame(connection, MOST_EVENT)
         try:
@@ -135,7 +135,7 @@ class _Asked:
         return conversation, self._root, settings.policy, settings.mode, settings.clip
 
 
-def _answer(name: str, data: bytes, head: Head, asked: _Asked) -> str:
+def _answer(name: str, data: bytes, head: CallHead, asked: _Asked) -> str:
     try:
         return hook_answer(name, data, cast("Sessions", asked))
     except Exception as error:  # the host goes on as without us

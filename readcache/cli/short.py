@@ -26,7 +26,7 @@ from readcache.cli.settings import INSIDE, Settings, clip_sizes, read_settings
 from readcache.cli.tool_call import SINK, batch_of, is_own_command, read_tool
 from readcache.disk.virtual import is_named_virtual
 from readcache.hosts.serve.frames import read_frame, send_frame, split_text, texts
-from readcache.hosts.serve.short import MOST_OUTPUT, Head, read_head
+from readcache.hosts.serve.short import MOST_OUTPUT, CallHead, read_head
 from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.call import Call
@@ -35,7 +35,7 @@ from readcache.policy import Rules
 from readcache.shell.prefilter import may_matter
 from readcache.shell.read import read_command
 
-Serve = Callable[[Head, socket.socket], None]
+Serve = Callable[[CallHead, socket.socket], None]
 _MOST_WORD = 4096  # bytes of a cause or a time
 
 
@@ -79,7 +79,7 @@ class ShortWay:
         """Closes the logs."""
         self.logs.close()
 
-    def _serve(self, head: Head, connection: socket.socket) -> None:
+    def _serve(self, head: CallHead, connection: socket.socket) -> None:
         self.calls += 1
         settings = read_settings(head.environ)
         if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
@@ -158,7 +158,7 @@ class ShortWay:
         self.causes[split_text(data)[0] if letter in (b"N", b"F") else "gone"] += 1
 
 
-def _plan(head: Head, settings: Settings) -> _Plan | None:
+def _plan(head: CallHead, settings: Settings) -> _Plan | None:
     """None for what is no business of ours."""
     if not settings.acts:
         return None
@@ -167,7 +167,7 @@ def _plan(head: Head, settings: Settings) -> _Plan | None:
     return _plan_command(head, settings) if head.kind in ("command", "run") else None
 
 
-def _plan_tool(head: Head, settings: Settings) -> _Plan | None:
+def _plan_tool(head: CallHead, settings: Settings) -> _Plan | None:
     """As readcache/shim/run.py does."""
     sink, (tool, *args) = head.environ[SINK], head.words
     # Of a harness that cuts outputs only the whole-command way knows what is cut.
@@ -185,7 +185,7 @@ def _plan_tool(head: Head, settings: Settings) -> _Plan | None:
     )
 
 
-def _plan_command(head: Head, settings: Settings) -> _Plan | None:
+def _plan_command(head: CallHead, settings: Settings) -> _Plan | None:
     """As readcache/cli/run.py does."""
     (command,) = head.words
     if head.environ.get(INSIDE) == settings.context or not may_matter(command):

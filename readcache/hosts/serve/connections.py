@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from readcache.hosts.serve.place import is_ours
 
 SPARE = 4  # threads that wait for clients: as many as ask at once where a few agents work
+PAUSE = 0.05  # seconds
 SEND_SECONDS = 30  # a client that takes nothing for so long is given up
 Serve = Callable[[socket.socket], None]
 
@@ -50,8 +51,11 @@ class Connections:
         while True:
             try:
                 connection, _ = listener.accept()
-            except OSError:  # closed: the server ends
-                return
+            except OSError:
+                if listener.fileno() < 0:  # closed: the server ends
+                    return
+                time.sleep(PAUSE)  # no more files may be open: some client will end
+                continue
             with self._lock:
                 self._open += 1
                 has_room = self._open <= self._most
@@ -59,10 +63,13 @@ class Connections:
                 is_last = not self._waiting
             if is_last:
                 self._wait_in_a_thread(listener)
-            self._run(connection, self._serve if has_room else self._refuse)
+            try:
+                self._run(connection, self._serve if has_room else self._refuse)
+            finally:
+                with self._lock:
+                    self._open -= 1
+                    self._last_ended = time.monotonic()
             with self._lock:
-                self._open -= 1
-                self._last_ended = time.monotonic()
                 if self._waiting >= SPARE:
                     return
                 self._waiting += 1

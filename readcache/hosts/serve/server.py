@@ -30,7 +30,7 @@ MOST_SHORT = 256  # of those that end with one tool call, most of them while a c
 KILL_SECONDS = 2
 
 
-class ShortWay(Interface):
+class Way(Interface):
     """What serves those that take the short way, see protocol.md."""
 
     def converse(self, connection: socket.socket) -> None:
@@ -55,7 +55,7 @@ def answer_stdin(*, store: str | None, policy: Policy) -> int:
     return 0
 
 
-def answer_socket(path: str, way: ShortWay | None, *, store: str | None, policy: Policy, may_run: bool) -> int:
+def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool) -> int:
     """Answers the clients of a socket until a SIGTERM comes; the exit status. UsageError for one that cannot be.
     `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are offered, and the
     files are those of this machine."""
@@ -76,7 +76,7 @@ def answer_socket(path: str, way: ShortWay | None, *, store: str | None, policy:
     return 0
 
 
-def answer_on_demand(path: str, way: ShortWay, idle_seconds: float) -> int:
+def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
     """Serves the short way alone, until a SIGTERM comes, nobody has asked for `idle_seconds`, or this package is not
     the one any more that was started; the exit status. Whoever calls has the lock of this `path`. UsageError."""
     connections = Connections(way.converse, lambda _: None, MOST_SHORT)

@@ -15,7 +15,7 @@ MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux takes 2 MiB of arguments and environ
 MOST_OUTPUT = 8_000_000 + 16  # bytes; what a client holds, see cli/child.py, and a status
 
 
-class Head(NamedTuple):
+class CallHead(NamedTuple):
     """What is about to run, and for whom."""
 
     version: str
@@ -28,7 +28,7 @@ class Head(NamedTuple):
     caller: list[str]  # the command line of the shell that calls a tool; none where the shell became it
 
 
-def read_head(connection: Connection) -> Head | None:
+def read_head(connection: Connection) -> CallHead | None:
     """The head of a call; None where nothing came. BrokenFrame, OSError."""
     letter, data = read_frame(connection, MOST_HEAD)
     if not letter:
@@ -38,7 +38,7 @@ def read_head(connection: Connection) -> Head | None:
     return _parsed(list(map(os.fsdecode, data[:-1].split(b"\0"))))
 
 
-def _parsed(fields: Sequence[str]) -> Head:
+def _parsed(fields: Sequence[str]) -> CallHead:
     take = iter(fields).__next__
     try:
         version, kind, store, cwd, stdout = (take() for _ in range(5))
@@ -47,7 +47,7 @@ def _parsed(fields: Sequence[str]) -> Head:
         raise BrokenFrame("a head with less in it than it says") from None
     entries = (entry.partition("=") for entry in environ)
     named = {name: value for name, _, value in entries}
-    return Head(version, kind, store, cwd, stdout, named, words, caller)
+    return CallHead(version, kind, store, cwd, stdout, named, words, caller)
 
 
 def _list(take: Callable[[], str]) -> list[str]:
