@@ -546,6 +546,7 @@ int serve(struct call *call, const char *directory) {
   long size, at;
   char letter;
   if (same(variable(call->environment, "READCACHE_SERVER"), "off")) return 0;
+  if (!facts_of(1, "", EMPTY_PATH, &facts)) return 1; /* stdout is closed */
   if (!facts_of(HERE, call->file, 0, &facts) || (facts.mode & 0170000) != IS_FILE) return 0;
   if (!has_room()) return 0;
   if (is_tool && (!names_files_alone(call->words) || (call->caller && took_the_shells_place(call)))) return 1;
