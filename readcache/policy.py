@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from readcache.errors import UsageError
 
@@ -98,9 +99,15 @@ class Prices:
     """Turns that are still to come, at any time: after the first 10, 50 and 100 calls of recorded conversations, 59, 46
     and 53 more came on average, and in other recordings 40, 39 and 42: how many there were already tells nothing."""
 
+    chars_per_token: ClassVar[int] = CHARS_PER_TOKEN  # where only characters are known
+
     def of_text(self, tokens: int) -> float:
-        """What a text costs while it is carried."""
-        return tokens * (self.write + self.read * self.turns)
+        """What a text will cost while it is carried."""
+        return tokens * self.while_carried(self.turns)
+
+    def while_carried(self, turns: int) -> float:
+        """What a token costs that is written to the cache once and read by so many later turns."""
+        return self.write + self.read * turns
 
     def of_turn(self, carried: int) -> float:
         """What one more turn costs when the conversation has so many tokens."""
@@ -205,7 +212,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a session decides by: the user's policy, and the tag of its own markers."""
+    """What a session decides by: the user's policy, and the tag of its own markers; and the host that it is in, which
+    decides nothing and is noted."""
 
     policy: Policy
     tag: str
+    host: str = ""

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from readcache import Outcome
+from readcache import Outcome, Session
 from readcache.cli.terminal import say
 from readcache.model.text import split_lines
-from readcache.session import Session
 
 SHOP = '''\
 """A shop's orders: what they cost and what is in stock."""

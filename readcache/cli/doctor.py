@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ from readcache.cli import failures
 from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
 from readcache.cli.state import store_file
 from readcache.cli.terminal import say
+from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
 
 
@@ -113,7 +115,21 @@ def _store(settings: Settings) -> str:
     if unreadable:
         what = f"{path}: {unreadable[0]}" + (f", and {len(unreadable) - 1} more" if unreadable[1:] else "")
         raise Broken(f"{what}; what those sessions had shown before is shown again")
-    return f"{path}: schema version {version}, contexts: {len(contexts)}, writable, intact{_others_rights(path)}"
+    size = f"{os.path.getsize(path):,} bytes"
+    holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
+    return f"{path}: {holds}{_others_rights(path)}{_kept(settings)}{_set_aside(path)}"
+
+
+def _kept(settings: Settings) -> str:
+    keep = kept_seconds(os.environ)
+    if settings.store:
+        return "; sessions are kept until `readcache clear` takes them out"
+    return "; sessions are kept for ever" if keep is None else f"; sessions are kept for {keep / DAY:g} days"
+
+
+def _set_aside(path: str) -> str:
+    found = sorted(glob.glob(f"{glob.escape(path)}.damaged-*[0-9]"))
+    return f"; a damaged one was set aside as {found[-1]}: delete it when you need it no more" if found else ""
 
 
 def _others_rights(path: str) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from readcache import RestorePlan
+from readcache import RestorePlan, Session
 from readcache.cli.held import chosen_policy
 from readcache.cli.settings import Settings
 from readcache.cli.state import store_file
@@ -24,7 +24,6 @@ from readcache.cli.terminal import warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered
 from readcache.policy import Budget
-from readcache.session import Session
 
 PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
 TODO = "tell it again, or go on with a new session: what is gone would count as visible"

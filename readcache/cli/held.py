@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from readcache.model.claims import Reading
     from readcache.policy import Policy
 
+RUN = "run"  # the host where nobody named one
+
 
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     """Runs a program: (what it printed, its exit status, negative for a signal).
@@ -101,7 +103,8 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.policy import Rules
 
         log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
-        reader = Reader(log, Rules(chosen_policy(settings), marker.tag(settings.session)), one_call=True)
+        rules = Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
+        reader = Reader(log, rules, one_call=True)
         try:
             use(reader)
         finally:
@@ -110,3 +113,6 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
                 failures.note(settings.session, failed.cause, failed.detail)
     except Exception as error:
         failures.note_error(settings.session, error)
+    from readcache.cli.tidy import tidy_once_a_day
+
+    tidy_once_a_day(settings)

@@ -26,7 +26,7 @@ def hook(words: Sequence[str], data: bytes) -> None:
         name, settings = hook_settings(words, os.environ)
         if settings.mode == "off":
             return
-        sessions = _LaterSessions(settings)
+        sessions = _LaterSessions(settings, name)
         try:
             text = hook_answer(name, data, cast("Sessions", sessions))
         finally:
@@ -65,8 +65,8 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
 class _LaterSessions:
     """A `Sessions` that is made when an event needs one: most of a hook's time is its import."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._made = settings, cast("Sessions | None", None)
+    def __init__(self, settings: Settings, host: str) -> None:
+        self._settings, self._host, self._made = settings, host, cast("Sessions | None", None)
         self._got: dict[tuple[str, str], Session] = {}
 
     def get(self, conversation: str, agent: str = "main") -> Session:
@@ -77,11 +77,11 @@ class _LaterSessions:
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
+            from readcache import Sessions
             from readcache.cli.held import chosen_policy
-            from readcache.session import Sessions
 
             policy, store = chosen_policy(self._settings), self._settings.store_spec()
-            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True)
+            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True, host=self._host)
         return getattr(self._made, name)
 
     def close_all(self) -> None:
@@ -92,7 +92,10 @@ class _LaterSessions:
             for failed in session.reader.unlogged():
                 failures.note(conversation, failed.cause, failed.detail)
         if self._made is not None:
+            from readcache.cli.tidy import tidy_once_a_day
+
             self._made.close_all()
+            tidy_once_a_day(self._settings)
 
 
 def program() -> tuple[str, ...]:

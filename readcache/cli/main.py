@@ -89,6 +89,18 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.replay import replay
 
         return replay(options)
+    if options.command in ("sessions", "clear"):
+        from readcache.cli import sessions
+
+        if options.command == "clear":
+            return sessions.clear(options, settings)
+        return sessions.sessions(settings, as_json=options.json)
+    if options.command == "gain":
+        from readcache.cli.gain import gain
+
+        if settings.store:
+            require_store(settings.store)
+        return gain(options, settings)
     from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
 
     if options.command == "demo":

@@ -24,5 +24,6 @@ def start_mcp(options: argparse.Namespace, settings: Settings) -> int:
         conversation=settings.session,
         agent=settings.agent,
         one_reader=options.one_reader,
+        host=settings.host or "mcp",
         only_hooks=options.hooks,
     )

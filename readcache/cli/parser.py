@@ -12,6 +12,7 @@ from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTI
 from readcache.errors import UsageError
 from readcache.hosts import MODULES
 from readcache.policy import Budget
+from readcache.report.gain import DIMENSIONS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,6 +55,13 @@ def _build() -> _Parser:
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
+    text = "what the store holds: a line for each session, newest last"
+    add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
+    clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
+    clear.add_argument("sessions", metavar="SESSION", nargs="*", help="a session's id")
+    clear.add_argument("--older-than", metavar="WHEN", help="an age (36h, 7d, 2w) or a date, of the last event")
+    clear.add_argument("--dry-run", action="store_true", help="print what would be taken out, and take nothing")
+    _add_gain(add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason"))
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
     doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
@@ -123,6 +131,21 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument("--policy", metavar="NAME", action="append", help="default, delta or max; several are compared")
     replay.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
     replay.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _add_gain(gain: argparse.ArgumentParser) -> None:
+    gain.usage = (
+        "readcache gain [--by day|host|tool|reason|session] [--since WHEN] [--until WHEN] [--price MONEY] "
+        "[--json | --csv | --short]"
+    )
+    gain.add_argument("--by", choices=DIMENSIONS, metavar="WHAT", help=f"{', '.join(DIMENSIONS)}: rows of that alone")
+    gain.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
+    gain.add_argument("--until", metavar="WHEN", help="the same; a date is the last day that counts")
+    gain.add_argument("--price", metavar="MONEY", help="of a million tokens of uncached input: what is priced in money")
+    form = gain.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object")
+    form.add_argument("--csv", action="store_true", help="a line for each day, or for what --by names")
+    form.add_argument("--short", action="store_true", help="one line of today, for a status bar")
 
 
 def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:

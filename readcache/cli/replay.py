@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import re
 import sys
 import time
 
+from readcache.cli.ages import seconds_of
 from readcache.cli.terminal import say, warn
-from readcache.errors import UsageError
-
-_AGO = re.compile(r"(\d+)([hdw])")
-_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
 def replay(options: argparse.Namespace) -> int:
@@ -29,7 +24,7 @@ def replay(options: argparse.Namespace) -> int:
     policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:
         Policy.named(name)
-    since = seconds_of(options.since, time.time()) if options.since else None
+    since = seconds_of(options.since, time.time(), "--since") if options.since else None
     files = list(find_files(options.paths))
     total = sum(file.size for file in files)
     # None: only where somebody looks on
@@ -44,14 +39,3 @@ def replay(options: argparse.Namespace) -> int:
             say(line)
     wrong = any(tally.counts["wrong"] for tally in found.total().policies.values())
     return 1 if wrong or found.not_understood else 0
-
-
-def seconds_of(since: str, now: float) -> float:
-    """Seconds since the epoch of a date (2026-11-01, with or without a time) or of so long before `now` (36h, 7d, 2w).
-    UsageError for anything else."""
-    if found := _AGO.fullmatch(since):
-        return now - int(found[1]) * _SECONDS[found[2]]
-    try:
-        return datetime.datetime.fromisoformat(since).timestamp()
-    except ValueError:
-        raise UsageError(f"--since {since!r} is neither a date (2026-11-01) nor an age (36h, 7d, 2w)") from None

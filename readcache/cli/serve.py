@@ -47,11 +47,12 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
         policy = replace(policy, mode=Mode.OFF)
         store = ""
+    host = settings.host or "serve"
     if options.socket is None:  # who starts us may run what he likes
-        return server.answer_stdin(store=store or None, policy=policy)
+        return server.answer_stdin(store=store or None, policy=policy, host=host)
     if store:
         way = _Ways(store_file(store), has_hooks=options.run)
-    return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run)
+    return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
 
 
 def ask_status(settings: Settings) -> dict[str, Any] | None:
@@ -130,7 +131,7 @@ def _warm_up() -> None:
     import readcache.hosts.claude_code.results
     import readcache.hosts.codex
     import readcache.hosts.gemini  # noqa: F401
-    from readcache.session import Session
+    from readcache import Session
 
     with contextlib.suppress(ImportError), Session("/", session_id="warm") as session:
         for command in ("cat f", "cat f", "for f in a b; do sed -n 1,9p $f; done; echo x > f"):

@@ -6,14 +6,15 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, cast
 
+from readcache import Session, Sessions
 from readcache.cli import failures
 from readcache.cli.held import chosen_policy
 from readcache.cli.hook import hook_answer, hook_settings
 from readcache.cli.settings import Settings
 from readcache.cli.state import store_file
+from readcache.cli.tidy import tidy_once_a_day
 from readcache.errors import UsageError
 from readcache.hosts.serve.frames import read_frame, send_frame, texts
-from readcache.session import Session, Sessions
 
 if TYPE_CHECKING:
     from readcache.hosts.serve.frames import Connection
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST_EVENT = 64 * 1024 * 1024  # bytes
 MOST_CONVERSATIONS = 100  # held in memory; each has two files open
 _MOST_WORD = 4096  # bytes of what a client says of our answer
-Name = tuple[str, str, str, str, str]  # conversation, directory, policy, mode and clip
+Name = tuple[str, str, str, str, str, str]  # conversation, directory, host, policy, mode and clip
 
 
 class _Conversation:
@@ -51,7 +52,7 @@ class ServedHooks:
             name, settings = hook_settings(head.words, head.environ)
             if letter != b"I" or (settings.store and store_file(settings.store) != self._path):
                 raise UsageError("this server has another store")
-            asked = _Asked(self, head.cwd, settings)
+            asked = _Asked(self, head.cwd, name, settings)
         except UsageError as error:
             send_frame(connection, b"B", texts(str(error)))
             return
@@ -63,6 +64,7 @@ class ServedHooks:
             was_shown = read_frame(connection, _MOST_WORD)[0] == b"S"
         finally:
             asked.end(was_shown=was_shown)
+        tidy_once_a_day(settings)
 
     def close(self) -> None:
         """The server ends."""
@@ -77,7 +79,7 @@ class ServedHooks:
         with self._lock:
             held = self._held.get(name)
             if held is None:
-                sessions = Sessions(name[1], store=self._path, policy=chosen_policy(settings), local=True)
+                sessions = Sessions(name[1], store=self._path, policy=chosen_policy(settings), local=True, host=name[2])
                 held = self._held[name] = _Conversation(sessions)
             self._held.move_to_end(name)
             held.users += 1
@@ -100,8 +102,8 @@ class ServedHooks:
 class _Asked:
     """The `Sessions` of one event."""
 
-    def __init__(self, hooks: ServedHooks, root: str, settings: Settings) -> None:
-        self._hooks, self._root, self._settings = hooks, root, settings
+    def __init__(self, hooks: ServedHooks, root: str, host: str, settings: Settings) -> None:
+        self._hooks, self._root, self._host, self._settings = hooks, root, host, settings
         chosen_policy(settings)  # UsageError
         self._borrowed: dict[str, _Conversation] = {}
         self._got: dict[tuple[str, str], Session] = {}
@@ -132,7 +134,7 @@ class _Asked:
 
     def _name(self, conversation: str) -> Name:
         settings = self._settings
-        return conversation, self._root, settings.policy, settings.mode, settings.clip
+        return conversation, self._root, self._host, settings.policy, settings.mode, settings.clip
 
 
 def _answer(name: str, data: bytes, head: CallHead, asked: _Asked) -> str:

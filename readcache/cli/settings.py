@@ -32,6 +32,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # what this call shares with others that the model made at once; "" for nothing
     began: float  # when this process began, near enough; seconds since the epoch
+    host: str  # the harness, for `readcache gain`; "" where nobody named it
 
     @property
     def acts(self) -> bool:
@@ -61,7 +62,15 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
     # A host that names the conversation in a variable of its own needs one setting for all its conversations.
     session = named("session") or env.get(env.get(SESSION_FROM, ""), "")
     reader = session, named("agent") or "main", named("store")
-    return Settings(*reader, mode, named("clip"), named("policy") or "default", named("batch"), time.time())
+    return Settings(
+        *reader,
+        mode,
+        named("clip"),
+        named("policy") or "default",
+        named("batch"),
+        time.time(),
+        env.get("READCACHE_HOST", ""),
+    )
 
 
 def session_variable(env: Mapping[str, str], session: str) -> str:

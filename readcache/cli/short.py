@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from readcache import Reply, __version__
 from readcache.cli import failures
-from readcache.cli.held import chosen_policy, held_call
+from readcache.cli.held import RUN, chosen_policy, held_call
 from readcache.cli.held_logs import HeldLog, HeldLogs
 from readcache.cli.settings import INSIDE, Settings, clip_sizes, read_settings
+from readcache.cli.tidy import tidy_once_a_day
 from readcache.cli.tool_call import SINK, batch_of, is_own_command, read_tool
 from readcache.disk.virtual import is_named_virtual
 from readcache.hosts.serve.frames import read_frame, send_frame, split_text, texts
@@ -110,6 +111,7 @@ class ShortWay:
                     failures.note_error(settings.session, error)
                 finally:
                     _note_failures(held, settings)
+            tidy_once_a_day(settings)
         else:
             self._count(letter, data)
 
@@ -210,7 +212,7 @@ def _reader(held: HeldLog, settings: Settings) -> Reader:
 
 @lru_cache(maxsize=256)
 def _rules(settings: Settings) -> Rules:
-    return Rules(chosen_policy(settings), marker.tag(settings.session))
+    return Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:

@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
-from readcache import Outcome, Reason
+from readcache import Outcome, Reason, Session
 from readcache.cli.settings import Settings
 from readcache.cli.state import store_file
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
-from readcache.session import Session
 
 LABEL_CHARS = 60
 _COUNTERS = {

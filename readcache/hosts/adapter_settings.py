@@ -31,9 +31,9 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     return replace(policy, mode=Mode.OFF if named in _OFF else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 
-def session_by_settings(given: Mapping[str, Any], *, local: bool | None = None) -> Session:
+def session_by_settings(given: Mapping[str, Any], *, host: str, local: bool | None = None) -> Session:
     """A new conversation: `policy_by_settings`, "root" (the directory that paths are of; else the one where this
-    process is) and "store" (a file to keep the log in; else memory). `local`: as for `Session`. UsageError for what
-    means nothing."""
+    process is) and "store" (a file to keep the log in; else memory). `host`, `local`: as for `Session`. UsageError for
+    what means nothing."""
     policy = policy_by_settings(given)
-    return Session(given.get("root") or ".", store=given.get("store"), policy=policy, local=local)
+    return Session(given.get("root") or ".", store=given.get("store"), policy=policy, local=local, host=host)

@@ -22,6 +22,8 @@ def hooks(sessions: Sessions, more: Mapping[str, list[Any]] | None = None) -> di
     called as without us."""
     from claude_agent_sdk import HookMatcher
 
+    sessions.host = "claude-agent-sdk"
+
     async def answer(event: Any, _: str | None, __: Any) -> Any:
         try:
             return await asyncio.to_thread(claude_hook, event, sessions) or {}

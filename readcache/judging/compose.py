@@ -39,7 +39,7 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
         would_save = saved_by(call.output, _assemble(call.output, judgement.lines, worth)[2], policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
-    return _reply(view, call, judgement, worth, policy, would_save)
+    return _reply(view, call, judgement, worth, rules, would_save)
 
 
 def _in_full(judgement: Judgement, reason: Reason) -> Judgement:
@@ -63,8 +63,9 @@ def pass_through(call: Call, reason: Reason) -> Reply:
 
 
 def _reply(
-    view: View, call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy, would_save: int
+    view: View, call: Call, judgement: Judgement, cuts: list[Cut], rules: Rules, would_save: int
 ) -> tuple[Reply, Delivered]:
+    policy = rules.policy
     segments, pointers, text = _assemble(call.output, judgement.lines, cuts)
     outcome, reason = judgement.outcome, judgement.reason
     asked = () if judgement.pieces else tuple(sorted(call.reading.keys))
@@ -77,7 +78,16 @@ def _reply(
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
         when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch, call.started),
-        account=Account(call.request, outcome, reason, count_shown(call.output, policy, len), would_save, asked),
+        account=Account(
+            call.request,
+            outcome,
+            reason,
+            count_shown(call.output, policy, len),
+            would_save,
+            asked,
+            host=rules.host,
+            tool=call.tool,
+        ),
     )
     if not cuts:
         share_digest(event, call.digest)

@@ -53,7 +53,7 @@ def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivere
         label=call.label,
         pointers=(Pointer(0, path, start, end, sources, piece.sep is not None, line, (stands,)),),
         when=Moment(number, view.calls.tokens + tokens, call.batch, call.started),
-        account=Account(call.request, Outcome.UNCHANGED, Reason.COVERED, chars, saved),
+        account=Account(call.request, Outcome.UNCHANGED, Reason.COVERED, chars, saved, host=rules.host, tool=call.tool),
     )
     omitted = (Omitted(path, start, end, sources),)
     outcome, reason = Outcome.UNCHANGED, Reason.COVERED

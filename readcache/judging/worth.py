@@ -6,7 +6,7 @@ The promise decides what may be left out; this decides what is. It never looks a
 from __future__ import annotations
 
 from readcache.model.view import View
-from readcache.policy import CHARS_PER_TOKEN, Policy
+from readcache.policy import Policy
 
 
 def is_worth(view: View, tokens: int, policy: Policy) -> bool:
@@ -14,5 +14,5 @@ def is_worth(view: View, tokens: int, policy: Policy) -> bool:
     if not policy.min_worth:
         return True
     share = max(policy.min_worth, view.calls.bounces.rate(policy.min_worth))
-    carried = view.carried // CHARS_PER_TOKEN  # it need not be known better
+    carried = view.carried // policy.prices.chars_per_token  # it need not be known better
     return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from readcache.errors import StoreError
 from readcache.log.store import Store
-from readcache.model.events import Failed
+from readcache.model.events import Compacted, Failed
 from readcache.model.history_events import HistoryEvent
 from readcache.reply import Reason
 
@@ -39,9 +39,9 @@ class HistoryLog:
         except StoreError as error:
             self.fail(error)
             return None
-        lost = [event for event in events if isinstance(event, Failed)]
+        lost = [event for event in events if isinstance(event, Failed | Compacted)]
         if lost:  # a history with a hole is none
-            self.fail(StoreError(lost[0].detail))
+            self.fail(StoreError(getattr(lost[0], "detail", "the session was taken out of the store meanwhile")))
             return None
         return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote
 

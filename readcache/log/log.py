@@ -55,9 +55,7 @@ class Transaction:
                 self._store.__exit__(*sys.exc_info())
                 raise
         except BaseException as error:
-            log._distrusted = True
-            if isinstance(error, StoreGone):
-                log._store = None
+            log._distrust(error)
             log.lock.release()
             raise
         return log.view
@@ -66,12 +64,12 @@ class Transaction:
         log = self._log
         try:
             self._store.__exit__(*error)
-        except BaseException:
-            log._distrusted = True
+        except BaseException as failed:
+            log._distrust(failed)
             raise
         else:
             if error[0] is not None:
-                log._distrusted = True
+                log._distrust(error[1])
             elif self._taken:
                 log._forget_later(self._taken)
         finally:
@@ -220,6 +218,12 @@ class Log:
         """Closes the store."""
         if self._store is not None:
             self._store.close()
+
+    def _distrust(self, error: BaseException) -> None:
+        """After a failure: the view is folded anew, from a store that is opened anew where this one has gone."""
+        self._distrusted = True
+        if isinstance(error, StoreGone):
+            self._store = None
 
     def _forget_later(self, taken: int) -> None:
         """The log has these now."""

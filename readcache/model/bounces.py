@@ -24,12 +24,11 @@ SURE_AFTER = 20
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a reply left out: the lines of files, and the tokens that it saved."""
+    """What a reply left out: the lines of files."""
 
     call: int
     batch: str
     request: str
-    tokens: int
     lines: dict[str, tuple[Span, ...]]
 
 
@@ -40,7 +39,6 @@ class Bounces:
         self.omissions = 0  # replies that left something out
         self.count = 0
         self._recent: deque[_Left] = deque(maxlen=WITHIN + 1)
-        self._bounced: set[int] = set()  # the calls whose omissions they were
 
     def rate(self, usual: float) -> float:
         """The share of omissions that bounced, from `usual`, before anything is known, to what was seen."""
@@ -50,14 +48,13 @@ class Bounces:
         """Whoever reads again from now on has a reason: the reader wrote something, or texts left the conversation."""
         self._recent.clear()
 
-    def take_back(self, call: int) -> bool:
-        """What that call's reply left out was shown after all: it is no omission. False if the reader had bounced."""
+    def take_back(self, call: int) -> None:
+        """What that call's reply left out was shown after all: it is no omission."""
         self.omissions -= 1
         self._recent = deque((left for left in self._recent if left.call != call), maxlen=WITHIN + 1)
-        return call not in self._bounced
 
     def deliver(self, event: Delivered, account: Account) -> list[int]:
-        """Takes in an answer; the tokens saved by each omission that it bounced off."""
+        """Takes in an answer; the numbers of the calls whose omissions it bounced off."""
         asked = _lines_of(event, shown=True) if self._recent else {}
         bounced = [
             left
@@ -66,13 +63,12 @@ class Bounces:
         ]
         for left in bounced:
             self._recent.remove(left)
-        self._bounced.update(left.call for left in bounced)
         self.count += len(bounced)
         if account.outcome is not Outcome.FULL:
             self.omissions += 1
             lines, when = _lines_of(event, shown=False), event.when
-            self._recent.append(_Left(when.call, when.batch, account.request, account.tokens_saved, lines))
-        return [left.tokens for left in bounced]
+            self._recent.append(_Left(when.call, when.batch, account.request, lines))
+        return [left.call for left in bounced]
 
 
 def _is_after(when: Moment, left: _Left) -> bool:

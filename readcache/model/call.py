@@ -12,6 +12,9 @@ from readcache.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
 from readcache.model.text import digest
 from readcache.reply import Reason
 
+# Names of tools in reports, whatever a host calls its own.
+BASH, READ = "bash", "read"
+
 
 @dataclass(frozen=True)
 class Call:
@@ -31,6 +34,7 @@ class Call:
     uncut: bool = False  # we ran the command: nobody can have cut its output
     exact: bool = False  # the output is lines of the file and nothing else: we read them
     edges_only: bool = False  # only the whole, the beginning or the end may be left out
+    tool: str = ""  # its name in reports: "bash", "read", or what the host calls another one
     head: str = ""  # what the host put before the output, and what behind it: passed on, never judged
     tail: str = ""
 
@@ -72,6 +76,7 @@ def command_call(
         started=started,
         complete=complete,
         uncut=uncut,
+        tool=BASH,
     )
 
 
@@ -92,7 +97,7 @@ def read_call(
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep)
     label = _read_label(key, start, end)
-    return Call(call_id, label, request, output, reading, exit_code, str(batch), trouble, fresh, exact=True)
+    return Call(call_id, label, request, output, reading, exit_code, str(batch), trouble, fresh, exact=True, tool=READ)
 
 
 def other_read_call(
@@ -112,8 +117,8 @@ def other_read_call(
     request, reading = _read_claim(key, start, end, ANY_SEPARATOR if numbered else None)
     label = _read_label(key, start, end)
     if failed:
-        return Call(call_id, label, request, output, reading, 1, trouble=Reason.UNREADABLE, **known)
-    return Call(call_id, label, request, output, reading, **known)
+        return Call(call_id, label, request, output, reading, 1, trouble=Reason.UNREADABLE, tool=READ, **known)
+    return Call(call_id, label, request, output, reading, tool=READ, **known)
 
 
 def tool_call(
@@ -127,7 +132,7 @@ def tool_call(
     """Another tool of the harness: nothing is known of what it prints, nor whether it only reads."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str, ensure_ascii=False)
     label = f"{name} {given}" if arguments else name
-    return Call(call_id, label, make_request("tool", name, given), output, OPAQUE, None, str(batch))
+    return Call(call_id, label, make_request("tool", name, given), output, OPAQUE, None, str(batch), tool=name)
 
 
 def _read_label(key: str, start: int, end: int | None) -> str:

@@ -24,6 +24,9 @@ class Calls:
         self.closed = 0  # calls that were answered when a process last closed its session
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self.bounces = Bounces()
+        self.bounced: dict[int, int] = {}  # number of a call that left something out -> tokens that it saved no more
+        self._saved: dict[int, int] = {}  # the same -> tokens that count as saved
+        self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
@@ -66,11 +69,15 @@ class Calls:
         self.number, self._under_way = event.when.call, event.call_id
         self.tokens = event.when.tokens
         self._newest[event.label] = event.when.call
+        if not event.when.batch or event.when.batch != self._batch:
+            self._at_once, self._batch = event.when.call, event.when.batch
         if event.account is not None:
-            for tokens in self.bounces.deliver(event, event.account):
+            for call in self.bounces.deliver(event, event.account):
+                self.bounced[call] = tokens = self._save_nothing(call)
                 self.counts["bounces"] += 1
                 self.counts["tokens_bounced"] += tokens
-                self.counts["tokens_saved"] -= tokens
+            if event.account.outcome is not Outcome.FULL:
+                self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
             self._note(event.account, event.when.call, event.call_id)
 
@@ -81,18 +88,22 @@ class Calls:
             if account is not None:
                 if account.outcome is not Outcome.FULL:
                     self.bounces.take_back(event.when.call)
+                    self.counts["tokens_saved"] += account.tokens_saved - self._saved.pop(event.when.call, 0)
                 self._add(account, _shown_chars(event), times=-1)
                 if not self.counts[account.reason.value]:
                     del self.counts[account.reason.value]
 
     def settle(self, before: Delivered, after: Settled) -> None:
-        """Another text stands in a reply's place. Where that is the whole output, nothing was saved after all."""
+        """Another text stands in a reply's place. Where that is the whole output, nothing was saved after all; nor was
+        it where the harness cuts the reply at once, as it would have cut the longer output."""
         account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
         has_marker = any(pointer.line >= 0 for pointer in after.pointers)
         if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
             self.counts["shown_chars"] += len(after.text) - len(before.text)
-            if self.bounces.take_back(before.when.call):
-                self.counts["tokens_saved"] -= account.tokens_saved
+            self.bounces.take_back(before.when.call)
+            self._save_nothing(before.when.call)
+        elif after.lost and len(after.text) < len(before.text) and before.when.call >= self._at_once:
+            self._save_nothing(before.when.call)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
         """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
@@ -113,6 +124,12 @@ class Calls:
     def rewind(self, number: int) -> None:
         """Forgets what was left out after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
+
+    def _save_nothing(self, call: int) -> int:
+        """What that call saved does not count; how many tokens that were."""
+        tokens = self._saved.pop(call, 0)
+        self.counts["tokens_saved"] -= tokens
+        return tokens
 
     def _add(self, account: Account, shown_chars: int, *, times: int = 1) -> None:
         saved = "tokens_saved" if account.outcome is not Outcome.FULL else "tokens_saved_if_on"

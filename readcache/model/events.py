@@ -92,6 +92,8 @@ class Account:
     tokens_saved: int  # net; what would have been saved, when advising
     asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
     shown_chars: int | None = None  # of a text that the event does not have (see `withheld`); None: it has it
+    host: str = ""  # the harness or the way in: "codex", "run"; empty: of a row from before hosts were noted
+    tool: str = ""  # "bash", "read", or a tool's own name
 
 
 @stores_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from readcache.replay.tally import PolicyTally, Sum
+from readcache.replay.tally import PolicyTally, Sum, ranked
 
 
 def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
@@ -16,8 +16,7 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "counts": dict(total.counts),
         "formats": dict(total.forms),
         "tools": {
-            name: {"calls": calls, "characters": total.out_by_tool[name]}
-            for name, calls in total.calls_by_tool.most_common()
+            name: {"calls": calls, "characters": total.out_by_tool[name]} for name, calls in ranked(total.calls_by_tool)
         },
         "policies": {name: _policy(total.policies.get(name, PolicyTally())) for name in policies},
         "dearest": [asdict(reread) for reread in total.dearest],

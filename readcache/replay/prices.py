@@ -79,7 +79,7 @@ class Carried:
 
     def price(self, at: int) -> float:
         """What a character of call number `at` (from 0) has cost by now."""
-        return WRITE + READ * (self._calls - 1 - at)
+        return _USUAL.while_carried(self._calls - 1 - at)
 
     @property
     def calls(self) -> int:

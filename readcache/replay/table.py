@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from readcache.replay.arm import KINDS
 from readcache.replay.prices import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
-from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally
+from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally, ranked
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
@@ -39,7 +39,8 @@ def share(part: float, whole: float) -> str:
 
 
 def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {many}"
 
 
 def _row(label: str, cells: Iterable[str]) -> str:
@@ -51,7 +52,7 @@ def _head(total: Tally) -> Iterator[str]:
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
     sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
     yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
-    forms = ", ".join(f"{name} {count:,}" for name, count in total.forms.most_common()) or "none"
+    forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
         yield (
@@ -112,7 +113,7 @@ def _bounces(arm: PolicyTally) -> str:
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
     yield _row(f"{'characters saved, by tool':26}{'calls':>9}{'output':>13}", policies)
-    for tool, out in total.out_by_tool.most_common(MOST_TOOLS):
+    for tool, out in ranked(total.out_by_tool)[:MOST_TOOLS]:
         label = f"  {_fitted(tool, 23):24}{total.calls_by_tool[tool]:>9,}{out:>13,}"
         yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
     rest = len(total.out_by_tool) - MOST_TOOLS
@@ -127,6 +128,9 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         return
     restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
     yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
+    if not counts["reread"]:
+        yield f"  nothing that they had taken away was read again within {WATCHED} calls"
+        return
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
     held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
     yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
@@ -148,13 +152,14 @@ def _faults(name: str, arm: PolicyTally) -> Iterator[str]:
 
 
 def _left_aside(found: Sum) -> Iterator[str]:
-    said: Mapping[str, int] = {
-        "conversations from before --since": found.too_old,
-        "copies of a conversation, counted once": found.copies,
-        f"files of no known format, such as {found.strangers[0]}" if found.strangers else "": len(found.strangers),
-        f"damaged lines skipped, the first at {found.damage.first}": found.damage.lines,
-    }
-    parts = [f"{count:,} {what}" for what, count in said.items() if count]
+    strange = f" of no known format, such as {found.strangers[0]}" if found.strangers else ""
+    said: Sequence[tuple[int, str, str]] = (
+        (found.too_old, "conversation", " from before --since"),
+        (found.copies, "copy", " of a conversation, counted once"),
+        (len(found.strangers), "file", strange),
+        (found.damage.lines, "damaged line", f" skipped, the first at {found.damage.first}"),
+    )
+    parts = [_many(count, what) + more for count, what, more in said if count]
     if parts:
         yield ""
         yield from (f"left aside: {part}" for part in parts)

@@ -12,6 +12,11 @@ DEAREST = 10  # re-reads that are named
 MOST_NAMED = 5  # wrong omissions, and files that were not understood, that are named
 
 
+def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The most first, equal ones by name: workers end in any order, and what is printed must not depend on it."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 @dataclass(frozen=True, slots=True)
 class DearReread:
     """One call that showed lines again: `chars` of them, which cost `price` characters of uncached input while they
@@ -60,7 +65,9 @@ class Tally:
         self.out_by_tool.update(other.out_by_tool)
         for name, policy in other.policies.items():
             self.policies.setdefault(name, PolicyTally()).add(policy)
-        self.dearest = nlargest(DEAREST, self.dearest + other.dearest, key=lambda reread: reread.price)
+        self.dearest = nlargest(
+            DEAREST, self.dearest + other.dearest, key=lambda reread: (reread.price, reread.where, reread.what)
+        )
 
 
 @dataclass(frozen=True, slots=True)

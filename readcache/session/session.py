@@ -35,6 +35,8 @@ from readcache.shell.read import read_command
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, SeenFiles
 
+PYTHON = "python"  # the host of a session that a program made and that no adapter named
+
 
 class Session(Conversation):
     """One reader's conversation.
@@ -42,7 +44,7 @@ class Session(Conversation):
     `store`: None (memory), a path or `sqlite:///path`, or a `Store`. `agent_id` tells the readers of one session apart.
     `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
     session ran or read something itself. `clock` gives seconds since the epoch.
-    `one_shot`: this process judges a single call.
+    `one_shot`: this process judges a single call. `host`: the harness that it is in, for `readcache gain`.
     """
 
     def __init__(
@@ -56,16 +58,18 @@ class Session(Conversation):
         local: bool | None = None,
         clock: Callable[[], float] = time.time,
         one_shot: bool = False,
+        host: str = PYTHON,
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
         self.policy = policy
         self.tag = marker.tag(self.session_id)
+        self.host = str(host)
         self._store = store
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
-        self.reader = Reader(log, Rules(policy, self.tag), one_call=one_shot, resumes=True)
+        self.reader = Reader(log, Rules(policy, self.tag, self.host), one_call=one_shot, resumes=True)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
@@ -290,6 +294,7 @@ class Session(Conversation):
             policy=self.policy,
             local=self._is_local,
             clock=self._clock,
+            host=self.host,
         )
         child._readers = self._readers
         if inherit:

@@ -8,13 +8,14 @@ import threading
 from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.policy import Policy
-from readcache.session.session import Session
+from readcache.session.session import PYTHON, Session
 
 
 class Sessions:
     """Hands out one `Session` for each conversation and reader.
 
-    `root` is the directory that relative paths are of. `store`: None (memory, one for each conversation), or what
+    `root` is the directory that relative paths are of. `host`: as for `Session`; an adapter may name itself before it
+    asks for the first one. `store`: None (memory, one for each conversation), or what
     `Session` takes. What two conversations were shown is never mixed; the readers of one share its store, so that a
     write by one is known to the others. Safe to call from any thread.
     """
@@ -26,9 +27,11 @@ class Sessions:
         store: str | os.PathLike[str] | Store | None = None,
         policy: Policy = Policy(),  # noqa: B008  frozen
         local: bool | None = None,
+        host: str = PYTHON,
     ) -> None:
         self.root = os.path.abspath(root)
         self.policy = policy
+        self.host = host
         self._store = store
         self._local = local
         self._lock = threading.Lock()
@@ -47,6 +50,7 @@ class Sessions:
                     store=_store_of(readers) if self._store is None else self._store,
                     policy=self.policy,
                     local=self._local,
+                    host=self.host,
                 )
             return readers[agent]
 

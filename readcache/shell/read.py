@@ -11,19 +11,25 @@ from readcache.shell.prefilter import may_matter
 MOST_CHARS = 1_000_000  # of a command that is read; Linux takes no argument that is longer than 131,072
 
 
+_NOT_READ = replace(OPAQUE, writes=(Write(WHOLE_TREE, 0, sure=False),))
+
+
 def read_command(command: str, cwd: str, exit_code: int | None = 0) -> Reading:
     """What `command`, run by bash in directory `cwd`, is believed to print and write.
 
     `exit_code` is the command's, None when it is not known. Never raises: what cannot be told is `claims.OPAQUE`, what
     cannot be parsed `claims.UNPARSED`; the files that either may have written are named all the same.
     """
-    return _read(command, cwd, exit_code not in (0, None))
+    try:
+        return _read(command, cwd, exit_code not in (0, None))
+    except Exception:  # not even its text can be looked at: Python is shutting down, and imports nothing any more
+        return _NOT_READ
 
 
 @functools.lru_cache(maxsize=512)
 def _read(command: str, cwd: str, failed: bool) -> Reading:
     if len(command) > MOST_CHARS:
-        return replace(OPAQUE, writes=(Write(WHOLE_TREE, 0, sure=False),))
+        return _NOT_READ
     if not may_matter(command):
         return OPAQUE
     from readcache.shell.parse import parse_command

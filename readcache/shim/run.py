@@ -37,6 +37,7 @@ def stand_in(tool: str, args: list[str]) -> int:
         from readcache.cli.settings import read_settings
 
         settings = read_settings(os.environ)
+        settings = settings._replace(host=settings.host or "shims")
         if not os.environ.get("READCACHE"):  # nobody says that compactions are reported: nothing may be omitted
             settings = settings._replace(mode="advise")
         # Of a harness that cuts outputs only the whole-command way knows what is cut.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from readcache import Omitted, Outcome, Reason, Reply
 from readcache.model.text import SEPARATORS, split_lines, split_number
-from readcache.reply import Omitted, Outcome, Reason, Reply
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:

@@ -15,11 +15,12 @@ from functools import partial
 
 from readcache import Budget, Policy, Reply
 from tests.docs import hosts, reads, rivals, tables
-from tests.docs.sandbox import demo_block, sandbox
+from tests.docs.gain import gain_block
+from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
-DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md")
+DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md", "tests/benchmarks/ab/README.md")
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo_block,
     "policy": partial(tables.field_table, Policy),
@@ -28,12 +29,17 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reasons": tables.reasons,
     "reads": reads.reads,
     "command line": tables.command_line,
+    "replay": replay,
+    "gain": gain_block,
     "sandbox": sandbox,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
+    "headline": rivals.headline,
     "presets": rivals.presets,
+    "reread": rivals.reread,
     "rivals": rivals.contest,
+    "power": tables.power,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -1,23 +1,40 @@
-"""The tables of what is saved: by the presets, and beside the rivals, as tests/benchmarks/rivals.py measured it.
+"""What is saved, in words and tables: by the presets, as `readcache replay` told it, and beside the rivals.
 
-`python tests/benchmarks/rivals.py --data DIR… --wheel FILE --write` keeps its figures in the file that is read here.
+    python tests/benchmarks/replaying.py --data DIR… --checks trajectories.py --write
+    python tests/benchmarks/rivals.py --data DIR… --wheel FILE --write
+
+keep their figures in the files that are read here.
 """
 
 from __future__ import annotations
 
 import json
+from textwrap import fill
 from typing import Any
 
 from tests.docs.tables import TOP, table
 
 MEASURED = TOP / "tests/benchmarks/measured-rivals.json"
+REPLAYED = TOP / "tests/benchmarks/measured-replay.json"
+WIDTH = 120
 # rows of the tables -> what they are
 SETTINGS = {
     "default": "`default`",
     "delta": "`delta`: also the unchanged lines of edited files",
     "max": "`max`: also lines in test logs, diffs, searches",
-    "exact key": "a cache keyed on the exact request",
 }
+EXACT = "exact key"
+AGENTS = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "copilot-cli": "Copilot CLI",
+    "mini-swe-agent": "mini-swe-agent",
+    "opencode": "opencode",
+    "openhands": "OpenHands",
+    "pi": "pi",
+    "swe-agent": "SWE-agent",
+}
+NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905  shorter so
 CONTESTANTS = {
     "exact key": "a cache keyed on the exact request",
     "trimmed lines": "a ledger of trimmed lines, after OMNI's description",
@@ -35,12 +52,61 @@ def measured() -> list[dict[str, Any]]:
     return found
 
 
+def replayed() -> dict[str, Any]:
+    """What `readcache replay` told of the recorded sessions, and what the check counted as read again."""
+    found: dict[str, Any] = json.loads(REPLAYED.read_text(encoding="utf-8"))
+    return found
+
+
+def headline() -> str:
+    """The first figures that a visitor reads."""
+    found = replayed()
+    default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
+    return _paragraph(
+        f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
+        f"{_percent(default['bound'], 0)} of what they read again, which is {_percent(default['plain'], 0)} of all "
+        f"tool output; {_percent(most['plain'], 0)} with everything switched on; and **{wrong}**. "
+        "This is what `readcache demo` prints:"
+    )
+
+
+def reread() -> str:
+    """What was left out of the lines that agents read again, and who says so."""
+    found = replayed()
+    ours = [_percent(row["bound"], 0).removesuffix(" %") for row in found["policies"].values()]
+    exact = _percent(found["exact_bound"], 0)
+    return _paragraph(
+        "Of the lines that agents read again, lines of files that had been shown before and could still be seen, the "
+        f"presets left out {', '.join(ours[:-1])} and {ours[-1]} % (the cache {exact}), counted in characters by an "
+        "independent parser, which does not credit lines shown in a search, a diff or a command; and "
+        f"{_wrong(found).replace('not one line', 'no line')}: a program that knows only the public interface keeps the "
+        "agent's context itself and checks every omission against it."
+    )
+
+
+def _wrong(found: dict[str, Any]) -> str:
+    wrong = sum(row["wrong"] for row in found["policies"].values())
+    return f"{wrong:,} times lines wrongly" if wrong else "not one line wrongly"
+
+
 def presets() -> str:
     """What each preset saves, over all sessions."""
-    corpus = measured()[-1]
-    rows = ((what, *_saved(corpus["contestants"][name])) for name, what in SETTINGS.items())
+    found, rivals = replayed(), measured()[-1]
+    rows = [(what, *_saved(found["policies"][name])) for name, what in SETTINGS.items()]
+    exact = rivals["contestants"][EXACT]
+    rows.append(("a cache keyed on the exact request", *_of_rival(exact)))
     head = ("settings", "of all tool output", "priced", "markers", "break-even")
-    return f"{table(head, rows)}\n{_facts(corpus, digits=16)}\n"
+    shares = sorted(found["agents"].values())
+    agents = [AGENTS[name] for name in found["agents"]]
+    who = _paragraph(
+        f"The sessions are of {', '.join(agents[:-1])} and {agents[-1]}; agents differ widely: by default "
+        f"{_percent(shares[0], 0).removesuffix(' %')} to {_percent(shares[-1], 0)} of the output."
+    )
+    return f"{table(head, rows)}\n{_facts(found, digits=16)}\n\n{who}\n"
+
+
+def _paragraph(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def contest() -> str:
@@ -61,12 +127,16 @@ def _facts(corpus: dict[str, Any], digits: int = 64) -> str:
 
 
 def _saved(row: dict[str, Any]) -> tuple[str, ...]:
-    markers = f"{row['cuts']:,} in {row['calls']:,} replies"
+    markers = f"{row['markers']:,} in {row['replies']:,} replies"
     return _percent(row["plain"], 1), _percent(row["priced"], 1), markers, _percent(row["break-even"], 0)
 
 
+def _of_rival(row: dict[str, Any]) -> tuple[str, ...]:
+    return _saved({**row, "markers": row["cuts"], "replies": row["calls"]})
+
+
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    return *_saved(row), *(_percent(row[column], 1) for column in ("never shown", "in front", "apart", "untold"))
+    return *_of_rival(row), *(_percent(row[column], 1) for column in ("never shown", "in front", "apart", "untold"))
 
 
 def _percent(share: float, places: int) -> str:

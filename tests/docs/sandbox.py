@@ -1,4 +1,4 @@
-"""What the documents show of a terminal: `readcache demo`, and a sandbox with shims in which bash really runs."""
+"""What the documents show of a terminal: `demo`, `replay`, and a sandbox with shims in which bash really runs."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def demo_block() -> str:
     with contextlib.redirect_stdout(out):
         assert main(["demo"]) == 0
     return f"```text\n{out.getvalue()}```\n"
+
+
+def replay() -> str:
+    """What `readcache replay` prints of the transcripts of its tests, as a fenced block."""
+    words = ["replay", "tests/replay/data"]
+    done = subprocess.run(
+        [sys.executable, "-m", "readcache", *words], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    return f"```text\n$ readcache {' '.join(words)}\n{done.stdout}```\n"
 
 
 def sandbox() -> str:

@@ -11,6 +11,8 @@ import io
 import itertools
 import os
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING
@@ -119,6 +121,12 @@ def dependencies() -> str:
             raise ValueError(f"no reason stands beside {name} in pyproject.toml")
         rows.append((f"`{re.findall('[a-z-]+', name)[0]}`", comment.replace("see the README", "see below")))
     return table(("package", "reason"), rows)
+
+
+def power() -> str:
+    """How many instances the A/B kit needs, as it says itself."""
+    command = [sys.executable, "-m", "tests.benchmarks.ab", "power"]
+    return subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout
 
 
 def testing_example() -> str:

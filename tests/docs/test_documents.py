@@ -17,11 +17,12 @@ import pytest
 from readcache import Reason, Session
 from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
+from tests.docs import rivals
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/*.md"))
-ALL = ("README.md", "CHANGELOG.md", "shims/README.md", *PAGES)
+ALL = ("README.md", "CHANGELOG.md", "shims/README.md", "tests/benchmarks/ab/README.md", *PAGES)
 REGENERATE = "run `python -m tests.docs.generate --write`"
 
 
@@ -48,6 +49,14 @@ def test_a_block_that_was_edited_by_hand_is_noticed() -> None:
     edited = text.replace("$ cat shop.py", "$ cat  shop.py", 1)
     assert edited != text
     assert fill(edited) == text
+
+
+def test_the_figures_of_one_table_are_of_the_same_recordings() -> None:
+    replayed, contest = rivals.replayed(), rivals.measured()[-1]
+    assert replayed["sha256"] == contest["sha256"]
+    assert [replayed[name] for name in ("sessions", "calls", "characters")] == [
+        contest[name] for name in ("sessions", "calls", "characters")
+    ]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -86,6 +86,31 @@ def test_a_file_of_ours_that_others_may_read_is_taken_from_them(path: Path) -> N
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become two users")
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_a_file_that_another_user_can_write_is_refused(tmp_path: Path, ending: str) -> None:
+    for place in (tmp_path, *list(tmp_path.parents)[:-2]):
+        place.chmod(place.stat().st_mode | 0o011)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    planted = shared / f"store.db{ending}"
+    planted.write_bytes(b"")
+    planted.chmod(0o666)
+    os.chown(planted, 4321, 4321)
+    program = """
+        import os, sys
+        import readcache.log.store.sqlite as sqlite
+        os.setuid(1234)
+        try:
+            sqlite.SqliteStore(sys.argv[1])
+        except sqlite.StoreError as error:
+            print(error)
+    """
+    out, _ = start(program, shared / "store.db").communicate()
+    assert f"{planted} belongs to another user (4321): name another store" in out
+
+
 def bytes_on_disk(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in path.parent.iterdir())
 
@@ -230,20 +255,71 @@ def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) ->
     refused(path, f"schema version {len(MIGRATIONS) + 1}", "upgrade")
 
 
-def test_a_damaged_file_is_called_damaged_and_never_raises_anything_else(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a", [shows(f"c{n}", text=f"{n}\n" * 900) for n in range(50)], 1.0)
-    store.close()
-    size = path.stat().st_size
+def damage(path: Path, start: int) -> None:
+    """Writes over all pages of the file from `start` on."""
     with path.open("r+b") as file:
-        for at in range(4096 * 2, size, 4096):
+        for at in range(start, path.stat().st_size, 4096):
             file.seek(at)
             file.write(b"\xff" * 4000)
+
+
+def set_aside(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.name}.damaged-*[0-9]"))
+
+
+def test_a_damaged_file_is_set_aside_and_the_next_to_open_the_store_makes_a_new_one(
+    path: Path, store: SqliteStore
+) -> None:
+    store.append("s", "a", [shows(f"c{n}", text=f"{n}\n" * 900) for n in range(50)], 1.0)
+    store.close()
+    damage(path, 4096 * 2)
+    before = path.read_bytes()
     again = SqliteStore(path)
-    with pytest.raises(StoreError, match="malformed"):
+    with pytest.raises(StoreError, match=r"malformed.*set aside as .*shown again"):
         again.records("s", "a")
     with pytest.raises(StoreError):
         again.append("s", "a", [shows("c")], 1.0)
     again.close()
+    (aside,) = set_aside(path)
+    assert aside.read_bytes() == before
+    assert stat.S_IMODE(aside.stat().st_mode) == 0o600
+    with closing(SqliteStore(path)) as new:
+        assert new.sessions() == []
+
+
+@pytest.mark.parametrize("start", [0, 4096, 8192], ids=["header", "tables", "rest"])
+def test_a_session_goes_on_when_its_store_is_damaged_and_nothing_of_before_counts(tmp_path: Path, start: int) -> None:
+    path = tmp_path / "readcache.db"
+    files = {f"f{n}": text(of=f"f{n}") for n in range(40)}
+    with Session("/w", session_id="s", store=path) as first:
+        for name, content in files.items():
+            first.observe(f"cat {name}", content)
+    with Session("/w", session_id="s", store=path) as session, Session("/w", session_id="s", store=path) as other:
+        assert session.observe("cat f0", files["f0"]).outcome is Outcome.UNCHANGED
+        for reader in (session, other):
+            reader.observe("cat f39", files["f39"])
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        damage(path, start)
+        for name in ("f1", "f2", "f3"):
+            for reader in (session, other):
+                reader.observe(f"cat {name}", files[name])
+        assert set_aside(path)
+        with Session("/w", session_id="s", store=path) as third:  # told to the new store, which both read now
+            third.compacted()
+        for name in ("f0", "f3", "f39"):
+            for reader in (session, other):
+                assert reader.observe(f"cat {name}", files[name], call_id=f"{id(reader)} {name}").text == files[name]
+                reader.compacted()
+    with Session("/w", session_id="s", store=path) as later:
+        assert any("damaged" in record.event.detail for record in later.events() if isinstance(record.event, Failed))
+
+
+def test_a_damaged_file_that_may_be_somebody_elses_is_left_alone(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
+    refused(path, "not a database")
+    assert path.read_bytes().endswith(b"\xff" * 8000)
+    assert not set_aside(path)
 
 
 HARM = {  # done to the second of three calls

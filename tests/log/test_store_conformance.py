@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readcache.errors import StoreError
-from readcache.log.store import Store
+from readcache.log.store import HELD_SECONDS, Store
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.claims import WHOLE_TREE
@@ -227,6 +227,53 @@ class StoreConformance:
             else:
                 assert found.event in [delivery.event for delivery in whole.of_call(found.event.call_id)]
 
+    # ------------------------------------------------------------ taking out
+
+    def test_of_a_session_that_was_taken_out_each_reader_has_that_nothing_is_visible(self, store: Store) -> None:
+        store.append("s", "main", [shows("c1"), Wrote("w1", ("/r/a",))], 1.0)
+        last = store.append("s", "child", [shows("d1")], 2.0)
+        store.append("t", "main", [shows("c1"), shows("c2", text="y\n")], 3.0)
+        store.take_out("s", at=4.0)
+        left = list(store.records("s"))
+        assert {(record.agent_id, record.at, record.event) for record in left} == {
+            ("main", 4.0, Compacted(frozenset())),
+            ("child", 4.0, Compacted(frozenset())),
+        }
+        assert min(record.seq for record in left) > last
+        assert list(store.sessions()) == [("s", "child", 1, 4.0), ("s", "main", 1, 4.0), ("t", "main", 2, 3.0)]
+        assert [record.event.text for record in store.records("t")] == ["x\n", "y\n"]  # type: ignore[union-attr]
+        assert calls(store.records_about("t", "main", ["/r/a"], [])) == ["c1", "c2"]
+        assert [record.event for record in store.records_about("s", "main", ["/r/a"], [])] == [Compacted(frozenset())]
+
+    def test_a_session_that_was_taken_out_goes_on_with_nothing(self, store: Store) -> None:
+        store.append("s", "main", [shows("c1"), Wrote("w1", ("/r/a",))], 1.0)
+        store.take_out("s", at=2.0)
+        store.append("s", "main", [shows("c1")], 3.0)
+        assert [type(record.event) for record in store.records("s", "main")] == [Compacted, Delivered]
+        assert [type(record.event) for record in store.records_about("s", "main", ["/r/a"], [])] == [
+            Compacted,
+            Delivered,
+        ]
+
+    def test_what_stands_for_a_session_is_kept_while_a_process_may_hold_it(self, store: Store) -> None:
+        store.append("s", "main", [shows("c1")], 1.0)
+        store.take_out("s", at=2.0)
+        store.take_out("s", at=3.0)
+        assert list(store.sessions()) == [("s", "main", 1, 3.0)]
+        store.take_out("s", at=3.0 + HELD_SECONDS)
+        assert list(store.sessions()) == []
+        assert list(store.records("s")) == []
+
+    def test_a_text_that_another_session_shows_stays(self, store: Store) -> None:
+        for session in ("s", "t"):
+            store.append(session, "main", [shows("c1", text="the same\n")], 1.0)
+        store.take_out("s", at=2.0)
+        assert [record.event.text for record in store.records("t")] == ["the same\n"]  # type: ignore[union-attr]
+
+    def test_taking_out_what_is_not_there_leaves_no_trace(self, store: Store) -> None:
+        store.take_out("s", at=1.0)
+        assert list(store.sessions()) == []
+
     # ------------------------------------------------------------ transactions
 
     def test_a_transaction_left_by_an_exception_leaves_nothing(self, store: Store) -> None:
@@ -286,6 +333,7 @@ class StoreConformance:
             lambda store: list(store.records("s")),
             lambda store: list(store.records_about("s", "a", [], [])),
             lambda store: list(store.sessions()),
+            lambda store: store.take_out("s", 1.0),
             lambda store: store.transaction().__enter__(),
         ],
     )

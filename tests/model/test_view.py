@@ -21,17 +21,15 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
     numbers: dict[str, int] = {}
     invalid: dict[str, int] = {}
     order: dict[int, int] = {}
-    known: set[str] = set()
 
     def outdate(pattern: str, position: int) -> None:
-        for key in known:
+        for key in KEYS:
             if key == pattern or key.startswith(pattern.rstrip("/") + "/") or fnmatchcase(key, pattern):
                 invalid[key] = position
 
     for position, event in enumerate(log):
         if isinstance(event, Delivered):
             shown = [old for old in shown if old.call_id != event.call_id]
-            known = {key for old in shown for piece in old.pieces for key in piece.keys}
             for key in event.changed:
                 outdate(key, position)
             shown.append(event)
@@ -45,9 +43,7 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
         elif isinstance(event, Settled):
             for k, old in enumerate(shown):
                 if old.call_id == event.call_id:
-                    left = {key for piece in old.pieces for key in piece.keys}  # what was cut away counts no more
-                    pieces = tuple(piece for piece in event.pieces if left.issuperset(piece.keys))
-                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=pieces, when=old.when)
+                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
             gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - event.kept
@@ -59,8 +55,6 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                 if old.when.call > last:
                     del numbers[old.call_id]
             shown = [old for old in shown if old.when.call <= last]
-        known = {key for old in shown for piece in old.pieces for key in piece.keys}
-        invalid = {key: at for key, at in invalid.items() if key in known}
     current = {key: invalid.get(key, -1) for key in KEYS}
     kept_order = {old.call_id: order[id(old)] for old in shown}
     return shown, current | {f"@{call}": at for call, at in kept_order.items()}

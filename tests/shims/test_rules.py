@@ -212,3 +212,9 @@ def test_where_memory_is_limited_there_is_room_for_the_tool_alone(sandbox: Sandb
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
     words = ["sh", "-c", "ulimit -v 9000; exec bash -c 'cat f; cat sub/g; :'"]
     assert start(words, env, "merged", sandbox.place).out.decode() == LINES + OTHER
+
+
+def test_what_shims_answered_is_of_the_host_shims(sandbox: Sandbox) -> None:
+    bash(sandbox, "cat sub/g")
+    said = json.loads(readcache(sandbox, "gain", "--json", "--session", "s"))
+    assert "shims" in said["by_host"]

@@ -62,7 +62,8 @@ class AgentReaders:
     """The readers of all threads. `store`: as for `Session`; None: in memory."""
 
     def __init__(self, root: str, store: str | None, policy: Policy) -> None:
-        self._sessions, self._is_durable = Sessions(root, store=store, policy=policy), store is not None
+        self._sessions = Sessions(root, store=store, policy=policy, host="langchain")
+        self._is_durable = store is not None
         self._open: dict[str, tuple[str, dict[str, AgentReader]]] = {}  # thread -> name, readers; the newest is last
         self._lock = threading.RLock()
 

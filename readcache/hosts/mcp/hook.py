@@ -19,7 +19,9 @@ def hook_result(given: Mapping[str, Any], sessions: Sessions) -> dict[str, Any]:
     answer: Mapping[str, Any] | None = None
     with contextlib.suppress(Exception):
         if sessions.policy.mode is not Mode.OFF:
-            answer = host_module(str(given["host"])).HOST.hook(event_of(given), sessions)
+            host = host_module(str(given["host"])).HOST
+            sessions.host = host.name
+            answer = host.hook(event_of(given), sessions)
     return {"content": [{"type": "text", "text": _as_json(answer)}]}
 
 

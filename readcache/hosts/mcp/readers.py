@@ -65,8 +65,9 @@ class McpReaders:
         conversation: str = "",
         agent: str = "main",
         one_reader: bool = False,
+        host: str = "mcp",
     ) -> None:
-        self.sessions = RememberedSessions(root, store=store, policy=policy, local=True)
+        self.sessions = RememberedSessions(root, store=store, policy=policy, local=True, host=host)
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
         self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory: nothing will be made of it
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"

@@ -31,7 +31,7 @@ class ReadcacheModel:
 
         given = dict(readcache or {})
         self._inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
-        self._session = session_by_settings(given)
+        self._session = session_by_settings(given, host="mini-swe-agent")
         self._batches = count(1)
         self._left_out: list[list[str]] = []  # [marker, lines] of all replies
 
@@ -80,7 +80,7 @@ class ReadcacheEnvironment:
 
         given: dict[str, Any] = {"clip": CLIP, **(readcache or {})}
         self._inner = get_environment({**settings, "environment_class": given.pop("environment_class", "local")})
-        self._session = session_by_settings(given)
+        self._session = session_by_settings(given, host="mini-swe-agent")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__.get("_inner"), name)

@@ -45,7 +45,8 @@ class ReadcacheFilter:
         first: Callable[[Any], Any] | None = None,
         tools: Mapping[str, str | Judge] | None = None,
     ) -> None:
-        self._sessions = Sessions(root, store=store, policy=policy or policy_by_settings({}))
+        policy = policy or policy_by_settings({})
+        self._sessions = Sessions(root, store=store, policy=policy, host="openai-agents")
         self._first, self._tools = first, dict(tools or {})
         self._readers: OrderedDict[str, AgentList] = OrderedDict()  # by session
         self._lock = threading.Lock()

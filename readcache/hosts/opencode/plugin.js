@@ -56,7 +56,7 @@ export const Readcache = async ({ client, directory }) => {
   served.add(client)
   const policy = SETTINGS.policy === "default" ? [] : ["--policy", SETTINGS.policy] // else $READCACHE_POLICY has its say
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise])
+  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise], { host: "opencode" })
   const [parents, readers, batches] = [new Map(), new Map(), new Map()] // by session
   const compacting = new Set() // sessions whose next messages are those to be summarised
   const mended = new Map() // session/call -> what the server said later is to stand there

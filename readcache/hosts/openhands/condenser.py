@@ -99,7 +99,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         first = str(view.events[0].id) if view.events else ""
         if first not in self._readers:
             given = {name: value for name in ("root", "policy", "mode", "store") if (value := getattr(self, name))}
-            self._readers[first] = _Reader(session_by_settings(given, local=True))
+            self._readers[first] = _Reader(session_by_settings(given, host="openhands", local=True))
         return self._readers[first]
 
 

@@ -9,12 +9,13 @@ class ReadcacheServer {
   #starts = 0
   #last = 0
   #waiting = new Map()
-  constructor([program, ...words], { deadline = 5000, mostStarts = 3 } = {}) {
-    Object.assign(this, { program, words, deadline, mostStarts })
+  constructor([program, ...words], { deadline = 5000, mostStarts = 3, host = "" } = {}) {
+    Object.assign(this, { program, words, deadline, mostStarts, host })
   }
   #start() {
     if (++this.#starts > this.mostStarts) throw new Error("readcache serve has ended too often")
-    const child = spawn(this.program, this.words, { stdio: ["pipe", "pipe", "ignore"] })
+    const env = this.host ? { ...process.env, READCACHE_HOST: this.host } : process.env
+    const child = spawn(this.program, this.words, { stdio: ["pipe", "pipe", "ignore"], env })
     const gone = () => {
       if (this.#child !== child) return
       this.#child = undefined

@@ -40,10 +40,10 @@ class Way(Interface):
         """The server ends."""
 
 
-def answer_stdin(*, store: str | None, policy: Policy) -> int:
-    """Answers who started us, until stdin ends or a SIGTERM comes; the exit status. UsageError. `store`: None is
-    memory."""
-    with _until_sigterm() as ended, _json_clients(store, policy, may_run=True) as clients, _stdout_kept() as out:
+def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
+    """Answers who started us, until stdin ends or a SIGTERM comes; the exit status. UsageError. `host`: the harness
+    that asks. `store`: None is memory."""
+    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=True) as clients, _stdout_kept() as out:
 
         def serve() -> None:
             clients.serve(_read, _writer(out), out)
@@ -55,11 +55,11 @@ def answer_stdin(*, store: str | None, policy: Policy) -> int:
     return 0
 
 
-def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool) -> int:
+def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
     """Answers the clients of a socket until a SIGTERM comes; the exit status. UsageError for one that cannot be.
     `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are offered, and the
     files are those of this machine."""
-    with _until_sigterm() as ended, _json_clients(store, policy, may_run=may_run) as clients:
+    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
 
         def serve(connection: socket.socket) -> None:
             if connection.recv(1, socket.MSG_PEEK) != FIRST:
@@ -127,9 +127,9 @@ class _JsonClients:
 
 
 @contextlib.contextmanager
-def _json_clients(store: str | None, policy: Policy, *, may_run: bool) -> Iterator[_JsonClients]:
+def _json_clients(store: str | None, policy: Policy, host: str, *, may_run: bool) -> Iterator[_JsonClients]:
     # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
-    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=None if may_run else False)
+    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=None if may_run else False, host=host)
     protocol = Protocol(sessions, may_run=may_run)
     try:
         yield _JsonClients(protocol)

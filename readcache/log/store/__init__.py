@@ -13,8 +13,10 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from readcache.errors import StoreError, UsageError
-from readcache.model.events import Event, Record
+from readcache.model.events import Compacted, Event, Record
 
+NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
+HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -55,6 +57,11 @@ class Store(Protocol):
 
     def sessions(self) -> Iterable[tuple[str, str, int, float]]:
         """(session_id, agent_id, number of events, time of the last) for each context in the store."""
+
+    def take_out(self, session_id: str, at: float) -> None:
+        """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
+        one event, `NOTHING_LEFT`: a process that still holds what was before must not count on it. A session that had
+        nothing but that for `HELD_SECONDS` leaves no trace."""
 
     def close(self) -> None:
         """Releases what the store holds; closing twice is allowed."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from readcache.errors import StoreError
+from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import SOURCE, names, wanted
 from readcache.model.events import Delivered, Event, Record, Settled, Wrote
 
@@ -100,6 +101,18 @@ class MemoryStore:
                 if own:
                     found.append((session_id, agent_id, len(own), own[-1]))
             return found
+
+    def take_out(self, session_id: str, at: float) -> None:
+        """See `Store.take_out`."""
+        with self._lock:
+            self._require_open()
+            records = self._sessions.pop(session_id, [])
+            is_held = any(r.event != NOTHING_LEFT or r.at > at - HELD_SECONDS for r in records)
+            agents = dict.fromkeys(record.agent_id for record in records if is_held)
+            for context in [context for context in self._contexts if context[0] == session_id]:
+                del self._contexts[context]
+            for agent_id in agents:
+                self.append(session_id, agent_id, [NOTHING_LEFT], at)
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -18,6 +18,7 @@ from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import to_records, unbind
 from readcache.model.events import Event, Record, Settled
 
+_SIZES = ("page_count", "freelist_count", "page_size")
 BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
 
 
@@ -103,6 +104,24 @@ class SqliteStore:
             rows = db.execute("SELECT session, agent, events, at FROM contexts ORDER BY session, agent").fetchall()
         return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
 
+    def take_out(self, session_id: str, at: float) -> None:
+        """See `Store.take_out`. The file keeps its size, for what comes; see `give_back_room`."""
+        with self.transaction(), self._open() as db, self._explained("write to"):
+            sqlite_rows.take_out(db, session_id, at)
+            self._erased = True
+
+    def used_bytes(self) -> int:
+        """Bytes of the file that hold something. StoreError."""
+        with self._reading() as db:
+            pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
+        used: int = (pages - free) * size
+        return used
+
+    def give_back_room(self) -> None:
+        """Makes the file as small as what it holds: writes all of it anew. StoreError, also while others use it."""
+        with self._open() as db, self._explained("write to"):
+            db.execute("VACUUM")
+
     def close(self) -> None:
         """See `Store.close`."""
         with self._lock:
@@ -163,11 +182,24 @@ class SqliteStore:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
+            if sqlite_file.is_damage(error):
+                self._give_up(error)
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
     def is_there(self) -> bool:
         """False once the file was taken away that is open, or another one put in its place."""
         return self._file is None or sqlite_file.identity(self.path) == self._file
+
+    def _give_up(self, error: Exception) -> None:
+        """Raises StoreGone when the damaged file has another name now, by us or by another process."""
+        with suppress(OSError):
+            found = sqlite_file.identity(self.path)
+            aside = sqlite_file.set_aside(self.path) if found and found == (self._file or found) else "another name"
+            if aside is not None:
+                raise StoreGone(
+                    f"the store {self.path} is damaged ({error}): it was set aside as {aside}, and a new one will be "
+                    "made; what was shown before is shown again"
+                ) from error
 
     def _begin(self, db: sqlite3.Connection) -> None:
         if not self.is_there():  # others would write one file, and we another

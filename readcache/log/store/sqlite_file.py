@@ -16,6 +16,10 @@ from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 5.0
 
+STORE_NAME = "readcache.db"  # of the store that nobody named: a file of that name is ours whatever is in it
+_APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html
+_CORRUPT = ("malformed", "not a database")  # SQLITE_CORRUPT, SQLITE_NOTADB; their codes are not told before Python 3.11
+
 _WHAT_TO_DO = (
     ("locked", "another process has kept it locked; try again, or end that process"),
     ("full", "free some disk space"),
@@ -59,13 +63,43 @@ def identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def is_damage(error: Exception) -> bool:
+    """True for an error of SQLite's that says that the file is no sound database."""
+    return isinstance(error, sqlite3.DatabaseError) and any(words in str(error) for words in _CORRUPT)
+
+
+def set_aside(path: str) -> str | None:
+    """Gives a damaged file of ours another name, with its journal, and returns that; the next to open the store makes a
+    new one. None for a file that may be somebody else's: it is left alone. OSError."""
+    with _connecting:
+        if not _is_ours(path):
+            return None
+        aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+        for end in ("-wal", "-shm", ""):  # the file last: beside a new one, an old journal would be taken for its own
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path + end, aside + end)
+        return aside
+
+
+def _is_ours(path: str) -> bool:
+    """Reading drops this process's locks on the file, which nobody is to use any more."""
+    if os.path.basename(path) == STORE_NAME:
+        return True
+    with open(path, "rb") as file:
+        header = file.read(_APPLICATION_ID_AT + 4)
+    return header[_APPLICATION_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
+
+
 def _create(path: str) -> None:
     """Makes the file for its owner alone; from one of ours that exists, others' rights are taken. It is not opened:
-    closing it would drop our own SQLite locks."""
+    closing it would drop our own SQLite locks. StoreError for one that another user could write."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    for name in (f"{path}-wal", f"{path}-shm"):
+        _refuse_foreign_owner(name)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
+        _refuse_foreign_owner(path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"cannot open the store {path}: it is not a file; name another one") from None
@@ -73,6 +107,15 @@ def _create(path: str) -> None:
             for name in (path, f"{path}-wal", f"{path}-shm"):
                 with contextlib.suppress(OSError):
                     os.chmod(name, 0o600)
+
+
+def _refuse_foreign_owner(name: str) -> None:
+    """StoreError for a file of another user, who could write into it what was never shown. Root may use everybody's: in
+    a container the files of the one who started it belong to somebody else."""
+    with contextlib.suppress(FileNotFoundError):
+        owner = os.stat(name).st_uid
+        if hasattr(os, "geteuid") and os.geteuid() not in (0, owner) and owner != 0:
+            raise StoreError(f"the store's file {name} belongs to another user ({owner}): name another store")
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.errors import StoreError
+from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, wanted
 from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled
 from readcache.model.records import UNREADABLE
@@ -38,6 +39,7 @@ _GENERAL = (
 )
 _TEXTS_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND NOT ({_NOT_SHOWN})"
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
+_DELETE_UNUSED_TEXT = "DELETE FROM blobs WHERE name = :name AND NOT EXISTS (SELECT 1 FROM events WHERE blob = :name)"
 
 
 def bind(text: str) -> Bound:
@@ -110,8 +112,7 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled)
         without = withhold(old) if isinstance(old, Delivered) else replace(old, text="", pieces=(), pointers=())
         db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without), row[0]))
         _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
-        sql = "DELETE FROM blobs WHERE name = :name AND NOT EXISTS (SELECT 1 FROM events WHERE blob = :name)"
-        db.execute(sql, {"name": row[6]})
+        db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
@@ -185,6 +186,21 @@ def _forgettable(db: sqlite3.Connection, session: Bound, agent: Bound) -> list[R
 def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
     sql = "DELETE FROM found_by WHERE session = ? AND agent = ? AND what = ? AND name = ? AND seq = ?"
     db.executemany(sql, [row[:5] for row in rows])
+
+
+def take_out(db: sqlite3.Connection, session_id: str, at: float) -> None:
+    """See `Store.take_out`."""
+    session = bind(session_id)
+    agents = db.execute("SELECT agent, events, at FROM contexts WHERE session = ?", (session,)).fetchall()
+    texts = db.execute("SELECT DISTINCT blob FROM events WHERE session = ? AND blob IS NOT NULL", (session,)).fetchall()
+    is_held = any(events > 1 or last > at - HELD_SECONDS for _, events, last in agents) or any(
+        record.event != NOTHING_LEFT for record in to_records(select_records(db, session_id, None, 0))
+    )
+    for table in ("events", "found_by", "contexts"):
+        db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+    db.executemany(_DELETE_UNUSED_TEXT, ({"name": name} for (name,) in texts))
+    for agent, *_ in agents if is_held else ():
+        insert(db, session_id, unbind(agent), NOTHING_LEFT, at)
 
 
 def select_records(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:

@@ -1,0 +1,119 @@
+"""`gain`: what was really saved, from the store."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+from readcache.cli.ages import seconds_of
+from readcache.cli.settings import Settings
+from readcache.cli.state import store_file
+from readcache.cli.terminal import say, warn
+from readcache.errors import ReadcacheError, StoreError, UsageError
+from readcache.log.store import Store, open_store
+from readcache.report.gain import DIMENSIONS
+from readcache.report.gain.plain import gain_csv, gain_json
+from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, gain_table, short_line
+from readcache.report.gain.totals import Asked, Gain
+
+SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked for
+
+
+def gain(options: argparse.Namespace, settings: Settings) -> int:
+    """Prints the table, JSON, CSV or one line; 1 where the log does not prove an omission."""
+    spec = settings.store_spec()
+    if options.short:
+        say(_short(spec))
+        return 0
+    if not os.path.exists(store_file(spec)):
+        raise ReadcacheError(
+            f"there is no store {spec}: no call was recorded yet (`readcache init HOST` switches a host on, "
+            "`readcache doctor` looks after it), or name it with --store"
+        )
+    price, by = _price(options.price), _groups(options)
+    found = Gain(_asked(options, by))
+    with closing(open_store(spec)) as store:
+        for session, agent, _, newest in _contexts(store, options):
+            if found.asked.since is None or newest >= found.asked.since:
+                found.add_reader(session, agent, store.records(session, agent))
+    _print(found, options, price)
+    return 0 if found.proof.proven == found.proof.markers else 1
+
+
+def _short(spec: str) -> str:
+    """Of today's readers alone, so that a store may grow. A status bar shows stdout: what fails is said there."""
+    if not os.path.exists(store_file(spec)):
+        return short_line(None)
+    found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
+    try:
+        with closing(open_store(spec)) as store:
+            for session, agent, _, newest in store.sessions():
+                if _local_day(newest) >= found.asked.today:
+                    found.add_reader(session, agent, store.records(session, agent))
+    except StoreError:
+        return "readcache: the store cannot be read, see `readcache doctor`"
+    return short_line(found)
+
+
+def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:
+    """Those that the options name; the environment, in which an agent may run us, names none."""
+    for context in store.sessions():
+        if options.session in (None, context[0]) and options.agent in (None, context[1]):
+            yield context
+
+
+def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
+    now = time.time()
+    since = None if options.since is None else seconds_of(options.since, now, "--since")
+    until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
+    return Asked(_local_day, _local_day(now), since, until, by)
+
+
+def _local_day(at: float) -> datetime.date:
+    try:
+        return datetime.date.fromtimestamp(at)
+    except (OverflowError, ValueError, OSError):  # of a clock that tells no time
+        return datetime.date.min
+
+
+def _groups(options: argparse.Namespace) -> tuple[str, ...]:
+    if options.by:
+        return (options.by,)
+    return DIMENSIONS if options.json else ("day",) if options.csv else SHOWN
+
+
+def _price(given: str | None) -> float | None:
+    try:
+        price = None if given is None else float(given)
+    except ValueError:
+        price = -1.0
+    if price is not None and not 0 <= price < float("inf"):
+        raise UsageError(f"--price {given!r} is no price of a million tokens of input: give a number, such as 3")
+    return price
+
+
+def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
+    if options.json:
+        print(json.dumps(gain_json(found, price), indent=2))
+    elif options.csv:
+        for line in gain_csv(found, options.by or "day", price):
+            say(line)
+        for trouble in (*found.proof.faults, *found.damaged):
+            warn(trouble)
+    else:
+        for line in gain_table(found, price=price, block=FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK):
+            say(line)
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""`sessions` and `clear`: what the store holds, and taking it out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from readcache.cli.ages import seconds_of
+from readcache.cli.settings import Settings
+from readcache.cli.state import store_file
+from readcache.errors import ReadcacheError, StoreError
+
+if TYPE_CHECKING:
+    from readcache.log.store.sqlite import SqliteStore
+
+
+def sessions(settings: Settings, *, as_json: bool) -> int:
+    """Prints a line for each session, the newest last."""
+    from readcache.cli.show import clock, print_table
+    from readcache.log.retention import holds_something, last_events
+
+    with _opened(settings) as store:
+        contexts, size = store.sessions(), store.used_bytes()
+        last = {name: at for name, at in last_events(contexts).items() if holds_something(store, name)}
+    rows: list[dict[str, Any]] = [
+        {
+            "session": name,
+            "readers": sum(context[0] == name for context in contexts),
+            "events": sum(context[2] for context in contexts if context[0] == name),
+            "last": at,
+        }
+        for name, at in last.items()
+    ]
+    if as_json:
+        print(json.dumps({"store": store.path, "bytes": size, "sessions": rows}))
+        return 0
+    print_table(
+        [
+            ("last event", "readers", "events", "session"),
+            *((clock(row["last"]), row["readers"], row["events"], row["session"]) for row in rows),
+        ]
+    )
+    return 0
+
+
+def clear(options: argparse.Namespace, settings: Settings) -> int:
+    """Takes sessions out: those that are named, or old, or all. ReadcacheError for one that is not there."""
+    from readcache.cli.terminal import say
+    from readcache.log.retention import holds_something, last_events
+
+    named = [*options.sessions, *([options.session] if options.session else [])]
+    before = seconds_of(options.older_than, time.time(), "--older-than") if options.older_than else float("inf")
+    with _opened(settings) as store:
+        last = last_events(store.sessions())
+        if unknown := [name for name in named if name not in last]:
+            raise ReadcacheError(f"there is no session {unknown[0]} in {store.path}: see `readcache sessions`")
+        chosen = [name for name, at in last.items() if at < before and (name in named or not named)]
+        held = [name for name in chosen if holds_something(store, name)]
+        if not options.dry_run:
+            for name in chosen:
+                store.take_out(name, time.time())
+            with contextlib.suppress(StoreError):  # somebody is using it: the room is there for what comes
+                store.give_back_room()
+        size = store.used_bytes()
+    for name in held if options.dry_run else ():
+        say(f"would take out {name}")
+    what = f"{len(held)} session{'' if len(held) == 1 else 's'}"
+    say(f"{'would take out' if options.dry_run else 'took out'} {what}; {store.path} holds {size:,} bytes")
+    return 0
+
+
+@contextlib.contextmanager
+def _opened(settings: Settings) -> Iterator[SqliteStore]:
+    """ReadcacheError where there is no store."""
+    from readcache.log.store.sqlite import SqliteStore
+
+    path = store_file(settings.store_spec())
+    if not os.path.exists(path):
+        raise ReadcacheError(f"there is no store {path}: nothing was recorded yet, or name it with --store")
+    with closing(SqliteStore(path)) as store:
+        yield store

@@ -1,0 +1,47 @@
+"""Which sessions a store need not keep, and taking them out. A session lives on as long as something happens in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from readcache.log.store import NOTHING_LEFT, Store
+
+if TYPE_CHECKING:
+    from readcache.log.store.sqlite import SqliteStore
+
+DAY = 86_400.0
+KEEP_SECONDS = 30 * DAY  # as long as Claude Code keeps a conversation that could be resumed (its cleanupPeriodDays)
+KEEP_BYTES = 1_000_000_000  # some 1,000 long sessions, by tests/benchmarks/memory.py
+
+
+def last_events(contexts: Iterable[tuple[str, str, int, float]]) -> dict[str, float]:
+    """Session -> time of its last event, the oldest first. `contexts`: as `Store.sessions` gives them."""
+    last: dict[str, float] = {}
+    for session, _, _, at in contexts:
+        last[session] = max(at, last.get(session, at))
+    return dict(sorted(last.items(), key=lambda item: item[1]))
+
+
+def holds_something(store: Store, session: str) -> bool:
+    """False for a session that was taken out, and has not gone on."""
+    return any(record.event != NOTHING_LEFT for record in store.records(session))
+
+
+def outlived(store: SqliteStore, now: float, keep_seconds: float, keep_bytes: float = KEEP_BYTES) -> Iterator[str]:
+    """Sessions to take out, the oldest first: those of which nothing was heard for `keep_seconds`, then as many more as
+    the store is too large. The caller takes each out before it asks for the next."""
+    for session, last in last_events(store.sessions()).items():
+        if last < now - keep_seconds or (store.used_bytes() > keep_bytes and holds_something(store, session)):
+            yield session
+
+
+def tidy(store: SqliteStore, now: float, keep_seconds: float, *, patience: float) -> bool:
+    """Takes out what has been kept for long enough; False when `patience` seconds did not suffice for all of it."""
+    began = time.monotonic()
+    for session in outlived(store, now, keep_seconds):
+        if time.monotonic() - began > patience:
+            return False
+        store.take_out(session, now)
+    return True

@@ -1,0 +1,134 @@
+"""The calls of one reader, each with what it saved: a fold over the reader's records.
+
+What an event changes in the reader's counters is booked under the call that it is about, so that all calls together
+make the counters of `Session.stats`, whatever is asked of them by day, host or reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from readcache import Outcome, Policy
+from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.records import event_for
+from readcache.model.view import View
+from readcache.report.gain.proof import MarkerProof
+
+PRICES = Policy().prices  # the ratios that a session weighs its omissions by, and a replay counts with
+_TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # after which a call may no longer be visible
+
+
+@dataclass
+class AnsweredCall:
+    """One call that was answered; or a failure of ours, which counts no calls. `at`: seconds since the epoch."""
+
+    at: float
+    session: str
+    host: str
+    tool: str
+    reason: str
+    number: int = 0  # from 1
+    is_cut: bool = False
+    counts: Counter[str] = field(default_factory=Counter)  # what it changed in the counters of `Session.stats`
+    later: int = 0  # calls after it that carried it, too
+    turns: float = 0.0  # what the turns cost in which the reader asked for its lines again, in tokens
+
+    @cached_property
+    def price(self) -> float:
+        """What each of its tokens cost while it was carried. To be asked when `later` is known."""
+        return PRICES.while_carried(self.later)
+
+    @property
+    def tokens(self) -> int:
+        """Saved, net of markers; what bounced not yet taken off."""
+        return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
+
+    @property
+    def chars(self) -> int:
+        """The same in characters. None where the harness showed all of it after all, or would have cut it."""
+        return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_cut and self.tokens else 0
+
+
+class ReaderFold:
+    """The calls of one reader. `proof`: proves each marker on the way; None: nobody asks."""
+
+    def __init__(self, session: str, agent: str, proof: MarkerProof | None) -> None:
+        self._session, self._agent, self._proof = session, agent, proof
+        self._view = View()
+        self._calls: list[AnsweredCall] = []
+        self._by_number: dict[int, AnsweredCall] = {}
+        self._by_id: dict[str, AnsweredCall] = {}
+        self._carried: dict[str, AnsweredCall] = {}  # what the reader can still see, by id
+        self._host = ""
+
+    def take(self, records: Iterable[Record]) -> list[AnsweredCall]:
+        """The calls in all the reader's records, those of `Store.records`. Once."""
+        for record in records:
+            event = event_for(record, self._agent)
+            if event is not None:
+                self._apply(event, record.at)
+        self._end([*self._carried])
+        return self._calls
+
+    def _apply(self, event: Event, at: float) -> None:
+        view = self._view
+        if isinstance(event, Wrote):
+            view.apply(event)
+            return
+        if self._proof is not None and isinstance(event, Delivered):
+            self._proof.delivered(view, event)
+        replaced = self._replaced(event)
+        before, bounced = view.calls.counts.copy(), len(view.calls.bounced)
+        view.apply(event)
+        if isinstance(event, Delivered) and event.account is not None:
+            self._answer(event, event.account, at)
+        elif isinstance(event, Settled) and self._proof is not None:
+            self._proof.settled(view, event, replaced)
+        self._book(event, at, before, [*view.calls.bounced.items()][bounced:])
+        if isinstance(event, _TAKES_AWAY):
+            self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
+
+    def _replaced(self, event: Event) -> tuple[Delivered, ...]:
+        """The texts in whose place the event puts another one."""
+        if not isinstance(event, Settled):
+            return ()
+        return tuple(d.event for d in self._view.of_call(event.call_id) if d.event.origin is event.origin)
+
+    def _answer(self, event: Delivered, account: Account, at: float) -> None:
+        """One more call; one that is answered anew is the same call, with the last answer."""
+        self._host = account.host
+        call = self._by_number.get(event.when.call)
+        if call is None or self._by_id.get(event.call_id) is not call:
+            call = AnsweredCall(at, self._session, "", "", "", event.when.call)
+            self._calls.append(call)
+        call.at, call.host, call.tool, call.reason = at, account.host, account.tool, account.reason.value
+        call.is_cut = account.outcome is not Outcome.FULL
+        self._by_number[call.number] = self._by_id[event.call_id] = self._carried[event.call_id] = call
+
+    def _book(self, event: Event, at: float, before: Counter[str], bounced: Iterable[tuple[int, int]]) -> None:
+        """What the event changed in the counters. What an answer bounced off, (call, tokens) each, is taken off where
+        it had been saved."""
+        counts = self._view.calls.counts
+        changed = {name: counts[name] - before[name] for name in counts.keys() | before.keys()}
+        call = self._by_id.get(getattr(event, "call_id", ""))
+        if isinstance(event, Failed):
+            call = AnsweredCall(at, self._session, self._host, "", event.cause)
+            self._calls.append(call)
+        if call is None:
+            return
+        call.counts.update({name: count for name, count in changed.items() if count})
+        for number, tokens in bounced:
+            moved = Counter(bounces=1, tokens_bounced=tokens, tokens_saved=-tokens)
+            call.counts.subtract(moved)
+            omission = self._by_number[number]
+            omission.counts.update(moved)
+            omission.turns += PRICES.of_turn(self._view.carried // PRICES.chars_per_token)
+
+    def _end(self, call_ids: Iterable[str]) -> None:
+        """These calls are no longer carried."""
+        for call_id in call_ids:
+            call = self._carried.pop(call_id)
+            call.later = self._view.calls.number - call.number

@@ -1,0 +1,68 @@
+"""What was saved, for programs: one JSON-able object, or rows of CSV. The numbers of the table, not rounded to it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from readcache.report.gain.totals import Gain, Totals
+
+# Of the counters of `Session.stats` those that are numbers of calls, characters and tokens; the others are reasons.
+SUMS = (
+    *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
+    "tokens_saved_if_on",
+)
+
+
+def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
+    """One object. `counters` are those of `readcache stats --json`. `price`: money for a million tokens of input."""
+    return {
+        "sessions": len(gain.sessions),
+        "first_day": gain.first.isoformat() if gain.first else None,
+        "windows": {name: _object(totals, price) for name, totals in gain.windows.items()},
+        **{
+            f"by_{dimension}": {name: _object(totals, price) for name, totals in sorted(groups.items())}
+            for dimension, groups in gain.by.items()
+        },
+        "checked": {"markers": gain.proof.markers, "proven": gain.proof.proven, "faults": gain.proof.faults},
+        "damaged_rows": gain.damaged,
+    }
+
+
+def gain_csv(gain: Gain, dimension: str, price: float | None = None) -> Iterator[str]:
+    """A line of names, and one for each day, host or whatever the dimension is."""
+    yield _line([dimension, *_sums(Totals(), price)])
+    for name, totals in sorted(gain.by[dimension].items()):
+        yield _line([name, *_sums(totals, price).values()])
+
+
+def _object(totals: Totals, price: float | None) -> dict[str, Any]:
+    sums = _sums(totals, price)
+    counters = {name: totals.counts[name] for name in SUMS} | {n: c for n, c in sorted(totals.counts.items()) if c}
+    return {"counters": counters, **{name: value for name, value in sums.items() if name not in SUMS}}
+
+
+def _sums(totals: Totals, price: float | None) -> dict[str, float]:
+    """Characters and tokens by name; what is priced is in those of uncached input."""
+    known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
+    known |= {
+        "results_cut": totals.cuts,
+        "results_cut_chars": totals.cut_chars,
+        "chars_saved": totals.chars_saved,
+        "chars_bounced": totals.chars_bounced,
+        "priced_tokens": round(totals.priced_tokens, 2),
+        "priced_bounced": round(totals.priced_bounced, 2),
+        "priced_turns": round(totals.priced_turns, 2),
+        "priced_net": round(totals.priced_net, 2),
+        "priced_chars_net": round(totals.priced_chars, 2),
+        "priced_output_chars": round(totals.priced_output, 2),
+    }
+    return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
+
+
+def _line(cells: list[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(cells)
+    return out.getvalue()

@@ -1,0 +1,129 @@
+"""What was saved, for people: at most 100 columns, and one line for a status bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from textwrap import wrap
+
+from readcache.report.gain.proof import MOST_NAMED
+from readcache.report.gain.totals import Gain, Totals
+
+WIDTH = 100
+LABEL, CELL = 48, 13  # columns of a row's name, and of each stretch of days
+NAME, BAR = 30, 16  # columns of a group's name, and of its bar
+MOST_ROWS = 31  # of groups, where one kind is asked for
+FEW_ROWS = 8  # else
+NOTHING = "n/a"  # where there is nothing to have a share of
+FULL_BLOCK, ASCII_BLOCK = "█", "#"
+
+Row = Callable[[Totals], str]
+
+
+def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK) -> list[str]:
+    """The lines. `price`: money for a million tokens of input that no cache holds. `block`: what bars are made of."""
+    lines = [*_head(gain), ""]
+    lines += [_cells("", gain.windows)] if len(gain.windows) > 1 else []
+    lines += [_cells(label, map(cell, gain.windows.values())) for label, cell in _rows(gain, price)]
+    for dimension, groups in gain.by.items():
+        most = MOST_ROWS if len(gain.by) == 1 else FEW_ROWS
+        lines += ["", *_bars(dimension, groups, block, most)]
+    proven = (part for line in _proof(gain) for part in wrap(line, WIDTH, subsequent_indent="  "))
+    return [line[:WIDTH].rstrip() for line in lines] + ["", *proven]
+
+
+def _proof(gain: Gain) -> Iterator[str]:
+    """What the log proves of the markers, and what of the store could not be read."""
+    proof = gain.proof
+    yield f"omissions checked: {proof.proven:,} of {proof.markers:,} markers stand for lines that were visible then"
+    yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)
+    if (more := proof.markers - proof.proven - len(proof.faults)) > 0:
+        yield f"NOT PROVEN: {more:,} more"
+    if gain.damaged:
+        yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
+        yield from gain.damaged[:MOST_NAMED]
+
+
+def short_line(gain: Gain | None) -> str:
+    """One line for a status bar: of today. None: there is no store."""
+    if gain is None:
+        return "readcache: no calls yet"
+    today = gain.windows["today"]
+    calls, saved = today.counts["calls"], today.counts["tokens_saved"]
+    if not calls:
+        return "readcache: no calls yet today"
+    made = f"{calls:,} call{'' if calls == 1 else 's'} today"
+    if not saved and (would := today.counts["tokens_saved_if_on"]):
+        return f"readcache only advises: {_size(would)} tokens would be saved, {made}"
+    share = _share(today.chars_net, today.counts["output_chars"])
+    return f"readcache: {share} saved, {_size(saved)} tokens, {made}"
+
+
+def _head(gain: Gain) -> Iterator[str]:
+    sessions, calls = len(gain.sessions), gain.total.counts["calls"]
+    if not calls:
+        yield "no calls in that time" if gain.asked.has_bounds else "no calls yet"
+        return
+    since = f" since {gain.first.isoformat()}" if gain.first else ""
+    yield f"{sessions:,} session{'' if sessions == 1 else 's'}, {calls:,} call{'' if calls == 1 else 's'}{since}"
+    yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
+
+
+def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
+    yield "calls", lambda t: f"{t.counts['calls']:,}"
+    yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
+    yield "results with something left out", lambda t: f"{t.cuts:,}"
+    yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
+    yield "  what bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
+    yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
+    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.cut_chars)
+    yield "  of all output of tools that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
+    yield "priced while carried, tokens of uncached input", lambda t: f"{t.priced_tokens:,.0f}"
+    yield "  what bounced", lambda t: _less(t.priced_bounced)
+    yield "  a turn for each bounce", lambda t: _less(t.priced_turns)
+    yield "  left", lambda t: f"{t.priced_net:,.0f}"
+    yield "  of all output of tools, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
+    if price is not None:
+        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
+    yield "bounces", lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})"
+    if gain.total.counts["tokens_saved_if_on"]:
+        yield "not saved, only advised: tokens it would have", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
+    for cause in ("internal_error", "store_failed"):
+        if gain.total.counts[cause]:
+            yield f"failures of readcache, shown in full: {cause}", lambda t, cause=cause: f"{t.counts[cause]:,}"  # type: ignore[misc]
+
+
+def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int) -> Iterator[str]:
+    names = sorted(groups, key=lambda name: (-groups[name].counts["tokens_saved"], name))
+    names = [*sorted(groups)[-most:]] if dimension == "day" else names
+    yield f"{'by ' + dimension:{NAME}}{'calls':>9}{'output':>14}{'saved, tokens':>15}{'of output':>11}"
+    longest = max((totals.counts["tokens_saved"] for totals in groups.values()), default=0)
+    for name in names[:most]:
+        totals = groups[name]
+        saved, out = totals.counts["tokens_saved"], totals.counts["output_chars"]
+        bar = block * max(saved > 0, round(BAR * saved / longest)) if longest > 0 else ""
+        label = f"  {_fitted(name, NAME - 3):{NAME - 2}}{totals.counts['calls']:>9,}{out:>14,}{saved:>15,}"
+        yield f"{label}{_share(totals.chars_net, out):>11}  {bar}"
+    if (rest := len(groups) - most) > 0:
+        yield f"  and {rest:,} more: --by {dimension} --csv has them all"
+
+
+def _cells(label: str, cells: Iterable[str]) -> str:
+    return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+
+
+def _less(tokens: float) -> str:
+    """What is taken off."""
+    return f"{-tokens:,.0f}" if round(tokens) else "0"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else NOTHING
+
+
+def _size(tokens: int) -> str:
+    """In as few characters as a status bar has room for."""
+    return f"{tokens:,}" if abs(tokens) < 10_000 else f"{tokens / 1000:,.0f}k"
+
+
+def _fitted(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 2] + ".."

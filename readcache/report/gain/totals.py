@@ -1,0 +1,127 @@
+"""What calls add up to: by stretches of days, and by day, host, tool, reason or session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from readcache.model.events import Record
+from readcache.model.records import unreadable_events
+from readcache.report.gain import DIMENSIONS
+from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
+from readcache.report.gain.proof import MarkerProof
+
+UNKNOWN = "unknown"  # in the place of a host or tool that nobody named
+ALL = "all"
+WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, the present one among them
+
+
+@dataclass
+class Totals:
+    """Of some calls. Characters are counted, tokens are estimates; what is priced is in tokens (or characters) of input
+    that no cache holds: written to the provider's cache once, read by each later call that carried it."""
+
+    counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`: what bounced is taken off there
+    cuts: int = 0  # results with something left out
+    cut_chars: int = 0  # of these results, as they were printed
+    chars_saved: int = 0  # what bounced not yet taken off
+    chars_bounced: int = 0
+    priced_tokens: float = 0.0
+    priced_bounced: float = 0.0
+    priced_turns: float = 0.0  # one turn for each bounce
+    priced_chars: float = 0.0  # net of what bounced and of those turns
+    priced_output: float = 0.0  # characters of all output
+
+    def add(self, call: AnsweredCall) -> None:
+        """Takes in a call."""
+        counts, price = call.counts, call.price
+        bounced = call.chars if counts["tokens_bounced"] else 0
+        self.counts.update(counts)
+        self.cuts += call.is_cut
+        self.cut_chars += counts["output_chars"] if call.is_cut else 0
+        self.chars_saved += call.chars
+        self.chars_bounced += bounced
+        self.priced_tokens += call.tokens * price
+        self.priced_bounced += counts["tokens_bounced"] * price
+        self.priced_turns += call.turns
+        self.priced_chars += (call.chars - bounced) * price - PRICES.chars_per_token * call.turns
+        self.priced_output += counts["output_chars"] * price
+
+    @property
+    def saved(self) -> int:
+        """Tokens, before what bounced is taken off."""
+        return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
+
+    @property
+    def priced_net(self) -> float:
+        """Tokens, less what bounced and the turns that this cost. Below 0: readcache cost more than it saved."""
+        return self.priced_tokens - self.priced_bounced - self.priced_turns
+
+    @property
+    def chars_net(self) -> int:
+        """Characters, less what bounced."""
+        return self.chars_saved - self.chars_bounced
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for. `since`, `until`: seconds since the epoch, the second one not included; None: open. `day_of`
+    gives the day of a moment where the user is; `today` is the present one. `by`: some of `DIMENSIONS`."""
+
+    day_of: Callable[[float], date]
+    today: date
+    since: float | None = None
+    until: float | None = None
+    by: tuple[str, ...] = DIMENSIONS
+
+    @property
+    def has_bounds(self) -> bool:
+        """True if some days were asked for, and not all."""
+        return self.since is not None or self.until is not None
+
+    def holds(self, at: float) -> bool:
+        """True if a call of then is asked for."""
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+
+class Gain:
+    """What was saved, of any number of readers. `proves`: each marker is looked up in the log."""
+
+    def __init__(self, asked: Asked, *, proves: bool = True) -> None:
+        names = (ALL,) if asked.has_bounds else (*WINDOWS, ALL)
+        self.windows = {name: Totals() for name in names}
+        self.by: dict[str, dict[str, Totals]] = {dimension: {} for dimension in asked.by}
+        self.proof = MarkerProof()
+        self.sessions: set[str] = set()
+        self.first: date | None = None  # day of the first call
+        self.damaged: list[str] = []
+        self.asked, self._proves = asked, proves
+
+    @property
+    def total(self) -> Totals:
+        """Of all calls that were asked for."""
+        return self.windows[ALL]
+
+    def add_reader(self, session: str, agent: str, records: Iterable[Record]) -> None:
+        """One reader's records, as `Store.records` gives them."""
+        records = list(records)
+        self.damaged += unreadable_events(record for record in records if record.agent_id == agent)
+        if self._proves:
+            self.proof.begin(session, agent, records)
+        fold = ReaderFold(session, agent, self.proof if self._proves else None)
+        for call in fold.take(records):
+            if self.asked.holds(call.at):
+                self._add(call)
+
+    def _add(self, call: AnsweredCall) -> None:
+        day = self.asked.day_of(call.at)
+        self.sessions.add(call.session)
+        self.first = day if self.first is None else min(day, self.first)
+        for name, totals in self.windows.items():
+            if name == ALL or day > self.asked.today - timedelta(days=WINDOWS[name]):
+                totals.add(call)
+        for dimension, groups in self.by.items():
+            name = day.isoformat() if dimension == "day" else getattr(call, dimension) or UNKNOWN
+            groups.setdefault(name, Totals()).add(call)

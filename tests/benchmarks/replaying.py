@@ -1,0 +1,169 @@
+"""`readcache replay` over recorded sessions: its time, its memory, and whether an independent check finds the same.
+
+    python tests/benchmarks/replaying.py --data PATH… [--checks trajectories.py] [--write] [--check]
+    python -m tests.docs.generate --write
+
+Without `--data` it replays the transcripts of the tests. The check is the black-box one beside the recordings: it knows
+the public interface alone, keeps the agent's context itself, and counts what was read again with a parser of its own.
+`--write` keeps the figures in measured-replay.json, of which the README's are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from measuring import Table
+from rivals import digest
+
+from readcache import __version__
+from readcache.policy import PRESETS
+
+MEASURED = Path(__file__).with_name("measured-replay.json")
+TRANSCRIPTS = Path(__file__).parents[1] / "replay/data"
+MOST_SECONDS, MOST_BYTES = 120, 1_000_000_000  # of two cores, for 33,000 calls
+# One line of the check, for an agent or for all: the columns that are compared or kept.
+CHECKED = re.compile(
+    r"^(?P<agent>\S+) +sessions .*?exact (?P<exact>\d+)%  saved (?P<plain>[\d.]+)% of out, on reads (?P<bound>\d+)% of "
+    r"bound, (?P<clean>\d+)% of clean  omissions (?P<replies>\d+)  wrong (?P<wrong>\d+)  markers (?P<markers>\d+)  "
+    r"priced (?P<priced>[\d.]+)%  break-even (?P<break_even>\d+)%$",
+    re.MULTILINE,
+)
+# column -> the share of the replay that it rounds, and to how many places
+ROUNDED = {"plain": ("plain", 1), "priced": ("priced", 1), "break_even": ("break-even", 0)}
+Figures = dict[str, dict[str, float]]
+
+
+def replay(paths: Sequence[Path]) -> tuple[dict[str, Any], float, int]:
+    """What `readcache replay --json` prints, its seconds, and the bytes that its processes held at most."""
+    words = [sys.executable, "-m", "readcache", "replay", "--json", *map(str, paths)]
+    with tempfile.TemporaryFile() as out:
+        began = time.perf_counter()
+        process = subprocess.Popen(words, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            sys.exit(f"readcache replay ended with {process.returncode}")
+        out.seek(0)
+        told: dict[str, Any] = json.load(out)
+    # the largest of them, in kilobytes, times all of them: a worker for each core, and the one that adds up
+    return told, seconds, usage.ru_maxrss * 1024 * (1 + (os.cpu_count() or 1))
+
+
+def figures(told: Mapping[str, Any]) -> Figures:
+    """For each preset what the documents tell of it; shares of 1."""
+    out = told["counts"]["out"]
+    return {name: _figures(counts, out) for name, counts in told["policies"].items()}
+
+
+def _figures(counts: Mapping[str, int], out: int) -> dict[str, float]:
+    saved = counts["saved_priced"]
+    return {
+        "plain": counts["saved"] / max(1, out),
+        "priced": saved / max(1, counts["out_priced"]),
+        "break-even": saved / max(1, saved + counts["turns_priced"]),
+        "markers": counts["markers"],
+        "replies": counts["omissions"],
+        "wrong": counts["wrong"],
+    }
+
+
+def check(script: Path, paths: Sequence[Path], policy: str) -> dict[str, dict[str, str]]:
+    """What the check found: agent -> its columns; `ALL` is all of them."""
+    words = [sys.executable, str(script), "--policy", policy, "--data", *map(str, paths)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    found = {match["agent"]: match.groupdict() for match in CHECKED.finditer(done.stdout)}
+    if "ALL" not in found:
+        sys.exit(f"{script} printed no line that is understood: {done.stdout[-300:]!r}")
+    return found
+
+
+def disagreements(ours: Mapping[str, float], theirs: Mapping[str, str]) -> Iterator[str]:
+    """Where a replay and the check differ by more than rounding."""
+    for column in ("markers", "replies", "wrong"):
+        if ours[column] != int(theirs[column]):
+            yield f"{column}: {ours[column]} and {theirs[column]}"
+    for column, (name, places) in ROUNDED.items():
+        if abs(100 * ours[name] - float(theirs[column])) > 0.501 * 10**-places:  # rounded either way
+            yield f"{column}: {100 * ours[name]:.3f} % and {theirs[column]} %"
+
+
+def drifts(of: Figures, digests: Sequence[str]) -> list[str]:
+    """Where the figures in the documents are others, if they are of the same recordings."""
+    before = json.loads(MEASURED.read_text(encoding="utf-8"))
+    if before["sha256"] != list(digests):
+        return []
+    told = before["policies"]
+    return [
+        f"{name}, {column}: {value:.5g}, the documents say {told[name][column]:.5g}"
+        for name, row in of.items()
+        for column, value in row.items()
+        if abs(value - told[name][column]) > 0.000_01  # it keeps five places
+    ]
+
+
+def kept(told: Mapping[str, Any], of: Figures, checked: Mapping[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+    """What measured-replay.json has of it."""
+    for name, row in of.items():
+        row |= {column: int(checked[name]["ALL"][column]) / 100 for column in ("bound", "clean")}
+    return {
+        "readcache": __version__,
+        "sha256": [digest(path) for path in paths],
+        "sessions": told["counts"]["sessions"],
+        "calls": told["counts"]["calls"],
+        "characters": told["counts"]["out"],
+        "exact_bound": int(checked["default"]["ALL"]["exact"]) / 100,
+        "agents": {
+            a: round(float(row["plain"]) / 100, 5) for a, row in sorted(checked["default"].items()) if a != "ALL"
+        },
+        "policies": {name: {c: round(v, 5) for c, v in row.items()} for name, row in of.items()},
+    }
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, nargs="+", default=[TRANSCRIPTS], metavar="PATH", help="recorded sessions")
+    parser.add_argument("--checks", type=Path, metavar="FILE", help="the black-box check, trajectories.py")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {MEASURED.name}")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a target is clearly missed")
+    chosen = parser.parse_args()
+    if chosen.write and not (chosen.checks and all(path.is_dir() for path in chosen.data)):
+        parser.error("--write is for directories of recordings, with --checks")
+    return chosen
+
+
+def main() -> None:
+    chosen, table = parsed(), Table()
+    told, seconds, size = replay(chosen.data)
+    of = figures(told)
+    print("{sessions} sessions, {calls:,} calls, {out:,} characters".format(**told["counts"]))
+    table.row("all presets, on all cores", seconds, most=MOST_SECONDS, unit="s")
+    table.row("memory of all its processes, at most", size / 1e6, most=MOST_BYTES / 1e6, unit="MB")
+    checked = {name: check(chosen.checks, chosen.data, name) for name in PRESETS} if chosen.checks else {}
+    drifted = [] if chosen.write else drifts(of, [digest(path) for path in chosen.data])
+    table.row("figures that have drifted from the documents", len(drifted), "; ".join(drifted), most=0, unit="")
+    for name, row in of.items():
+        print(name, *(f"{column} {value:.4g}" for column, value in row.items()))
+        table.row(f"{name}: wrong", row["wrong"], most=0, unit="")
+        found = list(disagreements(row, checked[name]["ALL"])) if checked else []
+        table.row(f"{name}: otherwise than the check", len(found), "; ".join(found), most=0, unit="")
+    if chosen.write:
+        text = json.dumps(kept(told, of, checked, chosen.data), indent=1)
+        MEASURED.write_text(text + "\n", encoding="utf-8")
+    if chosen.check and table.missed:
+        sys.exit(f"missed: {', '.join(table.missed)}")
+
+
+if __name__ == "__main__":
+    main()

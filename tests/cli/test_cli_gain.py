@@ -1,0 +1,135 @@
+"""`readcache gain` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from readcache import Session
+from readcache.cli.main import main
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(work: Path) -> str:
+    """Two sessions, of today and of long ago."""
+    path = str(work / "store.db")
+    for session_id, at in (("old", 1_000.0), ("new", time.time())):
+        with Session(work, session_id=session_id, store=path, clock=lambda at=at: at, host=session_id) as session:  # type: ignore[misc]
+            session.run("cat f", call_id="c1")
+            session.run("head -200 f", call_id="c2")
+    return path
+
+
+def said(capfd: Capture, *arguments: str, status: int = 0) -> str:
+    capfd.readouterr()
+    assert main(["gain", *arguments]) == status
+    return capfd.readouterr().out
+
+
+def test_the_table_has_four_stretches_of_time_and_three_groups(capfd: Capture, store: str) -> None:
+    out = said(capfd, "--store", store)
+    assert out.splitlines()[0].startswith("2 sessions, 4 calls since 1970-01-01")
+    assert out.splitlines()[3].split() == ["today", "7", "days", "30", "days", "all"]
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("by ")] == ["host", "tool", "reason"]
+    assert "omissions checked: 2 of 2" in out
+    assert "\x1b" not in out
+
+
+def test_a_session_has_the_counters_of_its_stats(capfd: Capture, store: str) -> None:
+    gain = json.loads(said(capfd, "--store", store, "--session", "new", "--json"))
+    assert main(["stats", "--store", store, "--session", "new", "--json"]) == 0
+    stats = json.loads(capfd.readouterr().out)
+    assert {"session": "new", "agent": "main", **gain["windows"]["all"]["counters"]} == stats
+    assert gain["windows"]["today"] == gain["windows"]["all"]
+
+
+def test_the_session_of_the_environment_is_not_what_is_asked_for(
+    capfd: Capture, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE_SESSION", "new")
+    assert "2 sessions" in said(capfd, "--store", store)
+
+
+def test_since_until_and_by_choose(capfd: Capture, store: str) -> None:
+    assert "1 session, 2 calls" in said(capfd, "--store", store, "--since", "7d")
+    assert "1 session, 2 calls" in said(capfd, "--store", store, "--until", "1970-01-01")
+    out = said(capfd, "--store", store, "--by", "day", "--csv")
+    assert [line.split(",")[0] for line in out.splitlines()] == ["day", "1970-01-01", time.strftime("%Y-%m-%d")]
+    out = said(capfd, "--store", store, "--by", "session")
+    assert [line.split()[0] for line in out.partition("by session")[2].splitlines()[1:3]] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--by", "week"), ("--price", "much"), ("--price", "-1"), ("--since", "soon"), ("--json", "--csv")]
+)
+def test_what_means_nothing_is_said_in_one_line(capfd: Capture, store: str, words: tuple[str, ...]) -> None:
+    assert main(["gain", "--store", store, *words]) == 2
+    assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+def test_where_there_is_no_store_it_says_what_to_do_and_a_status_bar_says_no_calls(capfd: Capture, work: Path) -> None:
+    assert main(["gain"]) == 1
+    assert "readcache init" in capfd.readouterr().err
+    assert said(capfd, "--short") == "readcache: no calls yet\n"
+    assert not (work.parent / "state").exists()
+
+
+def test_the_short_line_is_of_today_alone(capfd: Capture, store: str) -> None:
+    assert said(capfd, "--store", store, "--short").endswith(" tokens, 2 calls today\n")
+
+
+def test_a_store_that_cannot_be_read_ends_in_one_line(capfd: Capture, work: Path) -> None:
+    (work / "broken.db").write_bytes(b"no database at all" * 100)
+    assert main(["gain", "--store", "broken.db"]) == 1
+    assert "is not a readcache store" in capfd.readouterr().err
+    assert said(capfd, "--store", "broken.db", "--short").startswith("readcache: the store cannot be read")
+
+
+def test_a_clock_that_told_no_time_is_of_a_day_long_ago(capfd: Capture, work: Path) -> None:
+    with Session(work, session_id="odd", store=work / "store.db", clock=lambda: 1e300) as session:
+        session.run("cat f")
+    assert "1 call since 0001-01-01" in said(capfd, "--store", "store.db")
+    assert said(capfd, "--store", "store.db", "--short") == "readcache: no calls yet today\n"
+    assert "no calls in that time" in said(capfd, "--store", "store.db", "--until", "1d")
+
+
+def test_a_store_that_another_process_is_writing_is_read(capfd: Capture, store: str) -> None:
+    other = sqlite3.connect(store, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert "4 calls" in said(capfd, "--store", store)
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_an_omission_that_the_log_does_not_prove_is_a_failure(capfd: Capture, store: str) -> None:
+    db = sqlite3.connect(store)
+    db.execute("UPDATE blobs SET text = replace(text, 'line 7 ', 'line x ')")
+    db.commit()
+    db.close()
+    assert "NOT PROVEN: session new, main, call c2: " in said(capfd, "--store", store, status=1)
+    assert main(["gain", "--store", store, "--csv"]) == 1
+    assert "session new, main, call c2: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("charset", "block"), [("ascii", "#"), ("utf-8", "█")])
+def test_bars_are_drawn_with_what_the_terminal_has(run: Run, store: str, charset: str, block: str) -> None:
+    done = run("gain", "--store", store, env={**os.environ, "PYTHONIOENCODING": charset})
+    assert done.returncode == 0, done.stderr
+    assert block * 16 in done.stdout.decode(charset)
+
+
+def test_run_names_itself_unless_the_harness_does(run: Run, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("run", "-c", "cat f")
+    monkeypatch.setenv("READCACHE_HOST", "my-agent")
+    run("run", "-c", "cat f")
+    assert list(json.loads(said(capfd, "--json"))["by_host"]) == ["my-agent", "run"]

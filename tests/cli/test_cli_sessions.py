@@ -1,0 +1,210 @@
+"""`sessions` and `clear`, ages, and the tidying of the store that nobody named."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Outcome, Session, UsageError
+from readcache.cli import tidy
+from readcache.cli.ages import age_seconds, seconds_of
+from readcache.cli.main import main
+from readcache.log import retention
+from readcache.log.store.sqlite import SqliteStore
+from tests.helpers.files import TEXT, text
+
+Capture = pytest.CaptureFixture[str]
+DAY = 86_400
+
+
+@pytest.fixture
+def store(work: Path) -> Path:
+    return work / "log.db"
+
+
+def fill(store: Path, ages: dict[str, float], lines: int = 40) -> None:
+    """A session for each name, whose last event is so many days old."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    for name, days in ages.items():
+        with Session("/w", session_id=name, store=store, clock=lambda days=days: time.time() - days * DAY) as session:  # type: ignore[misc]
+            session.observe(f"cat {name}", text(of=name) * lines)
+
+
+def names(capsys: Capture, *words: str) -> list[str]:
+    assert main(["sessions", "--json", *words]) == 0
+    return [row["session"] for row in json.loads(capsys.readouterr().out)["sessions"]]
+
+
+# ------------------------------------------------------------ ages
+
+
+def test_ages_are_hours_days_or_weeks() -> None:
+    assert age_seconds("36h", "--since") == 36 * 3600
+    assert age_seconds("2w", "--since") == 14 * DAY
+    with pytest.raises(UsageError, match="--since '5 days' is no age"):
+        age_seconds("5 days", "--since")
+
+
+def test_a_moment_is_a_date_or_an_age() -> None:
+    assert seconds_of("36h", 1e9, "--since") == 1e9 - 36 * 3600
+    assert seconds_of("2001-09-09T01:46:40+00:00", 0, "--since") == 1e9
+    assert seconds_of("2026-11-01", 0, "") == seconds_of("20261101", 0, "") == seconds_of("2026-11-01T00:00", 0, "")
+    assert seconds_of("2026-11-01", 0, "--until", is_end=True) == seconds_of("2026-11-02", 0, "--until")
+    with pytest.raises(UsageError, match="--since 'last week' is neither a date"):
+        seconds_of("last week", 0, "--since")
+
+
+# ------------------------------------------------------------ sessions and clear
+
+
+def test_sessions_are_listed_with_their_readers_and_events(capsys: Capture, store: Path) -> None:
+    fill(store, {"new": 1, "old": 9})
+    with Session("/w", session_id="new", store=store) as session:
+        session.fork("child").observe("cat f", TEXT)
+    assert names(capsys, "--store", str(store)) == ["old", "new"]
+    assert main(["sessions", "--store", str(store)]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["last", "event", "readers", "events", "session"]
+    assert first.split()[2:] == ["1", "2", "old"]
+    assert second.split()[2:] == ["2", "3", "new"]
+
+
+def test_named_sessions_are_taken_out_and_no_others(capsys: Capture, store: Path) -> None:
+    fill(store, {"a": 3, "b": 2, "c": 1})
+    assert main(["clear", "a", "--session", "c", "--store", str(store)]) == 0
+    assert "took out 2 sessions" in capsys.readouterr().out
+    assert names(capsys, "--store", str(store)) == ["b"]
+
+
+def test_old_sessions_are_taken_out(capsys: Capture, store: Path) -> None:
+    fill(store, {"a": 40, "b": 8, "c": 1})
+    assert main(["clear", "--older-than", "1w", "--dry-run", "--store", str(store)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == ["would take out a", "would take out b"]
+    assert names(capsys, "--store", str(store)) == ["a", "b", "c"]
+    assert main(["clear", "--older-than", "1w", "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert names(capsys, "--store", str(store)) == ["c"]
+
+
+def test_without_names_all_are_taken_out_and_nothing_of_them_is_on_the_disk(capsys: Capture, store: Path) -> None:
+    fill(store, {"a": 3, "b": 2})
+    before = store.stat().st_size
+    assert main(["clear", "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert names(capsys, "--store", str(store)) == []
+    assert store.stat().st_size < before
+    on_disk = b"".join(file.read_bytes() for file in store.parent.glob("log.db*"))
+    assert text(of="a").splitlines()[3].encode() not in on_disk
+
+
+def test_the_session_of_the_environment_is_not_taken_for_the_one_to_clear(capsys: Capture, store: Path) -> None:
+    fill(store, {"s": 1, "t": 2})
+    assert main(["clear", "t", "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert names(capsys, "--store", str(store)) == ["s"]
+
+
+def test_a_session_that_is_not_there_is_an_expected_failure_and_nothing_is_taken_out(
+    capsys: Capture, store: Path
+) -> None:
+    fill(store, {"a": 1})
+    assert main(["clear", "a", "b", "--store", str(store)]) == 1
+    assert "no session b in" in capsys.readouterr().err
+    assert names(capsys, "--store", str(store)) == ["a"]
+    assert main(["clear", "--store", "nosuch.db"]) == 1
+    assert main(["sessions", "--store", "nosuch.db"]) == 1
+    assert main(["clear", "--older-than", "soon", "--store", str(store)]) == 2
+
+
+def test_an_open_session_counts_on_nothing_that_was_taken_out(store: Path) -> None:
+    with Session("/w", session_id="s", store=store) as session:
+        child = session.fork("child")
+        for reader in (session, child):
+            reader.observe("cat f", TEXT, call_id="c1")
+            assert reader.observe("cat f", TEXT).outcome is Outcome.UNCHANGED
+        assert main(["clear", "--store", str(store)]) == 0
+        for reader in (session, child):
+            assert reader.observe("head -n 20 f", "".join(TEXT.splitlines(True)[:20])).outcome is Outcome.FULL
+
+
+# ------------------------------------------------------------ tidying by itself
+
+
+def test_once_a_day_the_store_that_nobody_named_loses_what_is_old(
+    capsys: Capture, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    state = tmp_path / "state/readcache"
+    fill(state / "readcache.db", {"old": 31, "young": 29})
+    assert run("run", "-c", "cat f").returncode == 0
+    assert names(capsys) == ["young", "s"]
+    fill(state / "readcache.db", {"older": 99})
+    assert run("run", "-c", "cat f").returncode == 0
+    assert "older" in names(capsys)
+    yesterday = time.time() - DAY - 1
+    os.utime(state / "tidied", (yesterday, yesterday))
+    assert run("run", "-c", "cat f").returncode == 0
+    assert names(capsys) == ["young", "s"]
+
+
+@pytest.mark.parametrize("keep", ["2d", "forever", ""])
+def test_how_long_is_a_setting(
+    capsys: Capture, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, keep: str
+) -> None:
+    monkeypatch.setenv("READCACHE_KEEP", keep)
+    fill(tmp_path / "state/readcache/readcache.db", {"old": 31, "young": 29})
+    assert run("run", "-c", "cat f").returncode == 0
+    assert names(capsys) == {"2d": ["s"], "forever": ["old", "young", "s"], "": ["young", "s"]}[keep]
+
+
+def test_a_setting_that_means_nothing_takes_nothing_out_and_doctor_tells_of_it(
+    capsys: Capture, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE_KEEP", "a while")
+    fill(tmp_path / "state/readcache/readcache.db", {"old": 31})
+    assert run("run", "-c", "cat f").returncode == 0
+    assert names(capsys) == ["old", "s"]
+    main(["doctor"])
+    assert "READCACHE_KEEP, which is not 'forever', 'a while' is no age" in capsys.readouterr().out
+
+
+def test_a_store_that_somebody_named_is_theirs_to_clear(capsys: Capture, store: Path, run: Callable[..., Any]) -> None:
+    fill(store, {"old": 99})
+    assert run("run", "--store", str(store), "-c", "cat f").returncode == 0
+    assert names(capsys, "--store", str(store)) == ["old", "s"]
+
+
+def test_a_store_that_is_too_large_loses_the_oldest_sessions(store: Path) -> None:
+    fill(store, {f"s{n}": 20 - n for n in range(10)}, lines=400)
+    opened = SqliteStore(store)
+    most = opened.used_bytes() // 2
+    for session in retention.outlived(opened, time.time(), 30 * DAY, keep_bytes=most):
+        opened.take_out(session, time.time())
+    left = [name for name in retention.last_events(opened.sessions()) if retention.holds_something(opened, name)]
+    opened.close()
+    assert 3 <= len(left) <= 6
+    assert left == [f"s{n}" for n in range(10 - len(left), 10)]
+
+
+def test_tidying_ends_when_its_patience_does(store: Path) -> None:
+    fill(store, {"a": 40, "b": 40})
+    opened = SqliteStore(store)
+    assert not retention.tidy(opened, time.time(), 30 * DAY, patience=-1)
+    assert retention.tidy(opened, time.time(), 30 * DAY, patience=10)
+    opened.close()
+
+
+def test_what_a_directory_that_cannot_be_written_stops_is_tidied_another_day(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "f/state"))
+    (tmp_path / "f").write_text("")
+    from readcache.cli.settings import read_settings
+
+    tidy.tidy_once_a_day(read_settings({}))

@@ -1,0 +1,119 @@
+"""What `gain` adds up is what the session itself counts, and what a replay counts, whatever happened."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readcache import Mode, Policy, Session, UsageError
+from readcache.log.store import open_store
+from readcache.replay.arm import Arm
+from readcache.replay.records import AskedCommand, HistoryCut, RecordedCall
+from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
+
+FILES = {"a.py": numbered(120), "b.py": numbered(90, "another line of a file")}
+STEPS = st.tuples(
+    st.sampled_from(["read", "read", "read", "again", "tool", "write", "compact", "rewind", "settle", "fork"]),
+    st.sampled_from(sorted(FILES)),
+    st.integers(1, 60),
+    st.integers(20, 100),
+    st.sampled_from(["main", "main", "sub"]),
+    st.booleans(),
+)
+
+
+class Conversation:
+    """A session and its sub-agent, driven as a harness would."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.clock, self.store, self.files = Clock(NOON - 40 * DAY), open_store(None), dict(FILES)
+        common = {"session_id": "s", "store": self.store, "policy": policy, "clock": self.clock, "local": False}
+        self.readers = {name: Session("/w", agent_id=name, host=name, **common) for name in ("main", "sub")}  # type: ignore[arg-type]
+        self.calls: dict[str, list[str]] = {"main": [], "sub": []}
+        self.asked: dict[str, tuple[str, int, int]] = {}
+        self.full: dict[str, str] = {}
+
+    def step(self, kind: str, name: str, first: int, count: int, reader: str, flag: bool) -> None:
+        session, calls = self.readers[reader], self.calls[reader]
+        call_id = f"{reader}{len(calls)}"
+        self.clock.now += 3 * 3600.0
+        if kind == "again" and reader in self.asked:
+            name, first, count = self.asked[reader]
+        if kind in ("read", "again"):
+            self.asked[reader] = name, first, count
+            lines = self.files[name].splitlines(True)[first - 1 : first + count]
+            command, output = f"sed -n '{first},{first + count}p' {name}", "".join(lines)
+            session.observe(command, output, call_id=call_id, batch="b" if flag and first % 7 == 0 else None)
+            self.full[call_id] = output
+            calls.append(call_id)
+        elif kind == "tool":
+            session.observe_tool("grep", self.files[name], arguments={"pattern": "line"}, call_id=call_id)
+            self.full[call_id] = self.files[name]
+            calls.append(call_id)
+        elif kind == "write":
+            self.files[name] = self.files[name].replace(f"{first}: ", f"{first}: new ", 1)
+            session.wrote(name, call_id=call_id)
+        elif kind == "compact":
+            session.compacted(keep=calls[-first % 5 :] if flag else ())
+        elif kind == "rewind" and calls:
+            session.rewind(calls[-1 - first % min(3, len(calls))])
+        elif kind == "settle" and calls:
+            text = self.full[calls[-1]]
+            with contextlib.suppress(UsageError):
+                session.settle(calls[-1], text if flag else text[: len(text) // 2])
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(STEPS, max_size=30), st.sampled_from(["default", "delta", "max"]), st.booleans())
+def test_gain_says_of_each_reader_what_its_stats_say(
+    steps: list[tuple[str, str, int, int, str, bool]], preset: str, on: bool
+) -> None:
+    policy = Policy.named(preset) if on else Policy(mode=Mode.ADVISE)
+    talk = Conversation(policy)
+    for step in steps:
+        talk.step(*step)
+    for name, session in talk.readers.items():
+        assert counters(gain_of(talk.store, only=[("s", name)])) == stats(session)
+    both = gain_of(talk.store)
+    assert both.proof.faults == []
+    assert both.proof.proven == both.proof.markers
+    for groups in both.by.values():
+        total: Counter[str] = Counter()
+        for totals in groups.values():
+            total.update(totals.counts)
+        assert {name: count for name, count in total.items() if count} == counters(both)
+    if not on:
+        assert both.total.saved == both.total.cuts == both.total.chars_saved == 0
+
+
+def sed(call_id: str, first: int, last: int) -> RecordedCall:
+    output = "".join(FILES["a.py"].splitlines(True)[first - 1 : last])
+    command = f"sed -n '{first},{last}p' a.py"
+    return RecordedCall(call_id, "bash", AskedCommand(command, "/w"), command, output)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 80), st.integers(20, 60), st.booleans()), min_size=1, max_size=20))
+def test_what_a_call_saved_and_what_that_was_worth_are_what_a_replay_counts(steps: list[tuple[int, int, bool]]) -> None:
+    arm, store = Arm(Policy()), open_store(None)
+    session = Session("/w", session_id="s", store=store, clock=Clock(), local=False)
+    bounced = 0
+    for number, (first, count, cuts) in enumerate(steps):
+        call = sed(f"c{number}", first, first + count)
+        arm.call(call)
+        asked = call.asked
+        assert isinstance(asked, AskedCommand)
+        session.observe(asked.command, call.output, cwd="/w", call_id=call.call_id)
+        if cuts and number % 4 == 3:
+            arm.cut(HistoryCut(frozenset({call.call_id})))
+            session.compacted(keep=[call.call_id])
+    gain, replayed = gain_of(store).total, arm.end().counts
+    bounced = gain.counts["tokens_bounced"]
+    assert (gain.chars_saved, gain.cut_chars, gain.cuts) == (replayed["saved"], replayed["cut"], replayed["omissions"])
+    assert (gain.counts["bounces"], bounced) == (replayed["bounces"], replayed["tokens_bounced"])
+    assert round(gain.priced_output) == replayed["out_priced"]
+    if not bounced:
+        assert round(gain.priced_chars) == replayed["saved_priced"]
