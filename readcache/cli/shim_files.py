@@ -96,7 +96,7 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
     out = {name: (filled(name), 0o644) for name in (_PYTHON, AGENT_SHELL, AGENT_COMMAND)}
     out.update({f"{behind}{name}": (filled("tool.sh"), 0o755) for name in mark.tools})
     if mark.compiled:
-        out[behind + _SOURCE] = (filled(_SOURCE), 0o644)
+        out |= {behind + name: (filled(name), 0o644) for name in (*_PARTS, "shim.h")}  # to tell what was compiled
         out[behind + RUN] = (filled("run.sh"), 0o755)
     out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _LOADER_WORD + mark.loader)), 0o644)
     return out

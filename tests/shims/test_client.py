@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from readcache import __version__
 from readcache.cli.short import ShortWay
 from readcache.hosts.serve.frames import frame, read_frame, send_frame, texts
 from readcache.hosts.serve.place import socket_path
+from tests.shims.conftest import PATIENT
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, start
 
 SOURCES = [str(ROOT / "shims" / name) for name in ("tool.c", "client.c")]
@@ -33,6 +35,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler here")
     return make_sandbox(tmp_path_factory.mktemp("client"), "--compile", has_client=True)
+
+
+@pytest.fixture(scope="module")
+def patient(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """The same place by a client that waits as long as a machine under load needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CPPFLAGS", PATIENT)
+        return replace(sandbox, shims=make_sandbox(tmp_path_factory.mktemp("patient"), "--compile").shims)
 
 
 def place_of(sandbox: Sandbox) -> Path:
@@ -173,7 +183,7 @@ class _Late:
 
 
 def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would_have_been_all_of_it(
-    sandbox: Sandbox,
+    sandbox: Sandbox, patient: Sandbox
 ) -> None:
     sandbox.reset()
     way, env = ShortWay(str(sandbox.store)), sandbox.by_bash_env()
@@ -190,6 +200,7 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
         assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER  # and not the marker, which is late too
         assert ended.acquire(timeout=10)
     with listening(place_of(sandbox), way.converse):
+        env = patient.by_bash_env()
         outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]
     way.close()
     assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
@@ -201,10 +212,10 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
 LIE = in_turn(HOLD, take, say(frame(b"T", b"a lie\n")), stay)
 
 
-def test_what_a_server_says_is_printed_where_it_can_be_trusted(sandbox: Sandbox) -> None:
-    sandbox.reset()
-    with listening(place_of(sandbox), LIE):
-        assert both_ways(sandbox) == [(b"a lie\n", 3)] * 2
+def test_what_a_server_says_is_printed_where_it_can_be_trusted(patient: Sandbox) -> None:
+    patient.reset()
+    with listening(place_of(patient), LIE):
+        assert both_ways(patient) == [(b"a lie\n", 3)] * 2
 
 
 @pytest.mark.parametrize("trouble", ["others may write", "a link", "no socket", "a link to the socket"])
