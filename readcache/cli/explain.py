@@ -20,16 +20,17 @@ _LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
 
 
-def explain(settings: Settings, path: str) -> int:
-    """Prints the account."""
-    with open_recorded(settings) as (session, records):
-        view = session.view
+def explain(settings: Settings, path: str, at: str | None = None) -> int:
+    """Prints the account; as of right after the call `at`, where one is named."""
+    with open_recorded(settings, at) as (session, cursor):
+        view, records = cursor.view, cursor.past
     key = path if path.startswith("git:") else canonical_path(path, os.getcwd())
     own = [record for record in records if record.agent_id == session.agent_id]
     shown = [(r, r.event) for r in own if isinstance(r.event, Delivered) and _shows(r.event, key)]
-    say(f"{key} in session {session.session_id}, agent {session.agent_id}")
+    then = f", as of after {at}" if at else ""
+    say(f"{key} in session {session.session_id}, agent {session.agent_id}{then}")
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
-    _section("visible now", _visible_lines(view.key(key)))
+    _section("visible then" if at else "visible now", _visible_lines(view.key(key)))
     _explain_last_read(own, key)
     _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
     if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:

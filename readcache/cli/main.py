@@ -111,12 +111,16 @@ def _dispatch(argv: list[str]) -> int:
         from readcache.cli.serve import serve
 
         return serve(options, settings)
+    if options.command == "report":
+        from readcache.cli.report import report
+
+        return report(settings, options)
     if options.command == "explain":
-        return explain.explain(settings, options.path)
+        return explain.explain(settings, options.path, options.at)
     if options.command == "log":
-        return show.log(settings)
+        return show.log(settings, options.at)
     if options.command == "stats":
-        return show.stats(settings, as_json=options.json)
+        return show.stats(settings, options.at, as_json=options.json)
     return harness.listen(options, settings)
 
 

@@ -50,11 +50,13 @@ def _build() -> _Parser:
     run.add_argument("-c", metavar="STRING", help="the command, for bash -c; else the words after the options are it")
     _add_options(run, RUN_OPTIONS)
     run.add_argument("--advise", action="store_true", help=ADVISE.help)
-    add("log", "one line for each event of the session, newest last")
+    log = add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
     explain.add_argument("path", metavar="PATH")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
+    for command in (log, explain, stats):
+        command.add_argument("--at", metavar="CALL", help="as of right after this call; `log` has the calls' ids")
     text = "what the store holds: a line for each session, newest last"
     add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
     clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
@@ -62,6 +64,13 @@ def _build() -> _Parser:
     clear.add_argument("--older-than", metavar="WHEN", help="an age (36h, 7d, 2w) or a date, of the last event")
     clear.add_argument("--dry-run", action="store_true", help="print what would be taken out, and take nothing")
     _add_gain(add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason"))
+    report = add(
+        "report", "a session as one HTML page: what was shown, what was left out and why, what was in view when"
+    )
+    report.usage = "readcache report [SESSION | FILE] -o OUT.html [--policy NAME]"
+    report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
+    report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page; - is stdout")
+    report.add_argument("--policy", metavar="NAME", help="of a transcript: default, delta or max")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
     doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")

@@ -14,6 +14,7 @@ from readcache.cli.state import store_file
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store
+from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 
 LABEL_CHARS = 60
@@ -29,10 +30,11 @@ _COUNTERS = {
 
 
 @contextmanager
-def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
-    """The named session, or the newest one in the store, which is said on stderr; and its log.
+def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[Session, Cursor]]:
+    """The named session, or the newest one in the store, which is said on stderr; and its log, up to its end or to the
+    answer of the call `at`.
 
-    ReadcacheError when there is no such store or session."""
+    ReadcacheError when there is no such store, session or call."""
     spec = settings.store_spec()
     if not os.path.exists(store_file(spec)):
         raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
@@ -44,7 +46,12 @@ def open_recorded(settings: Settings) -> Iterator[tuple[Session, list[Record]]]:
             raise ReadcacheError(f"there is no session {session_id} in {spec}: see `readcache log` without --session")
         if settings.agent not in agents:
             warn(f"agent {settings.agent} has no events; there are: {', '.join(agents)}")
-        yield session, records
+        cursor = Cursor(records, settings.agent)
+        try:
+            cursor.after(at) if at else cursor.end()
+        except NoSuchCall as error:
+            raise ReadcacheError(f"--at: {error.args[0]}; see `readcache log`") from None
+        yield session, cursor
 
 
 def recorded(spec: str) -> list[tuple[str, str, int, float]]:
@@ -64,17 +71,17 @@ def _newest(spec: str) -> str:
     return found
 
 
-def log(settings: Settings) -> int:
+def log(settings: Settings, at: str | None = None) -> int:
     """Every context's events, oldest first."""
-    with open_recorded(settings) as (_, records):
-        print_table(map(row, records))
+    with open_recorded(settings, at) as (_, cursor):
+        print_table(map(row, cursor.past))
     return 0
 
 
-def stats(settings: Settings, *, as_json: bool) -> int:
+def stats(settings: Settings, at: str | None = None, *, as_json: bool) -> int:
     """The counters of one context."""
-    with open_recorded(settings) as (session, _):
-        counts = {**dict.fromkeys(_COUNTERS, 0), **session.stats()}
+    with open_recorded(settings, at) as (session, cursor):
+        counts = {**dict.fromkeys(_COUNTERS, 0), **cursor.view.calls.counts}
     if as_json:
         print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
         return 0

@@ -17,6 +17,9 @@ from readcache.replay.loaders.plain_form import is_normalised, load_normalised
 from readcache.replay.loaders.swe_agent import is_swe_agent, load_swe_agent
 from readcache.replay.records import NotUnderstood, Recording
 
+# What a loader raises where an object is not as its format has it.
+BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
 
 class Form(NamedTuple):
     """A format: its name, whether an object is one of its own, and what reads a file of it."""

@@ -11,14 +11,13 @@ from functools import partial
 
 from readcache import Policy
 from readcache.replay.content import Found, Unit, read_content, units_of
-from readcache.replay.formats import recordings_in
+from readcache.replay.formats import BAD_SHAPES, recordings_in
 from readcache.replay.records import NotUnderstood
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Outcomes, Sum
 
 SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
 AHEAD = 4  # units for each process that wait for it: more would hold memory, fewer let it idle
-_BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def replay_files(
@@ -57,7 +56,7 @@ def replay_unit(unit: Unit, policies: Sequence[str], since: float | None) -> Out
                     outcomes.too_old += 1
                 else:
                     outcomes.replayed.append(replay_recording(recording, presets))
-        except _BAD_SHAPES as error:
+        except BAD_SHAPES as error:
             what = f"{type(error).__name__}: {error}"
             raise NotUnderstood(f"{content.place(content.line)}: not as its format has it ({what})") from error
     except NotUnderstood as error:

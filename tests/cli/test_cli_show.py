@@ -110,6 +110,34 @@ def test_explain_knows_a_read_of_which_nothing_was_credited(capfd: Capture, work
     assert f"binary: {Reason.BINARY.why}" in text
 
 
+def test_explain_at_a_call_answers_as_of_then(capfd: Capture, store: str) -> None:
+    text = "\n".join(said(capfd, "explain", "f", "--at", "c2", "--store", store, "--session", "new"))
+    assert "agent main, as of after c2" in text
+    visible = text.partition("visible then:")[2]
+    assert "lines 1-200 in c1" in visible
+    assert "lines 201-300 in c2" in visible
+    assert "last read: c2" in text
+    assert "c3" not in text
+    assert "wrote" not in text
+
+
+def test_the_log_and_the_counters_can_be_had_as_of_a_call(capfd: Capture, store: str) -> None:
+    named = ("--at", "c2", "--store", store, "--session", "new")
+    assert [line.split()[3] for line in said(capfd, "log", *named)] == ["c1", "c2"]
+    assert json.loads("".join(said(capfd, "stats", "--json", *named)))["calls"] == 2
+
+
+@pytest.mark.parametrize("command", [["log"], ["stats"], ["explain", "f"]], ids=lambda words: words[0])
+def test_a_call_that_nobody_made_is_an_error_that_names_the_newest(
+    capfd: Capture, store: str, command: list[str]
+) -> None:
+    assert main([*command, "--at", "c9", "--store", store, "--session", "new"]) == 1
+    said_ = capfd.readouterr().err
+    assert said_ == (
+        "readcache: --at: agent main made no call 'c9': its newest calls are c4, c3, c2, c1; see `readcache log`\n"
+    )
+
+
 # ------------------------------------------------------------ stats
 
 

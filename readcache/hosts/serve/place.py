@@ -21,7 +21,8 @@ SOON = 2.0  # seconds; a server that died so soon after its start is not started
 _LONGEST = 100  # bytes of a socket's path that every system takes
 _ROOM_FOR_CREDENTIALS = 12  # struct ucred: three numbers of 32 bits
 _FNV_START, _FNV_FACTOR = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits: short to write in C, too
-# Of the variables those that say where things are, and for how long. Whoever asks first has others, with secrets.
+# Of the variables those that say where things are, and how long they stay. Whoever asks first has others, secrets among
+# them.
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "READCACHE_KEEP", "TMPDIR", "XDG_STATE_HOME")
 _BOOT = "import sys; sys.path += sys.argv.pop(1).split(chr(58)); from readcache.cli.main import main; sys.exit(main())"
 

@@ -1,0 +1,57 @@
+"""The session that would have been kept of a recorded conversation, with all its readers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from glob import escape, glob
+
+from readcache import Policy, Session
+from readcache.replay.answers import answer_recorded, show_restored
+from readcache.replay.content import Unit, find_files, read_content, units_of
+from readcache.replay.formats import BAD_SHAPES, recordings_in
+from readcache.replay.records import HistoryCut, NotUnderstood, RecordedCall, Recording
+
+
+def conversations_in(path: str) -> list[list[Recording]]:
+    """The conversations of a file, or of a directory, each with all its readers, in order.
+
+    NotUnderstood for a file that is no transcript, UsageError for one that is not there."""
+    found: dict[tuple[str, str], list[Recording]] = {}
+    # Claude Code keeps what sub-agents did beside the conversation's own file.
+    beside = sorted(glob(f"{escape(os.path.splitext(path)[0])}/subagents/*.jsonl"))
+    for file in find_files([path, *beside]):
+        try:
+            for recording in (one for unit in units_of(file) for one in _recordings(unit)):
+                found.setdefault((recording.form, recording.name), []).append(recording)
+        except NotUnderstood:
+            if file.named:
+                raise
+    return list(found.values())
+
+
+def _recordings(unit: Unit) -> Iterator[Recording]:
+    if unit.trouble:
+        raise NotUnderstood(unit.trouble)
+    content = read_content(unit)
+    try:
+        yield from recordings_in(content)
+    except BAD_SHAPES as error:
+        what = f"{type(error).__name__}: {error}"
+        raise NotUnderstood(f"{content.place(content.line)}: not as its format has it ({what})") from error
+
+
+def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
+    """A session in memory that was told of all of it; `events` has every reader's, without times: transcripts do not
+    say when a result came."""
+    first = Session("/", session_id=readers[0].name, policy=policy, local=False, clock=lambda: 0.0)
+    agent = next((recording for recording in readers if recording.reader == first.agent_id), None)
+    for recording in readers:
+        session = first if recording is agent else first.fork(recording.reader)
+        for item in recording.items:
+            if isinstance(item, RecordedCall):
+                answer_recorded(session, item)
+            elif isinstance(item, HistoryCut):
+                session.compacted(keep=item.kept)
+                show_restored(session, item.restored)
+    return first

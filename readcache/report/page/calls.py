@@ -1,0 +1,204 @@
+"""The time line as HTML: a line for each call, which unfolds to what was shown, what was left out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from readcache import Outcome, Reason
+from readcache.model.events import (
+    Account,
+    Closed,
+    Compacted,
+    Delivered,
+    Failed,
+    Forgot,
+    Origin,
+    Rewound,
+    Settled,
+    Wrote,
+)
+from readcache.report.page.glance import link
+from readcache.report.page.lanes import Lane, Step
+from readcache.report.page.markup import attributes, brief, escaped, number, plural
+from readcache.report.page.sizes import chars_left_out, chars_shown
+from readcache.report.page.texts import text_block
+
+LABEL_CHARS = 200  # of a command in its line; all of it stands below
+_OURS = {Reason.STORE_FAILED, Reason.INTERNAL_ERROR}
+_AGAIN = {Reason.INSISTED, Reason.GIVEN_BACK}
+_NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RESULT: "inherited"}
+
+
+def time_line(lane: Lane, began: float) -> Iterator[str]:
+    """All of a reader's lines. `began`: seconds since the epoch; 0 where no times are known."""
+    yield '<ol class="calls" role="list">\n'
+    for step in lane.steps:
+        kinds, word = _kinds(step), _word(step)
+        yield f"<li{attributes(id=step.name, class_=' '.join(kinds))}>"
+        yield f"<details><summary>{_line(step, word, began)}</summary>"
+        yield '<div class="body">'
+        yield from _body(step)
+        yield "</div></details></li>\n"
+    yield "</ol>\n"
+
+
+def _line(step: Step, word: str, began: float) -> str:
+    label = _short(_label(step))
+    at, left = step.record.at, chars_left_out(step)
+    return (
+        f'<span class="n">{step.at + 1}</span>'
+        + (f'<span class="at">{_elapsed(at - began)}</span>' if began else "")
+        + f'<code class="what">{escaped(label)}</code>'
+        + f'<span class="why">{escaped(word)}</span>'
+        + f'<span class="in">{brief(chars_shown(step)) if step.result or _is_restored(step) else ""}</span>'
+        + f'<span class="out">{"−" + brief(left) if left > 0 else "+" + brief(-left) if left else ""}</span>'
+    )
+
+
+def _short(label: str) -> str:
+    label = " ".join(label.split())
+    return label if len(label) <= LABEL_CHARS else label[: LABEL_CHARS - 1] + "…"
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _kinds(step: Step) -> list[str]:
+    """Classes of the line, by which the filter knows it, too."""
+    first, account = step.events[0], _account(step)
+    kinds = []
+    if account is not None:
+        kinds.append("full" if account.outcome is Outcome.FULL else "left")
+        if account.reason in _AGAIN or step.asks_again:
+            kinds.append("again")
+        if account.reason in _OURS:
+            kinds.append("failed")
+    if step.asked_again is not None:
+        kinds.append("bounced")
+    if any(isinstance(event, Wrote) and event.keys for event in step.events):
+        kinds.append("wrote")
+    if isinstance(first, Failed):
+        kinds.append("failed")
+    if isinstance(first, (Compacted, Forgot, Rewound, Settled, Closed)) or _is_restored(step):
+        kinds.append("host")
+    if isinstance(first, (Compacted, Rewound)):
+        kinds.append("cut")
+    return kinds
+
+
+def _account(step: Step) -> Account | None:
+    return None if step.result is None else step.result.account
+
+
+def _is_restored(step: Step) -> bool:
+    return any(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in step.events)
+
+
+def _word(step: Step) -> str:
+    """What happened, in a word or two: the reason of an answer, the name of another event."""
+    account = _account(step)
+    if account is not None:
+        word = account.reason.value.replace("_", " ")
+        return f"{word}, bounced" if step.asked_again is not None else word
+    for event in step.events:
+        if isinstance(event, Wrote):
+            return "wrote" if event.keys else "may have written"
+    first = step.events[0]
+    return _NO_RESULT[first.origin] if isinstance(first, Delivered) else type(first).__name__.lower()
+
+
+def _label(step: Step) -> str:
+    for event in step.events:
+        if isinstance(event, Delivered) and (event.account is not None or event is step.events[-1]):
+            return event.label
+    first = step.events[0]
+    if isinstance(first, Wrote):
+        return first.label or ", ".join(first.keys or first.perhaps)
+    if isinstance(first, Settled):
+        return f"what the harness finally shows of {_call(step)}"
+    if isinstance(first, (Compacted, Forgot, Rewound)):
+        return f"{plural(step.gone, 'call')} left the conversation"
+    if isinstance(first, Failed):
+        return first.detail
+    return "the process that answered so far closed its session" if isinstance(first, Closed) else ""
+
+
+def _call(step: Step) -> str:
+    return f"#{step.of.at + 1}" if step.of is not None else "a call that is not known"
+
+
+def _body(step: Step) -> Iterator[str]:
+    account, first = _account(step), step.events[0]
+    if account is not None:
+        yield from _answer(step, account)
+    if isinstance(first, Failed):
+        yield f"<p>Something of readcache failed ({escaped(first.cause)}), and the real output went through: "
+        yield f"{escaped(first.detail)}</p>"
+    elif isinstance(first, (Compacted, Forgot, Rewound)):
+        yield from _cut(step)
+    elif isinstance(first, Settled):
+        call = link(step.of) if step.of is not None else "a call that is not known"
+        yield f"<p>The harness cut, redacted or rewrote the text of {call}. From here on this stands in its place.</p>"
+    elif isinstance(first, Closed):
+        yield "<p>All results so far are in the conversation, whatever happens to the next process.</p>"
+    label = next((event.label for event in step.events if isinstance(event, (Delivered, Wrote)) and event.label), "")
+    if label != _short(label) and all(text.event.text != label for text in step.texts):
+        yield f'<pre class="command" tabindex="0"><code>{escaped(label)}</code></pre>'
+    for event in step.events:
+        if isinstance(event, Wrote):
+            yield from _writes(event, step)
+    for text in step.texts:
+        yield from text_block(text)
+    yield f'<p class="facts">{_facts(step, account)}</p>'
+
+
+def _answer(step: Step, account: Account) -> Iterator[str]:
+    reason = account.reason
+    yield f'<p class="reason"><b>{reason.value.replace("_", " ")}</b>: {escaped(reason.why)}.</p>'
+    if step.asked_again is not None:
+        yield f'<p class="note">A bounce: the agent asked for the same again in {link(step.asked_again)}. '
+        yield "What this saved is not counted as saved.</p>"
+    if step.asks_again:
+        yield f'<p class="note">It asks again for what {" ".join(map(link, step.asks_again))} left out.</p>'
+
+
+def _facts(step: Step, account: Account | None) -> str:
+    call_id = getattr(step.events[0], "call_id", "")
+    facts = [f"id <code>{escaped(call_id)}</code>"] if call_id else []
+    if account is not None:
+        facts.append(f"printed {plural(account.output_chars, 'character')}, {number(chars_shown(step))} shown")
+        if account.outcome is not Outcome.FULL:
+            facts.append(f"about {plural(account.tokens_saved, 'token')} saved net")
+        elif account.tokens_saved:
+            facts.append(f"about {plural(account.tokens_saved, 'token')} would have been saved")
+    if pointing := _pointing(step):
+        facts.append(f"markers point here from {pointing}")
+    return " · ".join(facts)
+
+
+def _pointing(step: Step) -> str:
+    return " ".join(map(link, step.pointed_from))
+
+
+def _writes(event: Wrote, step: Step) -> Iterator[str]:
+    whose = "" if event.call_id else f" by reader {escaped(step.record.agent_id)}"
+    for keys, verb in ((event.keys, "Written"), (event.perhaps, "May have been written")):
+        if keys:
+            names = ", ".join(f"<code>{escaped(key)}</code>" for key in keys)
+            yield f"<p>{verb}{whose}: {names}. Older lines of it are stale from here on.</p>"
+
+
+def _cut(step: Step) -> Iterator[str]:
+    event = step.events[0]
+    gone = plural(step.gone, "call")
+    if isinstance(event, Compacted):
+        kept = plural(len(event.kept), "call")
+        yield f"<p>The harness compacted: {gone} left the conversation, {kept} stayed. Nothing that left is a source "
+        yield "any more.</p>"
+    elif isinstance(event, Rewound):
+        yield f"<p>The conversation was taken back to <code>{escaped(event.call_id)}</code>: {gone} left it.</p>"
+    else:
+        yield f"<p>{gone} left the conversation.</p>"

@@ -1,0 +1,260 @@
+"""What a page shows of each reader: its time line, step by step, each text once, each marker with its sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import count
+
+from readcache.model.cursor import Cursor
+from readcache.model.events import (
+    Compacted,
+    Delivered,
+    Event,
+    Forgot,
+    Origin,
+    Pointer,
+    Record,
+    Rewound,
+    Settled,
+    Stand,
+    Wrote,
+)
+from readcache.model.history_events import HistoryEvent
+from readcache.model.records import event_for
+from readcache.model.stored_text import digest_of
+from readcache.model.text import digest_lines, split_lines
+from readcache.report.page.strips import Strip, Strips
+
+# Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
+SHORTEST_SHARED = 400
+
+
+@dataclass(eq=False)
+class Band:
+    """Lines of a text that a marker points at: `count` of them, from line `at` (0-based) on."""
+
+    name: str  # the element's id
+    text: PageText
+    at: int
+    count: int
+
+
+@dataclass(eq=False)
+class PageText:
+    """A text that was put before the reader, where the time line has it."""
+
+    name: str  # the element's id
+    step: Step
+    event: Delivered | Settled
+    same: PageText | None = None  # this very text stands there already
+    bands: dict[tuple[int, int], Band] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
+    erased: bool = False  # it was never before the reader, after all
+
+
+@dataclass(eq=False)
+class Gap:
+    """A marker in a text. `sources`: where its lines stood when it was written; of a source whose text does not tell,
+    the step alone."""
+
+    pointer: Pointer
+    sources: list[Band | Step]
+
+    @property
+    def bands(self) -> list[Band]:
+        """Where all its lines stand, in order; empty where that is not known of every one, or not shown."""
+        found = [source for source in self.sources if isinstance(source, Band) and not source.text.erased]
+        return found if len(found) == len(self.sources) else []
+
+
+@dataclass(eq=False)
+class Step:
+    """One line of the time line: a call with all that it wrote and was answered, or another event."""
+
+    name: str  # the element's id
+    at: int  # its place in the time line, from 0
+    record: Record  # the first
+    events: list[Event] = field(default_factory=list)
+    texts: list[PageText] = field(default_factory=list)
+    asks_again: list[Step] = field(default_factory=list)  # for what these left out, which is a bounce
+    asked_again: Step | None = None  # by this one
+    pointed_from: list[Step] = field(default_factory=list)  # whose markers name it
+    gone: int = 0  # calls that left the conversation
+    of: Step | None = None  # the call that is settled
+
+    @property
+    def result(self) -> Delivered | None:
+        """The answer to the call; None where nobody asked for one."""
+        return next((e for e in self.events if isinstance(e, Delivered) and e.account is not None), None)
+
+
+@dataclass(eq=False)
+class Lane:
+    """One reader's time line."""
+
+    agent_id: str
+    steps: list[Step]
+    strips: list[Strip]
+    counts: Counter[str]  # of the view at the end, see `Session.stats`, and `markers`
+
+
+class Names:
+    """Ids of elements. None stands twice on a page."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def next(self, kind: str) -> str:
+        """A new one."""
+        return f"{kind}{next(self._numbers)}"
+
+
+def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
+    """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
+    each."""
+    told = [record for record in records if not isinstance(record.event, HistoryEvent)]
+    names, shared = Names(), dict[str, PageText]()
+    readers = dict.fromkeys(record.agent_id for record in told if agent_id in ("", record.agent_id))
+    return [_LaneMaker(reader, names, shared).make(told) for reader in readers]
+
+
+class _LaneMaker:
+    """Walks through one reader's log. `shared`: texts that the page has, by their digests."""
+
+    def __init__(self, agent_id: str, names: Names, shared: dict[str, PageText]) -> None:
+        self._agent_id, self._names, self._shared = agent_id, names, shared
+        self._steps: list[Step] = []
+        self._texts: dict[tuple[str, Origin], PageText] = {}  # the newest of each call
+        self._calls: dict[str, Step] = {}  # call id -> its newest step
+        self._numbered: dict[int, Step] = {}  # number of a call -> its step
+        self._bounced: set[int] = set()
+        self._strips = Strips()
+        self._markers = 0
+
+    def make(self, records: Sequence[Record]) -> Lane:
+        """The lane, from the reader's first event to its last."""
+        places = [place for place, record in enumerate(records) if record.agent_id == self._agent_id]
+        cursor, first, last = Cursor(records, self._agent_id), places[0], places[-1]
+        for place in range(last + 1):
+            record, before = records[place], cursor.view
+            event = event_for(record, self._agent_id)
+            seen_before = {d.event.call_id for d in before.deliveries} if _removes(event) else set()
+            changed = _may_change(event, before.is_visible(getattr(event, "call_id", "")))
+            cursor.step()
+            if event is None or place < first:
+                continue
+            step = self._step(record, event)
+            step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
+            self._take(step, event)
+            self._find_bounces(step, cursor.view.calls.bounced)
+            self._strips.look(cursor.view, step.at, changed)
+        counts = Counter(cursor.view.calls.counts)
+        counts["markers"] = self._markers
+        return Lane(self._agent_id, self._steps, self._strips.end(len(self._steps)), counts)
+
+    def _step(self, record: Record, event: Event) -> Step:
+        """The call's that the event belongs to; else a new one."""
+        last = self._steps[-1] if self._steps else None
+        if last is None or not _is_of(last.events[-1], event):
+            last = Step(self._names.next("e"), len(self._steps), replace(record, event=event))
+            self._steps.append(last)
+        last.events.append(event)
+        return last
+
+    def _take(self, step: Step, event: Event) -> None:
+        if isinstance(event, Delivered):
+            self._calls[event.call_id] = self._numbered[event.when.call] = step
+            self._add_text(step, event)
+            self._count(step, event)
+        elif isinstance(event, Wrote) and event.call_id:
+            self._calls[event.call_id] = step
+        elif isinstance(event, Settled):
+            step.of = self._calls.get(event.call_id)
+            if event.erases and (before := self._texts.get((event.call_id, event.origin))) is not None:
+                before.erased = True
+            self._add_text(step, event)
+
+    def _add_text(self, step: Step, event: Delivered | Settled) -> None:
+        text = PageText(self._names.next("t"), step, event)
+        text.gaps = [self._gap(pointer) for pointer in event.pointers if pointer.line >= 0]
+        sources = (source for gap in text.gaps for source in gap.sources)
+        for source in {source.text.step if isinstance(source, Band) else source for source in sources}:
+            if step not in source.pointed_from[-1:]:
+                source.pointed_from.append(step)
+        if not text.gaps and len(event.text) >= SHORTEST_SHARED:
+            first = self._shared.setdefault(digest_of(event), text)
+            text.same = first if first is not text and first.event.text == event.text else None
+        step.texts.append(text)
+        self._texts[event.call_id, event.origin] = text
+
+    def _gap(self, pointer: Pointer) -> Gap:
+        sources: list[Band | Step] = [band for stand in pointer.stands if (band := self._band(stand)) is not None]
+        if len(sources) < len(pointer.stands) or not sources:
+            sources = [self._calls[name] for name in pointer.sources if name in self._calls]
+        return Gap(pointer, sources)
+
+    def _band(self, stand: Stand) -> Band | None:
+        """The lines where they stand now, if these are the very lines."""
+        text = self._texts.get((stand.call_id, stand.origin))
+        if text is None or text.erased:
+            return None
+        if digest_lines(_lines_of(text)[stand.at : stand.at + stand.count]) != stand.digest:
+            return None
+        place = stand.at, stand.count
+        if place not in text.bands:
+            text.bands[place] = Band(self._names.next("b"), text, *place)
+        return text.bands[place]
+
+    def _count(self, step: Step, event: Delivered) -> None:
+        for key in {key for piece in event.pieces for key in piece.keys}:
+            _note(self._strips.of(key).calls, step.at)
+        for pointer in event.pointers:
+            self._markers += pointer.line >= 0
+            if pointer.path is not None:
+                strip = self._strips.of(pointer.path)
+                _note(strip.calls, step.at)
+                strip.left_out += pointer.end - pointer.start + 1
+
+    def _find_bounces(self, step: Step, bounced: Collection[int]) -> None:
+        if len(bounced) == len(self._bounced):
+            return
+        for number in sorted(set(bounced) - self._bounced):
+            if (left := self._numbered.get(number)) is not None and left is not step:
+                left.asked_again = step
+                step.asks_again.append(left)
+        self._bounced = set(bounced)
+
+
+def _note(places: list[int], at: int) -> None:
+    if places[-1:] != [at]:
+        places.append(at)
+
+
+@lru_cache(maxsize=32)
+def _lines_of(text: PageText) -> list[str]:
+    return split_lines(text.event.text)
+
+
+def _removes(event: Event | None) -> bool:
+    return isinstance(event, (Compacted, Forgot, Rewound))
+
+
+def _is_of(before: Event, event: Event) -> bool:
+    """True for two events of the same call."""
+    if not isinstance(before, (Delivered, Wrote)) or not isinstance(event, (Delivered, Wrote)):
+        return False
+    return before.call_id == event.call_id != "" and _number(before) == _number(event)
+
+
+def _number(event: Delivered | Wrote) -> int:
+    return event.call if isinstance(event, Wrote) else event.when.call
+
+
+def _may_change(event: Event | None, was_visible: bool) -> Iterable[str] | None:
+    """The keys of which the event may change what is visible; None: any."""
+    if isinstance(event, Delivered) and not event.changed and not was_visible:
+        return {key for piece in event.pieces for key in piece.keys}
+    return None
