@@ -24,7 +24,7 @@ from readcache.cli.held import RUN, chosen_policy, held_call
 from readcache.cli.held_logs import HeldLog, HeldLogs
 from readcache.cli.settings import INSIDE, Settings, clip_sizes, read_settings
 from readcache.cli.tidy import tidy_once_a_day
-from readcache.cli.tool_call import SINK, batch_of, is_own_command, read_tool
+from readcache.cli.tool_call import SHIMS, SINK, batch_of, is_own_command, read_tool
 from readcache.disk.virtual import is_named_virtual
 from readcache.hosts.serve.frames import read_frame, send_frame, split_text, texts
 from readcache.hosts.serve.short import MOST_OUTPUT, CallHead, read_head
@@ -85,6 +85,7 @@ class ShortWay:
         settings = read_settings(head.environ)
         if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
             settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+        settings = settings._replace(host=settings.host or (SHIMS if head.kind == "tool" else RUN))
         try:
             plan = _plan(head, settings)
         except Exception as error:
@@ -212,7 +213,7 @@ def _reader(held: HeldLog, settings: Settings) -> Reader:
 
 @lru_cache(maxsize=256)
 def _rules(settings: Settings) -> Rules:
-    return Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
+    return Rules(chosen_policy(settings), marker.tag(settings.session), settings.host)
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:

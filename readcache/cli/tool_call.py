@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from readcache.model.claims import Reading
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
+SHIMS = "shims"  # the host, where nobody named another one
 _SEDS = ("sed", "gsed")
 
 

@@ -14,7 +14,7 @@ import stat
 from typing import TYPE_CHECKING, NoReturn
 
 from readcache.cli import child
-from readcache.cli.tool_call import SINK, batch_of, is_own_command, read_tool
+from readcache.cli.tool_call import SHIMS, SINK, batch_of, is_own_command, read_tool
 
 if TYPE_CHECKING:
     from readcache.cli.settings import Settings
@@ -37,7 +37,7 @@ def stand_in(tool: str, args: list[str]) -> int:
         from readcache.cli.settings import read_settings
 
         settings = read_settings(os.environ)
-        settings = settings._replace(host=settings.host or "shims")
+        settings = settings._replace(host=settings.host or SHIMS)
         if not os.environ.get("READCACHE"):  # nobody says that compactions are reported: nothing may be omitted
             settings = settings._replace(mode="advise")
         # Of a harness that cuts outputs only the whole-command way knows what is cut.
