@@ -9,11 +9,11 @@ Bytes are left out of a reply only if the reader was shown those very bytes, can
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in `typing`, which takes a start of Python longer than all that a hook does
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from readcache.disk.changes import Change, notice
     from readcache.errors import ReadcacheError, StoreError, UsageError
     from readcache.model.frame import Frame
@@ -59,6 +59,8 @@ def lazy_names(homes: dict[str, str], package: dict[str, Any]) -> Callable[[str]
     def get(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
+        import importlib
+
         value = package[name] = getattr(importlib.import_module(home_of[name]), name)
         return value
 

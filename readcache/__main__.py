@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from readcache.cli.main import main
+from readcache.cli.start import start_command_line
 
-sys.exit(main())
+sys.exit(start_command_line())

@@ -7,9 +7,14 @@
   . @DIR@/agent-shell.sh
   # READCACHE_BASH: this is the bash that readcache became in the end.
   if [ "$readcache_served" ] && [ -z "${READCACHE_BASH-}" ] && [ "${READCACHE-}" != off ] && [ -z "$readcache_kept" ] &&
-    [ "${BASH_EXECUTION_STRING-}" ] && [ -r @DIR@/python.sh ]; then
+    [ "${BASH_EXECUTION_STRING-}" ] && { [ -x @DIR@/readcache-run ] || [ -r @DIR@/python.sh ]; }; then
     mapfile -d '' -t readcache_words <"/proc/$$/cmdline"
     case ${#readcache_words[@]}${readcache_words[1]-} in 3-c)
+      if [ -x @DIR@/readcache-run ]; then # where nothing else can, it becomes bash
+        READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \
+          READCACHE_BASH=${readcache_words[0]} exec @DIR@/readcache-run --shell "$BASH_EXECUTION_STRING" \
+          2>&"$readcache_stderr" {readcache_stderr}>&-
+      fi
       . @DIR@/python.sh
       if [ "$readcache_python" ]; then
         READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \

@@ -1,58 +1,31 @@
-/* The same decision as tool.sh for most calls, at a fraction of its time: a call from which the agent does not read, or
- * that is not made by its own shell, becomes the real tool here. All else, and every doubt, is left to tool.sh, which
- * lies beside this program in `.tool/`. Linux on x86-64 and AArch64, without a C library, whose start takes longer than
- * all that is done here. Built by `readcache shims install --compile`. Where tool.sh cannot be started either, as in a chroot
- * without /proc or a shell, this becomes the real tool whatever happens. */
-#include <sys/syscall.h>
+/* What an installation has under the name of each tool, and under that of `readcache-run`.
+ *
+ * As a tool it makes the same decision as tool.sh for most calls, at a fraction of its time: a call from which the agent
+ * does not read, or that is not made by its own shell, becomes the real tool here. Else a server that runs already is
+ * asked (client.c); where there is none, and in every doubt, it is left to the script that lies beside this program in
+ * `.tool/`. Where that cannot be started either, as in a chroot without /proc or a shell, and where it is not there, this
+ * becomes the real tool whatever happens. Built by `readcache shims install --compile`.
+ *
+ * `readcache-run -c COMMAND` is `readcache run -c COMMAND`; with `--shell` for agent-command.sh. */
+#include "shim.h"
 
 #define ROOM 32768 /* bytes; a longer PATH or more variables than fit go to tool.sh */
 
 #if defined(__x86_64__)
 __asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
-static long sys(long number, long a, long b, long c, long d) {
-  register long r10 __asm__("r10") = d;
-  long result;
-  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-  return result;
-}
-#elif defined(__aarch64__)
-__asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
-static long sys(long number, long a, long b, long c, long d) {
-  register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
-  register long x3 __asm__("x3") = d;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
-  return x0;
-}
 #else
-#error "tool.sh serves this machine"
+__asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
 #endif
 
-enum { HERE = -100 /* AT_FDCWD */, CLOSE_ON_EXEC = 02000000 };
-static char exe[4096], behind[4096], name[4096], file[4096], depth[64] = "READCACHE_DEPTH=", path[ROOM] = "PATH=";
+/* A page that is written to for the first time costs as much as a call of the system: what passes through needs few. */
+static char name[256], depth[64], file[4096], path[ROOM], behind[4096], directory[4096], inside[4096], *sink, *started;
 static char *vars[ROOM / 8];
+static int met;    /* were there shims on PATH? */
+static long faced; /* the shell that faces the agent, as this does; 0 for none, -1 in doubt */
 
-/* Appends, and gives the new end; null when there is no room. */
-static char *add(char *to, const char *limit, const char *text) {
-  while (to && *text && to + 1 < limit) *to++ = *text++;
-  if (!to || *text) return 0;
-  *to = 0;
-  return to;
-}
-
-/* What follows `start` in `text`; null when it does not begin so. */
-static char *after(char *text, const char *start) {
-  while (*start && *text == *start) text++, start++;
-  return *start ? 0 : text;
-}
-
-static int same_file(const char *one, const char *other) {
-  unsigned long a[32], b[32]; /* struct stat begins with st_dev and st_ino on both machines */
-  return !sys(SYS_newfstatat, HERE, (long)one, (long)a, 0) && !sys(SYS_newfstatat, HERE, (long)other, (long)b, 0) &&
-         a[0] == b[0] && a[1] == b[1];
-}
-
-/* Does `sink`, "PID mnt_id:N ino:N …", name this process or its parent, and what its fd 1 is? */
-static int may_face_the_agent(char *sink) {
+/* Does `sink`, "PID mnt_id:N ino:N …", name this process or its parent, and what its fd 1 is? Its process id then; -1 in
+ * doubt. */
+static long may_face_the_agent(char *sink) {
   static char info[1024], fd[128];
   long pid = 0, in, size;
   char *to = fd, *line;
@@ -67,28 +40,40 @@ static int may_face_the_agent(char *sink) {
     if (field) {
       to = add(to, fd + sizeof fd - 2, field);
       for (line = after(line, field) + 1; to && to + 2 < fd + sizeof fd && *line > ' '; line++) *to++ = *line;
-      if (!to) return 1;
+      if (!to) return -1;
       *to++ = ' ';
     }
     while (*line && *line != '\n') line++;
     if (!*line) break;
   }
   *to = 0;
-  return after(sink, fd) != 0;
+  return after(sink, fd) ? pid : 0;
 }
 
-/* What stands behind the last '/' of a path. */
-static char *last_part(char *path) {
-  char *at, *slash = path;
-  for (at = path; *at; at++)
-    if (*at == '/') slash = at + 1;
-  return slash;
+/* What stands behind the last `sign` of a text. */
+static char *last_part_after(char *text, char sign) {
+  char *at, *last = text;
+  for (at = text; *at; at++)
+    if (*at == sign) last = at + 1;
+  return last;
 }
+
+static char *last_part(char *path) { return last_part_after(path, '/'); }
 
 /* Puts `directory/last` into `file`; 0 when there is no room. An empty entry of PATH is the working directory. */
 static int join(const char *directory, const char *last) {
   char *to = add(file, file + sizeof file, *directory ? directory : ".");
   return add(add(to, file + sizeof file, "/"), file + sizeof file, last) != 0;
+}
+
+/* Is the file this very program? */
+static int is_this(const char *path) {
+  static unsigned long own[32];
+  unsigned long other[32];
+  if (!own[1] && sys(SYS_newfstatat, HERE, (long)started, (long)own, 0) &&
+      sys(SYS_newfstatat, HERE, (long)"/proc/self/exe", (long)own, 0))
+    return 0;
+  return !sys(SYS_newfstatat, HERE, (long)path, (long)other, 0) && own[0] == other[0] && own[1] == other[1];
 }
 
 /* Finds the real tool as tool.sh does: its name into `file`, and into `path` what PATH is to be; 0 in doubt. */
@@ -105,12 +90,13 @@ static int find_real_tool(char *given) {
       return 0;
     }
     there = !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
-    if (there && !same_file(file, "/proc/self/exe") && !same_file(file, exe)) {
+    if (there && !is_this(file)) {
       of_shims = join(from, ".readcache-shims") && !sys(SYS_faccessat, HERE, (long)file, 0, 0);
       join(from, name);
       *end = last;
       if (!of_shims) return add(to, path + sizeof path, from) != 0;
     }
+    met |= there;
     *end = 0;
     if (!there) to = add(add(to, path + sizeof path, from), path + sizeof path, ":");
     *end = last;
@@ -118,47 +104,166 @@ static int find_real_tool(char *given) {
   }
 }
 
-/* Becomes the real tool that PATH has, or where it is `forced`, and PATH has none, the system's own. Comes back in doubt. */
-static void become_real_tool(char **argv, char **envp, int forced) {
+/* Finds the real tool that PATH has, or where it is `forced`, and PATH has none, the system's own; makes ready what it is
+ * started with, and finds out whether it may face the agent. 0 in doubt. */
+static int prepare(char **envp, int forced) {
   static char systems[] = "/usr/local/bin:/usr/bin:/bin";
   char *given = 0, *more;
   int count = 0, in_circles = 0;
-  add(depth + 16, depth + sizeof depth, "+");
+  add(path, path + sizeof path, "PATH=");
+  add(depth, depth + sizeof depth, "READCACHE_DEPTH=+");
   for (; *envp; envp++) {
     char *value = after(*envp, "PATH=");
     if (value) given = value;
     if ((more = after(*envp, "READCACHE_DEPTH=")) && !add(depth + 17, depth + 24, more)) in_circles = 1;
-    if (!forced && (more = after(*envp, "READCACHE_SINK=")) && may_face_the_agent(more)) return;
-    if (count + 4 > (int)(sizeof vars / sizeof *vars)) return;
+    if ((more = after(*envp, "READCACHE_SINK=")) && !forced) faced = may_face_the_agent(sink = more);
+    if (count + 4 > (int)(sizeof vars / sizeof *vars)) return 0;
     if (!value && !after(*envp, "READCACHE_DEPTH=")) vars[count++] = *envp;
   }
   if (in_circles) given = 0;
-  if ((!given || !*given || !find_real_tool(given)) && (!forced || !find_real_tool(systems))) return;
+  if ((!given || !*given || !find_real_tool(given)) && (!forced || !find_real_tool(systems))) return 0;
   vars[count++] = depth;
-  vars[count] = path;
-  sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+  vars[count++] = path;
+  vars[count] = 0;
+  return 1;
 }
 
-/* What the kernel was given to start this: the last of the pairs that follow the environment. Null when it does not say. */
-static char *started_as(char **envp) {
+static void become_real_tool(char **argv, char **envp) {
+  if (prepare(envp, 1)) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+}
+
+/* Where this program lies. */
+static const char *own_directory(void) {
+  char *to = directory;
+  long size = sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)directory, sizeof directory - 1);
+  to = size > 0 ? to + size : add(to, directory + sizeof directory, started); /* there may be no /proc */
+  while (to > directory && to[-1] != '/') to--;
+  if (to > directory + 1) to--;
+  *to = 0;
+  return directory;
+}
+
+/* Asks the server where this faces the agent for sure. 0 where there is nobody to ask, or in doubt. */
+static int ask(char **argv, char **envp) {
+  static char shells[64], *words[ROOM / 8];
+  struct call call = {"tool", words, envp, file, argv, vars, 0};
+  int at;
+  if (same(variable(envp, "READCACHE"), "off")) return 1;
+  if (faced != sys(SYS_getpid, 0, 0, 0, 0)) {
+    add(add(add(shells, shells + 64, "/proc/"), shells + 64, digits(faced)), shells + 64, "/fd/1");
+    if (!same_file("/proc/self/fd/1", shells)) return 1; /* the shell prints to somewhere else by now */
+    call.caller = faced;
+  } else if (met || !same(last_part_after(sink, ' '), "bash"))
+    return 1;
+  for (at = 0; argv[at]; at++) {
+    if (at + 2 > (int)(sizeof words / sizeof *words)) return 0;
+    words[at] = argv[at];
+  }
+  words[0] = name;
+  return serve(&call, own_directory());
+}
+
+/* The script beside this program that does it without a server; it starts one for the next time. */
+static void become_script(char **argv, char **envp) {
+  int count = 0;
+  char *to = add(behind, behind + sizeof behind, own_directory());
+  for (; *envp && count + 3 < (int)(sizeof vars / sizeof *vars); envp++) vars[count++] = *envp;
+  if (faced > 0) vars[count++] = "READCACHE_ALONE=yes";
+  vars[count] = 0;
+  if (!*envp && add(to, behind + sizeof behind, "/.tool") && join(behind, name))
+    sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+}
+
+/* ------------------------------------------------------------ whole commands */
+
+/* The context of an agent that is served, as readcache/cli/settings.py has it: into `inside`. 0 where it is none. */
+static int find_context(char **envp) {
+  static const char *modes[] = {"", "on", "1", "true", "yes", "advise"};
+  const char *mode = variable(envp, "READCACHE"), *session = variable(envp, "READCACHE_SESSION");
+  const char *from = variable(envp, "READCACHE_SESSION_FROM"), *agent = variable(envp, "READCACHE_AGENT");
+  char *limit = inside + sizeof inside, *to = add(inside, limit, "READCACHE_INSIDE=");
+  unsigned at;
+  for (at = 0; at < sizeof modes / sizeof *modes && !same(mode, modes[at]);) at++;
+  if (!*session && *from) session = variable(envp, from);
+  if (at == sizeof modes / sizeof *modes || !*session) return 0;
+  to = add(add(add(to, limit, session), limit, "/"), limit, *agent ? agent : "main");
+  return to && !same(variable(envp, "READCACHE_INSIDE"), inside + 17);
+}
+
+/* Finds bash under the name that it is given; 0 when it is not on PATH. */
+static int find_bash(const char *given, const char *search) {
+  if (last_part((char *)given) != given) return add(file, file + sizeof file, given) != 0;
+  if (!*search) search = "/bin:/usr/bin";
+  for (;;) {
+    char *to = file;
+    while (*search && *search != ':' && to + 1 < file + sizeof file) *to++ = *search++;
+    *to = 0;
+    to = add(add(to, file + sizeof file, to == file ? "./" : "/"), file + sizeof file, given);
+    if (to && !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0)) return 1;
+    if (*search++ != ':') return 0;
+  }
+}
+
+static void run(char **argv, char **envp) {
+  static const char usage[] = "readcache: usage: readcache-run -c COMMAND\n";
+  static const char no_bash[] = "readcache: bash was not started: install it, or name another shell in READCACHE_BASH\n";
+  static char *bash[4], *words[2];
+  const char *kind = argv[1] && same(argv[1], "-c") ? "run" : argv[1] && same(argv[1], "--shell") ? "command" : 0;
+  struct call call = {kind, words, envp, file, bash, vars, 0};
+  const char *given = variable(envp, "READCACHE_BASH");
+  int count = 0, is_served;
+  char **entry;
+  if (!kind || !argv[2] || argv[3]) { /* a kind is there where argv[1] is */
+    sys(SYS_write, 2, (long)usage, sizeof usage - 1, 0);
+    sys(SYS_exit_group, 2, 0, 0, 0);
+  }
+  bash[0] = *given ? (char *)given : "bash", bash[1] = "-c", bash[2] = words[0] = argv[2];
+  is_served = find_context(envp);
+  for (entry = envp; *entry && count + 2 < (int)(sizeof vars / sizeof *vars); entry++)
+    if (!is_served || !after(*entry, "READCACHE_INSIDE=")) vars[count++] = *entry;
+  if (is_served) vars[count++] = inside;
+  vars[count] = 0;
+  faced = 1;
+  if (*entry || !find_bash(bash[0], variable(envp, "PATH"))) become_script(argv, envp);
+  else if (is_served && !serve(&call, own_directory())) become_script(argv, envp);
+  find_bash(bash[0], variable(envp, "PATH"));
+  sys(SYS_execve, (long)file, (long)bash, (long)(*entry ? envp : vars), 0);
+  sys(SYS_write, 2, (long)no_bash, sizeof no_bash - 1, 0);
+  sys(SYS_exit_group, 127, 0, 0, 0);
+}
+
+/* `readcache hook HOST` by the short way; what else `readcache` does, the script beside this starts. */
+static void answer(char **argv, char **envp) {
+  struct call call = {"hook", argv + 2, envp, file, argv, envp, 0};
+  char **word;
+  if (argv[1] && same(argv[1], "hook") && argv[2] && !same(variable(envp, "READCACHE"), "off")) {
+    for (word = argv + 2; *word && !same(*word, "--store") && !same(*word, "--help") && !same(*word, "-h");) word++;
+    faced = 1; /* whoever does it now is not to ask again */
+    if (!*word) answer_hook(&call, own_directory());
+  }
+  become_script(argv, envp);
+  sys(SYS_exit_group, 127, 0, 0, 0);
+}
+
+/* What the kernel was given to start this: among the pairs that follow the environment. */
+static char *started_as(char **argv, char **envp) {
   unsigned long *pair;
   while (*envp) envp++;
   for (pair = (unsigned long *)(envp + 1); *pair; pair += 2)
     if (*pair == 31 /* AT_EXECFN */) return (char *)pair[1];
-  return 0;
+  return argv[0] ? argv[0] : "";
 }
 
 void begin(long *stack) {
-  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *started = started_as(envp), *to;
-  if (sys(SYS_readlinkat, HERE, (long)"/proc/self/exe", (long)exe, sizeof exe - 1) <= 0)
-    add(exe, exe + sizeof exe, started ? started : argv[0] ? argv[0] : ""); /* there is no /proc */
-  add(name, name + sizeof name, last_part(exe));
-  become_real_tool(argv, envp, 0);
-  add(behind, behind + sizeof behind, exe);
-  to = last_part(behind);
-  if (add(to, behind + sizeof behind, ".tool") && join(behind, name)) sys(SYS_execve, (long)file, (long)argv, (long)envp, 0);
-  become_real_tool(argv, envp, 1);
-  if (argv[0] && add(name, name + sizeof name, last_part(argv[0]))) become_real_tool(argv, envp, 1);
+  char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *to;
+  started = started_as(argv, envp);
+  add(name, name + sizeof name, last_part(started));
+  if (same(name, "readcache-run")) run(argv, envp);
+  if (same(name, "readcache")) answer(argv, envp);
+  if (prepare(envp, 0) && (!faced || (faced > 0 && ask(argv, envp)))) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+  become_script(argv, envp);
+  become_real_tool(argv, envp);
+  if (argv[0] && add(name, name + sizeof name, last_part(argv[0]))) become_real_tool(argv, envp);
   to = add(file, file + sizeof file, "readcache: there is no ");
   to = add(add(to, file + sizeof file, name), file + sizeof file, " on PATH but shims: install it, or add its directory to PATH\n");
   if (to) sys(SYS_write, 2, (long)file, to - file, 0);

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,15 @@ for _each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 def session() -> Session:
     """A session that is told what a tool printed: no file of `/w` is there."""
     return Session("/w")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_server_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Ends the servers that were started on demand for stores of these tests, whose directories stay."""
+    yield
+    store = os.fsencode(tmp_path_factory.getbasetemp())
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"--on-demand" in words and any(word.startswith(store) for word in words):
+                os.kill(int(process.name), signal.SIGTERM)

@@ -15,7 +15,8 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli import failures
-from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, is_missing, session_variable, store_file
+from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
+from readcache.cli.state import is_missing, store_file
 from readcache.cli.terminal import say
 from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
@@ -41,6 +42,7 @@ def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = 
         ("parser", lambda _: _parser()),
         ("mode", _mode),
         ("store", _store),
+        ("server", _server),
         ("session", _session),
         ("shims", lambda _: _shims(shims)),
         ("failures", lambda _: _failures()),
@@ -91,7 +93,7 @@ def _store(settings: Settings) -> str:
     spec = settings.store_spec()
     path = store_file(spec)
     if path is None:
-        return _server(spec)
+        return _store_on_server(spec)
     if not os.path.exists(path):
         return f"none yet; it will be made at {_writable_place(path)}"
     from readcache.log.store import open_store
@@ -120,7 +122,7 @@ def _store(settings: Settings) -> str:
     return f"{path}: {holds}{_others_rights(path)}{_kept(settings)}{_set_aside(path)}"
 
 
-def _server(spec: str) -> str:
+def _store_on_server(spec: str) -> str:
     from readcache.log.store.redis import RedisStore
 
     with closing(RedisStore(spec)) as store:
@@ -164,6 +166,24 @@ def _writable_place(path: str) -> str:
     if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
         raise Broken(f"{path} cannot be made, {place} is not writable: change its rights, or name another with --store")
     return path
+
+
+def _server(settings: Settings) -> str:
+    from readcache.cli.serve import ask_status
+    from readcache.hosts.serve.place import NoServer
+
+    if store_file(settings.store_spec()) is None:
+        return "none is needed: the store is on one"
+    try:
+        found = ask_status(settings)
+    except NoServer as error:
+        raise Broken(str(error)) from None
+    if found is None:
+        return "none is there: a hook, or a client of the shims, starts one for the next time"
+    held = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
+    causes = "".join(f", {number} did without it ({cause})" for cause, number in sorted(found["causes"].items()))
+    took = f"answered in {found['milliseconds']:.1f} ms"
+    return f"process {found['pid']}, readcache {found['readcache']}, {took}, {found['calls']} calls, {held}{causes}"
 
 
 def _session(settings: Settings) -> str:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 
-from readcache.cli.settings import state_directory
+from readcache.cli.state import state_directory
 from readcache.errors import ReadcacheError
 
 # Bytes. A store that stays broken would fill the disk one command at a time.

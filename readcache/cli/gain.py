@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings, is_missing
+from readcache.cli.settings import Settings
+from readcache.cli.state import is_missing
 from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store

@@ -18,7 +18,8 @@ from typing import Any
 
 from readcache import RestorePlan, Session
 from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings, is_missing
+from readcache.cli.settings import Settings
+from readcache.cli.state import is_missing
 from readcache.cli.terminal import warn
 from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import without_password

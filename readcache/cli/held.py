@@ -58,7 +58,7 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
     try:
-        with_reader(settings, lambda reader: reader.answer(make_call(), show))
+        with_reader(settings, lambda reader: reader.answer(make_call(), show, began=settings.began))
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)
@@ -107,12 +107,9 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.store import open_store
         from readcache.policy import Rules
 
-        log = Log(
-            lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time, began=settings.began
-        )
-        reader = Reader(
-            log, Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN), one_call=True
-        )
+        log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
+        rules = Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
+        reader = Reader(log, rules, one_call=True)
         try:
             use(reader)
         finally:

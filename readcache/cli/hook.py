@@ -20,48 +20,45 @@ if TYPE_CHECKING:
 WITH_VALUE = ("--policy", "--store")
 
 
-def hook(words: Sequence[str]) -> int:
-    """Answers one event. `words`: those of the command line after `hook`. Always 0."""
-    settings = None
+def hook(words: Sequence[str], data: bytes) -> None:
+    """Answers one event, the JSON of which is given. `words`: those of the command line after `hook`."""
     try:
-        name, flags = _read_words(words)
-        settings = read_settings(os.environ, flags)
-        mode = "off" if flags.get("off") else settings.mode
-        if mode not in MODES.values():
-            raise UsageError(f"READCACHE={mode} means nothing: set on, advise or off")
-        data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
-        if mode == "off":
-            return 0
-        text = _answer(name, data, settings)
+        name, settings = hook_settings(words, os.environ)
+        if settings.mode == "off":
+            return
+        sessions = _LaterSessions(settings, name)
+        try:
+            text = hook_answer(name, data, cast("Sessions", sessions))
+        finally:
+            sessions.close_all()
         if text:
             os.write(1, text.encode())
     except Exception as error:
         from readcache.cli import failures
 
         failures.note_error(f"hook {' '.join(words)}", error)
-    return 0
 
 
-def _answer(name: str, data: bytes, settings: Settings) -> str:
-    """The answer's JSON; "" for none."""
+def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str, Settings]:
+    """(the host's name, the settings) of a hook. UsageError."""
+    name, flags = _read_words(words)
+    settings = read_settings(environ, flags)
+    settings = settings._replace(mode="off") if flags.get("off") else settings
+    if settings.mode not in MODES.values():
+        raise UsageError(f"READCACHE={settings.mode} means nothing: set on, advise or off")
+    return name, settings
+
+
+def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
+    """The answer's JSON; "" for none. UsageError; whatever an event that is none makes the host's adapter raise."""
     import json
 
     from readcache.hosts import host_module
-    from readcache.hosts.host import Where
 
-    event, host, answer = json.loads(data), host_module(name).HOST, None
+    event, host = json.loads(data), host_module(name).HOST
     if not isinstance(event, dict):
         raise UsageError("what stands on stdin is no JSON object")
-    if host.rewrite is not None:
-        home, root = os.path.expanduser("~"), os.getcwd()
-        where = Where(root, home, False, program(), settings.mode, settings.policy, os.environ)
-        answer = host.rewrite(event, where)
-    if answer is None and host.hook is not None:
-        sessions = _LaterSessions(settings, host.name)
-        try:
-            answer = host.hook(event, cast("Sessions", sessions))
-        finally:
-            sessions.close_all()
+    answer = None if host.hook is None else host.hook(event, sessions)
     return "" if answer is None else json.dumps(answer)
 
 
@@ -102,7 +99,16 @@ class _LaterSessions:
 
 
 def program() -> tuple[str, ...]:
-    """The words that start this readcache: the program beside this Python, else the module."""
+    """The words that start this readcache: the compiled program that hooks were given, where there is one of this
+    version, else what `python_program` says."""
+    from readcache.cli.compiled_hook import find_program
+
+    found = find_program()
+    return (found,) if found else python_program()
+
+
+def python_program() -> tuple[str, ...]:
+    """The program beside this Python, else the module."""
     beside = os.path.join(os.path.dirname(sys.executable), "readcache")
     return (beside,) if os.access(beside, os.X_OK) else (sys.executable, "-m", "readcache")
 

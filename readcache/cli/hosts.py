@@ -6,8 +6,10 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
+from readcache.cli.compiled_hook import build_program
 from readcache.cli.hook import program
-from readcache.cli.settings import Settings, state_directory
+from readcache.cli.settings import Settings
+from readcache.cli.state import state_directory
 from readcache.cli.terminal import say
 from readcache.errors import ReadcacheError, UsageError
 from readcache.hosts import MODULES, host_module
@@ -19,6 +21,8 @@ from readcache.policy import Policy
 def init(options: argparse.Namespace, _: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
+    if options.compile:
+        build_program()
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)

@@ -63,7 +63,8 @@ def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["hook"] and not {"-h", "--help"} & {*argv}:
         from readcache.cli.hook import hook
 
-        return hook(argv[1:])
+        hook(argv[1:], sys.stdin.buffer.read())
+        return 0
     from readcache.cli.parser import parse_words
 
     if argv[:1] in ([], ["help"]):
@@ -109,7 +110,7 @@ def _dispatch(argv: list[str]) -> int:
     if options.command == "serve":
         from readcache.cli.serve import serve
 
-        return serve(settings, options.socket, may_run=options.run)
+        return serve(options, settings)
     if options.command == "report":
         from readcache.cli.report import report
 
@@ -127,7 +128,7 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
     from readcache.cli import shims
 
     if options.action == "install":
-        return shims.install(options.dir, options.tools, compiled=options.compile)
+        return shims.install(options.dir, options.tools, compiled=options.compile, static=options.static)
     if options.action == "uninstall":
         return shims.uninstall(options.dir)
     _require_preset(options.policy)

@@ -27,6 +27,9 @@ RUN_OPTIONS = {
     "clip": Option("HEAD[,TAIL]", "characters a harness shows of an output ($READCACHE_CLIP)"),
     "policy": Option("NAME", "default, delta or max ($READCACHE_POLICY)"),
 }
+# Seconds. A model's turn takes minutes, a person's thought half an hour; sccache's server waits for 10 minutes, Bazel's
+# for 3 hours.
+IDLE_SECONDS = 1800
 ADVISE = Option("", "omit nothing, record what would have been omitted")
 RUN_USAGE = "readcache run [options] (-c STRING | [--] ARGV…)"
 _WITH_VALUE = {f"--{name}" for name in (*READER_OPTIONS, *RUN_OPTIONS)}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from readcache import __version__
-from readcache.cli.options import ADVISE, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
+from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
 from readcache.errors import UsageError
 from readcache.hosts import MODULES
 from readcache.policy import Budget
@@ -97,6 +97,11 @@ def _build() -> _Parser:
     serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
     serve.add_argument("--socket", metavar="PATH", help="on a Unix socket, for many clients; else on stdin and stdout")
     serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
+    serve.add_argument("--on-demand", action="store_true", help="as hooks start it: for what ends with one tool call")
+    serve.add_argument(
+        "--idle", metavar="SECONDS", type=_count, default=IDLE_SECONDS, help="--on-demand: until it ends"
+    )
+    serve.add_argument("--stop", action="store_true", help="end the one that was started on demand")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
@@ -111,12 +116,14 @@ def _build() -> _Parser:
     mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="what so many later tokens follow counts as gone")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = (
-        "readcache shims (install DIR [--tools NAME…] [--compile] | uninstall DIR | env DIR [--launch] [--policy NAME])"
+        "readcache shims (install DIR [--tools NAME…] [--compile [--static]] | uninstall DIR | "
+        "env DIR [--launch] [--policy NAME])"
     )
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
     shims.add_argument("dir", metavar="DIR")
     shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
     shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
+    shims.add_argument("--static", action="store_true", help="for a sandbox without Python, with --compile")
     shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, by BASH_ENV")
     shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
     _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
@@ -156,7 +163,9 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
     text = "take out of a host's settings what init put there"
     uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
-    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
+    init.usage = (
+        "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME] [--compile]"
+    )
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
@@ -169,6 +178,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
+    init.add_argument("--compile", action="store_true", help="hooks of all hosts by a small C program, which is faster")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
     hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"

@@ -21,7 +21,8 @@ import os
 from typing import TYPE_CHECKING
 
 from readcache.cli import child, held
-from readcache.cli.settings import INSIDE, Settings, clip_sizes, state_directory
+from readcache.cli.settings import INSIDE, Settings, clip_sizes
+from readcache.cli.state import state_directory
 from readcache.errors import ReadcacheError, UsageError
 from readcache.shell.prefilter import may_matter
 

@@ -1,26 +1,167 @@
-"""`readcache serve`: the settings of the command line for the server."""
+"""`readcache serve`: the settings of the command line for the server, which one is started on demand, and its end."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+import time
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, Any
 
+from readcache import __version__
+from readcache.cli import failures
 from readcache.cli.held import chosen_policy
 from readcache.cli.settings import Settings
-from readcache.hosts.serve import server
+from readcache.cli.state import server_place, store_file
+from readcache.cli.terminal import say
+from readcache.errors import ReadcacheError, UsageError
+from readcache.hosts.serve import place, server
+from readcache.hosts.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
 from readcache.policy import Mode
 
+if TYPE_CHECKING:
+    import socket
 
-def serve(settings: Settings, socket_path: str | None, *, may_run: bool) -> int:
-    """Answers until there is nobody to answer. `may_run` is for a socket: who starts us on stdin may run what he likes.
-    UsageError."""
-    policy, store = chosen_policy(settings), cast("str | None", settings.store_spec())
-    if settings.mode not in ("on", "advise"):
-        policy, store = replace(policy, mode=Mode.OFF), None  # nothing is recorded, so that there is nothing to keep
-    return server.answer_clients(
-        socket_path=socket_path,
-        store=store,
-        policy=policy,
-        may_run=may_run or socket_path is None,
-        host=settings.host or "serve",
-    )
+    from readcache.hosts.serve.frames import Connection
+    from readcache.hosts.serve.short import CallHead
+
+PATIENCE = 1.0  # seconds for the server to say how it is
+_MOST_STATUS = 1 << 20  # bytes
+_SWITCH = 0.0005  # seconds; who folds a long log must not keep the others waiting for Python's usual 5 ms
+_STOP_SECONDS = 10.0
+
+
+def serve(options: argparse.Namespace, settings: Settings) -> int:
+    """Answers until there is nobody to answer; the exit status. ReadcacheError."""
+    if options.stop:
+        return _stop(settings)
+    if options.on_demand:
+        return _serve_on_demand(settings, options.idle)
+    policy, store, way = chosen_policy(settings), settings.store_spec(), None
+    if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
+        policy = replace(policy, mode=Mode.OFF)
+        store = ""
+    host = settings.host or "serve"
+    if options.socket is None:  # who starts us may run what he likes
+        return server.answer_stdin(store=store or None, policy=policy, host=host)
+    if store and (file := store_file(store)) is not None:
+        way = _Ways(file, has_hooks=options.run)
+    return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
+
+
+def ask_status(settings: Settings) -> dict[str, Any] | None:
+    """What the server of this store says of itself, and "milliseconds" it took; None where there is none. UsageError;
+    place.NoServer for one that does not answer as one of this version does."""
+    path, file = server_place(settings.store)
+    try:
+        began = time.perf_counter()
+        connection = place.reach(path, PATIENCE)
+    except place.NoServer:
+        return None
+    try:
+        connection.sendall(frame(FIRST, head_texts((__version__, "status", file, "/", ""), (), (), ())))
+        letter, data = read_frame(connection, _MOST_STATUS)
+        took = time.perf_counter() - began
+        if letter != b"T":
+            raise place.NoServer(f"what listens at {path} does not answer: say `readcache serve --stop`")
+        found: dict[str, Any] = json.loads(data)
+        return found | {"milliseconds": took * 1000, "pid": place.peer(connection)[0]}
+    except (OSError, ValueError) as error:
+        raise place.NoServer(f"what listens at {path} does not answer: {error}; say `readcache serve --stop`") from None
+    finally:
+        connection.close()
+
+
+def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
+    path, file = server_place(settings.store)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    lock = place.inherited_lock(path)
+    if lock is None:
+        lock = place.take_lock(path)
+    if lock is None:  # another one was faster, and serves as well
+        return 0
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.excepthook = _note
+    sys.setswitchinterval(_SWITCH)
+    _warm_up()
+    try:
+        return server.answer_on_demand(path, _Ways(file, has_hooks=True), idle_seconds)
+    finally:
+        os.close(lock)
+
+
+class _Ways:
+    """The short way of a server for the store in an absolute path: calls, status, and hooks where the clients are on
+    this machine, since the hosts' adapters read the hosts' own files."""
+
+    def __init__(self, file: str, *, has_hooks: bool) -> None:
+        from readcache.cli.served_hooks import ServedHooks
+        from readcache.cli.short import ShortWay
+
+        self._file, self._began = file, time.time()
+        self._hooks = ServedHooks(file)
+        kinds = {"status": self._tell_status} | ({"hook": self._hooks.converse} if has_hooks else {})
+        self._calls = ShortWay(file, kinds)
+
+    def converse(self, connection: socket.socket) -> None:
+        """One connection, to its end. OSError when it breaks."""
+        self._calls.converse(connection)
+
+    def close(self) -> None:
+        """The server ends."""
+        self._hooks.close()
+        self._calls.close()
+
+    def _tell_status(self, _: CallHead, connection: Connection) -> None:
+        calls, hooks = self._calls, self._hooks
+        told = {"readcache": __version__, "store": self._file, "began": self._began, "causes": dict(calls.causes)}
+        told |= {"calls": calls.calls + hooks.calls, "readers": len(calls.logs), "conversations": len(hooks)}
+        send_frame(connection, b"T", json.dumps(told).encode())
+
+
+def _warm_up() -> None:
+    """What the first calls would have to wait for: imports, and whatever is made at the first use."""
+    import readcache.hosts.claude_code.results
+    import readcache.hosts.codex
+    import readcache.hosts.gemini  # noqa: F401
+    from readcache import Session
+
+    with contextlib.suppress(ImportError), Session("/", session_id="warm") as session:
+        for command in ("cat f", "cat f", "for f in a b; do sed -n 1,9p $f; done; echo x > f"):
+            session.observe(command, "".join(f"line {number}\n" for number in range(50)), cwd="/")
+    gc.collect()
+    gc.freeze()
+
+
+def _note(failed: threading.ExceptHookArgs) -> None:
+    failures.note("serve", failed.exc_type.__name__, str(failed.exc_value))
+
+
+def _stop(settings: Settings) -> int:
+    path, _ = server_place(settings.store)
+    try:
+        connection = place.reach(path, PATIENCE)
+    except place.NoServer:
+        say("no server of this store is there")
+        return 0
+    pid, _ = place.peer(connection)
+    connection.close()
+    if pid is None:
+        raise UsageError("this system does not tell which process listens on a socket: end it by its id")
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while time.monotonic() < deadline:
+        lock = place.take_lock(path)
+        if lock is not None:
+            os.close(lock)
+            say(f"process {pid} has ended")
+            return 0
+        time.sleep(0.02)
+    raise ReadcacheError(f"process {pid} was told to end, and has not within {_STOP_SECONDS:.0f} seconds: kill it")

@@ -11,7 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings, is_missing
+from readcache.cli.settings import Settings
+from readcache.cli.state import is_missing
 from readcache.errors import ReadcacheError, StoreError
 
 if TYPE_CHECKING:

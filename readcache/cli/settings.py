@@ -1,4 +1,4 @@
-"""What the environment and the flags say: session, agent, store, mode. And where this user's state lives."""
+"""What the environment and the flags say: session, agent, store, mode."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from readcache.cli.state import default_store, store_file
 from readcache.errors import UsageError
 
 MODES = {
@@ -45,7 +46,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
 
     def store_spec(self) -> str:
         """The store to open. UsageError when there is no home directory to put the default one into."""
-        return self.store or os.path.join(state_directory(), "readcache.db")
+        return self.store or default_store()
 
 
 def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
@@ -86,24 +87,6 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def store_file(spec: str) -> str | None:
-    """The file that a store's path or `sqlite:///` URL names; None for one on a server. UsageError for other URLs."""
-    path = spec.removeprefix("sqlite:///")
-    if "://" in path:
-        from readcache.log.store import is_on_server, unknown_kind
-
-        if is_on_server(path):
-            return None
-        raise unknown_kind(spec)
-    return os.path.abspath(os.path.expanduser(path))
-
-
-def is_missing(spec: str) -> bool:
-    """True where a store's file is not there. A server is taken to be: using it says more."""
-    path = store_file(spec)
-    return path is not None and not os.path.exists(path)
-
-
 def require_store(spec: str) -> None:
     """UsageError for what can never be a store: a URL of an unknown kind, a directory, a server without its client."""
     path = store_file(spec)
@@ -113,13 +96,3 @@ def require_store(spec: str) -> None:
         require_client()
     elif os.path.isdir(path):
         raise UsageError(f"the store {spec!r} is a directory: name a file in it")
-
-
-def state_directory() -> str:
-    """$XDG_STATE_HOME/readcache; a relative value is ignored, as the XDG specification wants."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.expanduser("~/.local/state")
-    if not os.path.isabs(base):
-        raise UsageError("no home directory is known to keep the store in; name a file with --store or READCACHE_STORE")
-    return os.path.join(base, "readcache")

@@ -28,19 +28,28 @@ _PYTHON = "python.sh"  # has the time stamp of the Python that it names
 _LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES")  # by these Python may fail to start
 _LOADER_WORD = "loader="
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
-_BEHIND = ".tool"  # the scripts, where compiled programs stand before them
+BEHIND = ".tool"  # the scripts, where compiled programs stand before them
 _SOURCE = "tool.c"
+_PARTS = (_SOURCE, "client.c")
+RUN = "readcache-run"  # the same program: a whole command by the short way
+_STATIC = "static"  # the line of an installation that needs nothing but itself and a socket in it
+SOCKET = ".socket"  # its name
 _PLACE = re.compile("@([A-Z]+)@")
 # As small and as quick to start as it gets; no C library, so that none of its protections can be had.
-_COMPILE = ("-O2", "-s", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector")
+_COMPILE = (
+    *("-O2", "-s", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra"),
+    *("-Wl,-z,noseparate-code", "-Wl,--build-id=none"),
+)
 
 
 class Mark(NamedTuple):
-    """What was installed. `loader`: the values of the dynamic loader's variables then, by which Python did start."""
+    """What was installed. `loader`: the values of the dynamic loader's variables then, by which Python did start.
+    `static`: compiled, and without Python."""
 
     tools: tuple[str, ...]
     compiled: bool
     loader: str = ":" * (len(_LOADER) - 1)
+    static: bool = False
 
 
 def find_mark(place: str) -> Mark | None:
@@ -50,10 +59,10 @@ def find_mark(place: str) -> Mark | None:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):
         return None
-    mark = Mark(
-        tuple(name for name in lines if name in TOOLS + FORMER_TOOLS),
-        os.path.exists(os.path.join(place, _BEHIND, _SOURCE)),
-    )
+    tools = tuple(name for name in lines if name in TOOLS + FORMER_TOOLS)
+    if _STATIC in lines:
+        return Mark(tools, compiled=True, static=True)
+    mark = Mark(tools, os.path.exists(os.path.join(place, BEHIND, _SOURCE)))
     loader = [line.removeprefix(_LOADER_WORD) for line in lines if line.startswith(_LOADER_WORD)]
     return mark._replace(loader=loader[0]) if loader else mark
 
@@ -79,11 +88,16 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
         with open(os.path.join(_sources(), name), encoding="utf-8") as file:
             return _PLACE.sub(lambda found: values[found.group(1)], file.read())
 
-    behind = f"{_BEHIND}/" if mark.compiled else ""
+    if mark.static:
+        out = {name: (filled(name), 0o644) for name in (AGENT_SHELL, AGENT_COMMAND)}
+        out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _STATIC)), 0o644)
+        return out
+    behind = f"{BEHIND}/" if mark.compiled else ""
     out = {name: (filled(name), 0o644) for name in (_PYTHON, AGENT_SHELL, AGENT_COMMAND)}
     out.update({f"{behind}{name}": (filled("tool.sh"), 0o755) for name in mark.tools})
     if mark.compiled:
-        out[behind + _SOURCE] = (filled(_SOURCE), 0o644)
+        out |= {behind + name: (filled(name), 0o644) for name in (*_PARTS, "shim.h")}  # to tell what was compiled
+        out[behind + RUN] = (filled("run.sh"), 0o755)
     out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _LOADER_WORD + mark.loader)), 0o644)
     return out
 
@@ -92,17 +106,19 @@ def write(place: str, mark: Mark) -> None:
     """Each file in one step, since somebody may be running it; what is there of an earlier installation and not of this
     one goes. All users may read it, whatever the umask: who installs is often another one than the agent. OSError;
     CalledProcessError when the compiler fails, and then nothing was written."""
-    program = _compile() if mark.compiled else b""
+    program = compile_program(beside=mark.static) if mark.compiled else b""
     before = find_mark(place)
     _make_directory(place, is_ours=before is not None)
     if mark.compiled:
-        _make_directory(os.path.join(place, _BEHIND), is_ours=True)
-        for name in mark.tools:
-            _replace(os.path.join(place, name), program, 0o755)
+        if not mark.static:
+            _make_directory(os.path.join(place, BEHIND), is_ours=True)
+        for name in _programs(mark):
+            replace_file(os.path.join(place, name), program, 0o755)
     for name, (text, mode) in text_files(place, mark).items():
-        _replace(os.path.join(place, name), text.encode(), mode)
+        replace_file(os.path.join(place, name), text.encode(), mode)
     python = os.stat(sys.executable)
-    os.utime(os.path.join(place, _PYTHON), ns=(python.st_atime_ns, python.st_mtime_ns))
+    if not mark.static:
+        os.utime(os.path.join(place, _PYTHON), ns=(python.st_atime_ns, python.st_mtime_ns))
     if before is not None:
         _unlink(place, _names(place, before) - _names(place, mark))
 
@@ -137,12 +153,16 @@ def find_trouble(place: str) -> Iterator[str]:
         yield trouble
     files = text_files(place, mark)
     changed = [name for name, (text, _) in files.items() if not _holds(os.path.join(place, name), text)]
-    programs = [*(name for name, (_, mode) in files.items() if mode & 0o111), *mark.tools]
+    programs = [*(name for name, (_, mode) in files.items() if mode & 0o111), *_programs(mark)]
     stuck = [name for name in programs if not os.access(os.path.join(place, name), os.X_OK)]
     for name in dict.fromkeys(changed + stuck):
         path = os.path.join(place, name)
         yield f"{path} is not what readcache {__version__} at {_package()} installs: install the shims again"
-    if not changed and os.stat(sys.executable).st_mtime_ns != os.stat(os.path.join(place, _PYTHON)).st_mtime_ns:
+    if (
+        not changed
+        and not mark.static
+        and os.stat(sys.executable).st_mtime_ns != os.stat(os.path.join(place, _PYTHON)).st_mtime_ns
+    ):
         yield f"{sys.executable} is another one since, so that each read asks it first: install the shims again"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_mark(d or ".") is None)
     for name in mark.tools:
@@ -189,17 +209,30 @@ def import_directories() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _compile() -> bytes:
+def _programs(mark: Mark) -> tuple[str, ...]:
+    """What has the compiled program under its name."""
+    return (*mark.tools, RUN) if mark.compiled else mark.tools
+
+
+def compile_program(*, beside: bool) -> bytes:
+    """The program that shims are. `beside`: it looks for its socket in its own directory, and nowhere else. CC and
+    CPPFLAGS of the environment are heard, as make does. CalledProcessError."""
+    known = [
+        f'-DVERSION="{__version__}"',
+        *(["-DBESIDE"] if beside else []),
+        *shlex.split(os.environ.get("CPPFLAGS", "")),
+    ]
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), "cc")
     with tempfile.TemporaryDirectory() as place:
         built = os.path.join(place, "tool")
-        words = [compiler, *_COMPILE, "-o", built, os.path.join(_sources(), _SOURCE)]
+        words = [compiler, *_COMPILE, *known, "-o", built, *(os.path.join(_sources(), name) for name in _PARTS)]
         subprocess.run(words, check=True, capture_output=True, text=True)
         with open(built, "rb") as file:
             return file.read()
 
 
-def _replace(path: str, data: bytes, mode: int) -> None:
+def replace_file(path: str, data: bytes, mode: int) -> None:
+    """Writes a file in one step, since somebody may be running it. OSError."""
     with open(f"{path}.new", "wb") as file:
         os.fchmod(file.fileno(), mode)
         file.write(data)
@@ -207,7 +240,7 @@ def _replace(path: str, data: bytes, mode: int) -> None:
 
 
 def _names(place: str, mark: Mark) -> set[str]:
-    return {*text_files(place, mark), *mark.tools}
+    return {*text_files(place, mark), *_programs(mark)}
 
 
 def _unlink(place: str, names: set[str]) -> None:
@@ -215,7 +248,7 @@ def _unlink(place: str, names: set[str]) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(place, name))
     with contextlib.suppress(OSError):  # others' files are in it, or it is not there
-        os.rmdir(os.path.join(place, _BEHIND))
+        os.rmdir(os.path.join(place, BEHIND))
 
 
 def _identities_can_be_read() -> bool:

@@ -8,14 +8,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
-from readcache.cli.settings import Settings, session_variable, store_file
+from readcache.cli.settings import Settings, session_variable
+from readcache.cli.state import store_file
 from readcache.cli.terminal import say, warn
 from readcache.errors import ReadcacheError, UsageError
 
 
-def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> int:
+def install(directory: str, tools: Sequence[str], *, compiled: bool = False, static: bool = False) -> int:
     """Writes a shim for each tool into `directory`, which is made; a second time it brings all of it up to date.
-    `compiled`: with the small C program in front, where there is a compiler.
+    `compiled`: with the small C program in front, where there is a compiler; `static`: with that alone, for a sandbox
+    without Python, which has this directory and a server's socket in it.
 
     UsageError for a tool that cannot be shimmed; ReadcacheError where a file of somebody else's has the name.
     """
@@ -23,6 +25,8 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
     chosen = tuple(named) or shim_files.DEFAULT_TOOLS
     if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
         raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
+    if static and not compiled:
+        raise UsageError("--static is for compiled shims: give --compile as well")
     place = os.path.realpath(directory)
     if trouble := shim_files.find_unfit_name(place):
         raise UsageError(trouble)
@@ -30,12 +34,14 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False) -> 
     if taken and shim_files.find_mark(place) is None:
         raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
     try:
-        shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ)))
+        shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ), static))
     except subprocess.CalledProcessError as error:
         raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
     except OSError as error:
         raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
-    say(f"{place}: {'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
+    say(f"{place}: {'static ' if static else 'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
+    if static:
+        say(f"on the host: readcache serve --socket {shlex.quote(os.path.join(place, shim_files.SOCKET))}")
     return 0
 
 

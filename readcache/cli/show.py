@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.settings import Settings, is_missing
+from readcache.cli.settings import Settings
+from readcache.cli.state import is_missing
 from readcache.cli.terminal import one_line, say, warn
 from readcache.errors import ReadcacheError
 from readcache.log.store import open_store, without_password

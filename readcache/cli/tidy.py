@@ -11,7 +11,8 @@ import os
 import time
 from collections.abc import Mapping
 
-from readcache.cli.settings import Settings, state_directory
+from readcache.cli.settings import Settings
+from readcache.cli.state import state_directory
 
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"

@@ -6,7 +6,6 @@ is not shown.
 
 from __future__ import annotations
 
-import difflib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
@@ -79,6 +78,8 @@ def align(before: list[str], after: list[str]) -> dict[int, int]:
     if not a or not b:
         return moved
     if len(a) + len(b) <= MOST_ALIGNED:
+        import difflib
+
         for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
             moved |= {head + start + k: head + there + k for k in range(count)}
         return moved

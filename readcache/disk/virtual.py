@@ -23,6 +23,11 @@ def is_virtual(path: str) -> bool:
     return False
 
 
+def is_named_virtual(path: str) -> bool:
+    """Is `path`, an absolute one, in /proc or /dev by its name alone? It may be one of another machine."""
+    return _is_inside(os.path.normpath(path))
+
+
 def _steps(path: str) -> list[str]:
     return [step for step in reversed(path.split("/")) if step]
 

@@ -5,10 +5,9 @@ An adapter knows its host and the public names of this package, and nothing else
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
-
-from readcache import UsageError
+TYPE_CHECKING = False  # see readcache/__init__.py
+if TYPE_CHECKING:
+    from types import ModuleType
 
 # What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`.
 MODULES = {
@@ -23,5 +22,9 @@ MODULES = {
 def host_module(name: str) -> ModuleType:
     """The adapter's module, which has `HOST`. UsageError for an unknown host."""
     if name not in MODULES:
+        from readcache import UsageError
+
         raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+    import importlib
+
     return importlib.import_module(MODULES[name])

@@ -35,7 +35,7 @@ def check_host(host: Host, where: Where, memory: str) -> str:
     if found.mode == "off":
         return said
     _run([*where.program, "--version"], "", {})
-    if host.hook is not None or host.rewrite is not None:
+    if host.hook is not None:
         _try_hook(host, found)
     return f"{said}: {host.in_force(found)}" if host.in_force is not None else said
 
@@ -50,6 +50,7 @@ def _try_hook(host: Host, where: Where) -> None:
     words = where._replace(mode="on").words("hook", host.name)
     with tempfile.TemporaryDirectory() as place:
         alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}
+        alone["READCACHE_SERVER"] = "off"
         if _run(words, "{}", alone):
             raise ReadcacheError(f"`{' '.join(words)}` answers an event that means nothing: install readcache again")
         answer = ""

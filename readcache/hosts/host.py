@@ -68,7 +68,6 @@ class Host(NamedTuple):
     why: str  # of that mode, one sentence that `init` prints
     changes: Callable[[Where], Sequence[Entry | OwnFile]]
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
-    rewrite: Callable[[Mapping[str, Any], Where], Mapping[str, Any] | None] | None = None  # asked before `hook`: quick
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] | None = None

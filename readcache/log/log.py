@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -28,6 +28,10 @@ from readcache.model.records import event_for
 from readcache.model.view import View
 from readcache.model.withheld import as_shown
 from readcache.reply import Reason
+
+# Texts of which it is remembered when they could be seen: while one command runs fewer come, and where more do nothing
+# is a source for it.
+LATELY = 256
 
 
 class Transaction:
@@ -81,10 +85,7 @@ class Log:
         session_id: str,
         agent_id: str,
         clock: Callable[[], float],
-        *,
-        began: float | None = None,
     ) -> None:
-        """`began`: when the call started that this process judges, by the same clock."""
         self.lock = threading.RLock()
         self.view = View()
         self.failures: Counter[str] = Counter()  # ours, that could not be logged
@@ -93,8 +94,8 @@ class Log:
         self._session_id = session_id
         self._agent_id = agent_id
         self._clock = clock
-        self.calls_at_start = -1 if began is None else 0  # number of the last call that was logged by then
-        self._began = began
+        # (when it was logged, the number of the last call whose text could be seen before it)
+        self._lately: deque[tuple[float, int]] = deque(maxlen=LATELY)
         self._seq = 0
         self._partial = False
         self._distrusted = False
@@ -119,13 +120,14 @@ class Log:
         """Raises StoreError when the store fails, at entry or at the end."""
         return Transaction(self)
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Within a transaction."""
+    def append(self, events: Sequence[Event], at: float | None = None) -> None:
+        """Within a transaction. `at`: when it happened, by the log's clock; None for now."""
         if not events:
             return
-        seq = self.store.append(self._session_id, self._agent_id, events, self._clock())
+        at = self._clock() if at is None else at
+        seq = self.store.append(self._session_id, self._agent_id, events, at)
         for event in events:
-            self._fold(event)
+            self._fold(event, at)
         self._seq = seq
 
     def append_later(self, events: Iterable[Event]) -> None:
@@ -146,13 +148,30 @@ class Log:
             return [event for event in self._later if isinstance(event, Failed)]
 
     def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
-        """For a process that judges one call: the view starts with what matters to these keys and digests alone."""
+        """Where the log was not folded yet, for one call: the view starts with what matters to these keys and digests
+        alone."""
         with self.lock:
-            if self._seq == 0:
+            if self._seq == 0 or self._partial:
+                self._start_anew()
                 self._partial = True
                 self._distrusted = False
                 for record in self.store.records_about(self._session_id, self._agent_id, keys, digests):
                     self._take(record)
+
+    def fold(self, store: Store) -> None:
+        """Folds all that is in `store`, which is this log's by another connection. Whoever writes there, or uses this
+        log, need not wait for that. Raises StoreError."""
+        aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
+        for record in store.records(self._session_id, self._agent_id):
+            aside._take(record)
+        with self.lock:
+            self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
+            self._partial = False
+
+    def calls_at(self, moment: float) -> int:
+        """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""
+        later = [number for at, number in self._lately if at > moment]
+        return 0 if len(later) == LATELY else min([self.view.calls.number, *later])
 
     def records(self) -> list[Record]:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
@@ -214,34 +233,43 @@ class Log:
     def _catch_up(self) -> int:
         """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
         if self._distrusted and not self._partial:
-            self.view, self._seq, self._index = View(), 0, None
+            self._start_anew()
         self._distrusted = False
         for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
             self._take(record)
         self.append(self._later)
         return len(self._later)
 
+    def _start_anew(self) -> None:
+        self.view, self._seq, self._index = View(), 0, None
+        self._lately.clear()
+
     def _take(self, record: Record) -> None:
         event = event_for(record, self._agent_id)
         if event is not None:
-            self._fold(event)
+            self._fold(event, record.at)
             self._seq = record.seq
-            if self._began is not None:
-                self._follow_start(record.at <= self._began, event)
 
-    def _follow_start(self, is_before: bool, event: Event) -> None:
-        if is_before:
-            self.calls_at_start = self.view.calls.number
-        elif isinstance(event, Settled):  # what was still being shown by then may come to stand behind our call
-            shown = [delivery.call - 1 for delivery in self.view.of_call(event.call_id)]
-            self.calls_at_start = min([self.calls_at_start, *shown])
-
-    def _fold(self, event: Event) -> None:
-        self.view.apply(event)
-        if isinstance(event, (Compacted, Forgot, Rewound, Settled)):
+    def _fold(self, event: Event, at: float) -> None:
+        view, before = self.view, self.view.calls.number
+        took_its_place = isinstance(event, Settled) and any(
+            old.event.text for old in view.of_call(event.call_id) if old.event.origin is event.origin
+        )
+        view.apply(event)
+        if isinstance(event, (Compacted, Forgot, Rewound)) or took_its_place:
             self._index = None
-        elif isinstance(event, Delivered) and self._index is not None:
-            self._index.add(self.view.of_call(event.call_id)[-1])
+        if isinstance(event, (Delivered, Settled)):
+            self._note_text(event, at, before)
+
+    def _note_text(self, event: Delivered | Settled, at: float, before: int) -> None:
+        """A text can be seen from now on, or another one than before. `before`: the number of the last call then."""
+        texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]
+        if isinstance(event, Settled):  # of a call that may have been answered long ago
+            before = min([before, *(text.call - 1 for text in texts)])
+        self._lately.append((at, before))
+        if self._index is not None:
+            for text in texts:
+                self._index.add(text)
 
 
 def _storable(event: Event) -> Event:

@@ -56,18 +56,22 @@ class Reader:
         self._answered = False  # has this process answered a call that is not closed?
         self._reconciler: Reconciler | None = None  # what the last `sync` found
 
-    def answer(self, call: Call, show: Callable[[Reply], None] | None = None) -> Reply:
+    def answer(
+        self, call: Call, show: Callable[[Reply], float | None] | None = None, *, began: float | None = None
+    ) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
 
         `show` puts the reply before the reader, which may take as long as that one likes: nothing is locked meanwhile,
-        and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours.
+        and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours, and
+        says when the reader had it, by the log's clock, where that was before it returned. `began`: when the call
+        started, by that clock.
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:
-            reply, delivered = self._judge(call, is_shown=show is None)
+            reply, delivered = self._judge(call, began, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
@@ -76,8 +80,7 @@ class Reader:
             self.log.fail(call.call_id, reason, error)
         else:
             if show is not None:
-                show(reply)
-                self._was_shown(delivered)
+                self._was_shown(delivered, show(reply))
             return reply
         writes = call.reading.writes
         if writes:
@@ -85,7 +88,7 @@ class Reader:
             self.log.append_later([wrote_event(self.log.view, call, number, writes, self.rules.policy)])
         return with_frame(pass_through(call, reason), call)
 
-    def _judge(self, call: Call, *, is_shown: bool) -> tuple[Reply, Delivered]:
+    def _judge(self, call: Call, began: float | None, *, is_shown: bool) -> tuple[Reply, Delivered]:
         """The reply and its event, which is logged without its text unless `is_shown`."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
@@ -93,8 +96,8 @@ class Reader:
         with log.transaction() as view:
             if not self._answered:
                 self._go_on(view)
-            if call.started < 0 <= log.calls_at_start:
-                call = replace(call, started=log.calls_at_start)
+            if began is not None and call.started < 0:
+                call = replace(call, started=log.calls_at(began))
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))
@@ -110,7 +113,7 @@ class Reader:
             log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
         return reply, delivered
 
-    def _was_shown(self, delivered: Delivered) -> None:
+    def _was_shown(self, delivered: Delivered, at: float | None) -> None:
         """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation."""
         waiting = withhold(delivered)
         if waiting != delivered:
@@ -119,6 +122,7 @@ class Reader:
                 lambda view: (
                     [hand_out(delivered)] if waiting in (d.event for d in view.of_call(waiting.call_id)) else []
                 ),
+                at,
             )
 
     def _go_on(self, view: View) -> None:
@@ -158,8 +162,9 @@ class Reader:
         unread = replace(call, reading=replace(call.reading, claims=()))  # nothing was shown that could come before
         self.tell(call.call_id, lambda view: events_before(view, unread, self.rules.policy))
 
-    def tell(self, call_id: str, events: Callable[[View], list[Event]]) -> None:
-        """Logs what the harness told us; what the store will not take now is kept until it does."""
+    def tell(self, call_id: str, events: Callable[[View], list[Event]], at: float | None = None) -> None:
+        """Logs what the harness told us; what the store will not take now is kept until it does. `at`: when that was,
+        by the log's clock; None for now."""
         log = self.log
         with log.lock:
             made: list[Event] | None = None
@@ -167,7 +172,7 @@ class Reader:
                 with log.transaction() as view:
                     self._go_on(view)
                     made = events(view)
-                    log.append(made)
+                    log.append(made, at)
             except StoreError as error:
                 log.fail(call_id, Reason.STORE_FAILED, error)
                 log.append_later(events(log.view) if made is None else made)

@@ -15,10 +15,10 @@ from readcache.model.records import events_for
 from readcache.model.view import View
 from readcache.policy import Budget, Policy
 from readcache.reply import Reason
-from readcache.restore.plan import Compaction, RestorePlan
 
 if TYPE_CHECKING:
     from readcache.messages.messages import Message
+    from readcache.restore.plan import Compaction, RestorePlan
 
 M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
 
@@ -81,6 +81,8 @@ class Conversation:
                 log.fail("", Reason.STORE_FAILED, error)
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
                 log.fail("", Reason.INTERNAL_ERROR, error)
+            from readcache.restore.plan import RestorePlan
+
             return RestorePlan()
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:

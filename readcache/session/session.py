@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.disk.bash import run_bash
 from readcache.disk.lines import LineReader
 from readcache.disk.others import Others
 from readcache.errors import StoreError
@@ -124,6 +123,8 @@ class Session(Conversation):
         timeout: float | None,
         **known: Any,
     ) -> Reply:
+        from readcache.disk.bash import run_bash  # with `subprocess`: who only observes does without
+
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._ran_here()
         started = self.reader.calls_so_far()

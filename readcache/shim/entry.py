@@ -1,8 +1,9 @@
 """What a PATH shim starts: makes ready for `run`, and becomes the real tool when that cannot do its work.
 
-Started by the scripts in shims/ alone, as `python -ISE entry.py IMPORTS TOOL ARGS…`, or `- COMMAND`, the whole-command
-way; with IMPORTS alone it says whether it can do its work. IMPORTS are the directories to import from, joined by ":",
-since `-S` leaves site-packages out. Python compiles this file at each start, so that all else is in `run`.
+Started by the scripts in shims/ alone, as `python -ISE entry.py IMPORTS TOOL ARGS…`; or `- COMMAND`, the whole-command
+way; or `-- COMMAND`, as `readcache run -c COMMAND`. With IMPORTS alone it says whether it can do its work. IMPORTS are
+the directories to import from, joined by ":", since `-S` leaves site-packages out. Python compiles this file at each
+start, so that all else is in `run`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if __name__ == "__main__":
         end = stand_in(tool, args)
     except Exception:  # readcache was taken away, there is no memory: what `stand_in` would do must do without it
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-        words = ["bash", "-c", args[0]] if tool == "-" else [tool, *args]
+        words = ["bash", "-c", args[0]] if tool in ("-", "--") else [tool, *args]
         os.execvp(words[0], words)
     with contextlib.suppress(OSError):
         sys.stdout.flush()

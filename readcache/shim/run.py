@@ -9,32 +9,35 @@ Time is spent on imports alone, so that this imports what judging one call needs
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import stat
 from typing import TYPE_CHECKING, NoReturn
 
 from readcache.cli import child
+from readcache.cli.tool_call import SHIMS, SINK, batch_of, is_own_command, read_tool
 
 if TYPE_CHECKING:
     from readcache.cli.settings import Settings
     from readcache.model.claims import Reading
 
-SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
 _DEPTH = "READCACHE_DEPTH"
-_SEDS = ("sed", "gsed")
+_ALONE = "READCACHE_ALONE"  # a client found no server to ask (shims/tool.c): there is to be one the next time
 
 
 def stand_in(tool: str, args: list[str]) -> int:
-    """What runs in the place of `tool`, or with "-" in that of bash; returns the exit status, or becomes the tool."""
-    if tool == "-":
-        return _whole_command(args[0])
+    """What runs in the place of `tool`, or with "-" in that of bash, with "--" as `readcache run`; returns the exit
+    status, or becomes the tool."""
+    is_alone = bool(os.environ.pop(_ALONE, ""))
+    if tool in ("-", "--"):
+        if is_alone:  # now, since this process may become bash
+            _start_server()
+        return _whole_command(args[0], is_shell=tool == "-")
     settings, reading = None, None
     try:
         from readcache.cli.settings import read_settings
 
         settings = read_settings(os.environ)
-        settings = settings._replace(host=settings.host or "shims")
+        settings = settings._replace(host=settings.host or SHIMS)
         if not os.environ.get("READCACHE"):  # nobody says that compactions are reported: nothing may be omitted
             settings = settings._replace(mode="advise")
         # Of a harness that cuts outputs only the whole-command way knows what is cut.
@@ -49,7 +52,10 @@ def stand_in(tool: str, args: list[str]) -> int:
     if settings is None or reading is None:
         _become(tool, args)
     try:
-        return child.end_like(_run_and_judge(tool, args, reading, settings))
+        status = _run_and_judge(tool, args, reading, settings)
+        if is_alone:
+            _start_server()
+        return child.end_like(status)
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
@@ -58,7 +64,7 @@ def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Setti
     """The tool's exit status, negative for a signal. Raises child.OutputLost."""
     from readcache.cli.held import answer_held, held_call, run_held
 
-    words, cwd, batch = [tool, *args], os.getcwd(), settings.batch or _batch()
+    words, cwd, batch = [tool, *args], os.getcwd(), settings.batch or batch_of(os.environ[SINK])
     try:
         output, status = run_held(words, _environment())
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
@@ -74,11 +80,17 @@ def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Setti
     return status
 
 
-def _whole_command(command: str) -> int:
+def _whole_command(command: str, *, is_shell: bool) -> int:
     from readcache.cli.main import main as command_line
 
-    advise = [] if os.environ.get("READCACHE") else ["--advise"]
+    advise = ["--advise"] if is_shell and not os.environ.get("READCACHE") else []
     return command_line(["run", *advise, "-c", command])
+
+
+def _start_server() -> None:
+    from readcache.cli.ask import start_server
+
+    start_server([])
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:
@@ -101,45 +113,26 @@ def _is_agents_own() -> bool:
     variable in its environment, and the shell was not; a bash that it became writes down another one. OSError where
     /proc may not be read.
     """
-    pid, *_, kind, shell = os.environ[SINK].split()
+    sink = os.environ[SINK]
+    pid = sink.partition(" ")[0]
     if int(pid) != os.getppid():
         return int(pid) == os.getpid()  # the shell became this very process
     with open(f"/proc/{pid}/environ", "rb") as file:
-        if os.fsencode(f"{SINK}={os.environ[SINK]}") in file.read().split(b"\0"):
+        if os.fsencode(f"{SINK}={sink}") in file.read().split(b"\0"):
             return False
-    from readcache.shell.never import is_answer
-
     with open(f"/proc/{pid}/cmdline", "rb") as file:
-        words = os.fsdecode(file.read()).split("\0")
-    if f"{kind} {shell}" == "command sh" and not any(re.fullmatch("-[a-z]*c", word) for word in words[1:3]):
-        return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
-    return not any(is_answer(word) for word in words)
+        return is_own_command(sink, os.fsdecode(file.read()).split("\0"))
 
 
 def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
     """What running the tool is believed to print: lines of regular files and nothing else. None: in doubt."""
     from readcache.disk.virtual import is_virtual
-    from readcache.model.claims import FileLines, Literal, Reading
-    from readcache.shell.arguments import Arg, CannotTell, Program
-    from readcache.shell.readers import READERS
-    from readcache.shell.streams import Stream
 
-    if any(arg.startswith("-") and "i" in arg for arg in args) and tool in _SEDS:
-        return None  # `sed -i`
-    # A `~` that comes here is a part of the name: the shell has dealt with the others.
-    words = tuple(Arg(arg, f"./{arg}" if arg.startswith("~") else arg) for arg in args)
-    try:
-        "".join((cwd, *args)).encode()  # names that are not UTF-8 cannot be told to a model
-        claims = READERS[tool](Program(tool, words, Stream(), cwd))
-    except (CannotTell, KeyError, UnicodeEncodeError):
-        return None
-    paths = {key for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
-    if not paths or not all(isinstance(claim, (FileLines, Literal)) for claim in claims):
-        return None
-    if any(map(is_virtual, paths)):  # stdin by another name, and what is different for each process that reads it
-        return None
+    reading = read_tool(tool, args, cwd)
+    if reading is None or any(map(is_virtual, reading.keys)):
+        return None  # stdin by another name, and what is different for each process that reads it
     named = [arg for arg in args if os.path.lexists(arg)]
-    return Reading(claims) if all(map(_is_readable_file, (*paths, *named))) else None
+    return reading if all(map(_is_readable_file, (*reading.keys, *named))) else None
 
 
 def _is_readable_file(path: str) -> bool:
@@ -147,9 +140,3 @@ def _is_readable_file(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except OSError:
         return False
-
-
-def _batch() -> str:
-    """The reads of one command are delivered at once; of a shell that stays, each command is taken for itself."""
-    sink = os.environ[SINK]
-    return f"shell {sink}" if sink.split()[-2] == "command" else ""

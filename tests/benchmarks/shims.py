@@ -57,7 +57,7 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
     sink = f"{os.getpid()} mnt_id:0 ino:0 command bash"
     sides: list[tuple[str, Path, float | None]] = [("sh", install(top / "sh"), 2.0)]
     if shutil.which("cc"):
-        sides.append(("compiled", install(top / "compiled", "--compile"), 1.3))
+        sides.append(("compiled", install(top / "compiled", "--compile"), 1.15))
     bare = top / "bare"  # what any script costs
     bare.mkdir()
     (bare / "cat").write_text('#!/bin/sh\nexec /bin/cat "$@"\n')
@@ -83,7 +83,7 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
 def passes_through_in_bash(top: Path, file: Path, rounds: int, table: Table) -> None:
     """The same a hundred times in the agent's own bash."""
     base = {"PATH": PATH, "HOME": str(top)}
-    for name, most in (("sh", 2.0), ("compiled", 1.3)):
+    for name, most in (("sh", 2.0), ("compiled", 1.15)):
         if not (top / name).exists():
             continue
         named = {"READCACHE_SESSION": "s", "READCACHE_STORE": str(top / "unused.db")}
@@ -101,7 +101,7 @@ def passes_through_in_bash(top: Path, file: Path, rounds: int, table: Table) -> 
 
 def faces_the_agent(top: Path, file: Path, rounds: int, table: Table) -> None:
     """`bash -c 'cat f'` whose stdout the agent reads: a first read, and one that is cut."""
-    base = {"PATH": PATH, "HOME": str(top)}
+    base = {"PATH": PATH, "HOME": str(top), "READCACHE_SERVER": "off"}
     for name, sourced, most in (("per tool", "agent-shell.sh", 60), ("whole command", "agent-command.sh", None)):
         shims = {**base, "BASH_ENV": str(top / "sh" / sourced), "READCACHE": "on"}
         sessions = iter(range(10**6))

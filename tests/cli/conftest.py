@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.files import wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
+_READCACHE = (sys.executable, "-m", "readcache")
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -40,15 +44,51 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that does what `readcache run -c` does, by asking a server."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    place = tmp_path_factory.mktemp("client") / "shims"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CPPFLAGS", "-DPATIENCE_MS=20000")  # while all tests run, a server may be slow
+        subprocess.run([*_READCACHE, "shims", "install", place, "--compile"], cwd=ROOT, check=True, capture_output=True)
+    return place / "readcache-run"
+
+
 @pytest.fixture
-def start() -> Start:
-    """Starts `python -m readcache …`; streams are pipes unless given."""
+def way() -> str:
+    """How `readcache run -c COMMAND` is called: a module may ask for "python" and "client"."""
+    return "python"
+
+
+@pytest.fixture
+def start(way: str, work: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
+    """Starts `readcache …`; streams are pipes unless given."""
+    short = [str(request.getfixturevalue("client"))] if way == "client" else []
 
     def start_readcache(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return _Process([sys.executable, "-m", "readcache", *arguments], **options)
+        by_client = short and arguments[:2] == ("run", "-c") and len(arguments) == 3
+        return _Process([*short, *arguments[1:]] if by_client else [*_READCACHE, *arguments], **options)
 
-    return start_readcache
+    if not short:
+        yield start_readcache
+        return
+    with subprocess.Popen([*_READCACHE, "serve", "--on-demand"], stdin=subprocess.DEVNULL) as server:
+        try:
+            place = work.parent / "state/readcache/serve"
+            wait_until(lambda: any(map(Path.is_socket, place.glob("*"))), "a server")
+            yield start_readcache
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def run_words(way: str, request: pytest.FixtureRequest) -> list[str]:
+    """The words before the command, where `start` cannot be used."""
+    request.getfixturevalue("start")  # has the server
+    return [str(request.getfixturevalue("client")), "-c"] if way == "client" else [*_READCACHE, "run", "-c"]
 
 
 @pytest.fixture

@@ -23,7 +23,18 @@ def findings(capfd: Capture, *arguments: str) -> dict[str, tuple[str, str]]:
 
 def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work: Path) -> None:
     found = findings(capfd)
-    assert set(found) == {"python", "readcache", "bash", "parser", "mode", "store", "session", "shims", "failures"}
+    assert set(found) == {
+        "python",
+        "readcache",
+        "bash",
+        "parser",
+        "mode",
+        "store",
+        "server",
+        "session",
+        "shims",
+        "failures",
+    }
     assert {verdict for verdict, _ in found.values()} == {"ok"}
     assert "none yet" in found["store"][1]
     assert not (work.parent / "state").exists()

@@ -15,6 +15,14 @@ import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture(params=["python", "client"])
+def way(request: pytest.FixtureRequest) -> str:
+    """Both ways have the same streams, signals and status."""
+    return str(request.param)
+
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the system tells no child of its parent's death")
 
 
@@ -122,28 +130,27 @@ def on_a_terminal(*words: str, awaited: bytes = b"", typed: bytes = b"") -> byte
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # of Python 3.12
-READCACHE = (sys.executable, "-m", "readcache", "run", "-c")
 
 
 @pytest.mark.parametrize(
     "command",
     ["head -2 f; [ -t 1 ] && echo terminal; [ -t 2 ] && echo terminal", "head -1 f; ls --color=auto -d .", "stty size"],
 )
-def test_on_a_terminal_a_command_prints_what_it_prints_without_us(command: str) -> None:
+def test_on_a_terminal_a_command_prints_what_it_prints_without_us(command: str, run_words: list[str]) -> None:
     for _ in range(3):
-        assert on_a_terminal(*READCACHE, command) == on_a_terminal("bash", "-c", command)
+        assert on_a_terminal(*run_words, command) == on_a_terminal("bash", "-c", command)
 
 
 @pytest.mark.parametrize("first", ["head -1 f", "head -1 f | tee g"])
-def test_a_prompt_on_a_terminal_comes_before_the_answer_is_typed(first: str) -> None:
+def test_a_prompt_on_a_terminal_comes_before_the_answer_is_typed(first: str, run_words: list[str]) -> None:
     command = f"{first}; read -p 'Overwrite? ' x; echo got $x"
-    out = on_a_terminal(*READCACHE, command, awaited=b"Overwrite?", typed=b"yes\n")
+    out = on_a_terminal(*run_words, command, awaited=b"Overwrite?", typed=b"yes\n")
     assert out.endswith(b"got yes\n")
 
 
-def test_what_a_command_wrote_on_a_terminal_is_on_record(run: Run, work: Path) -> None:
+def test_what_a_command_wrote_on_a_terminal_is_on_record(run: Run, work: Path, run_words: list[str]) -> None:
     whole = (work / "f").read_bytes()
     assert run("run", "-c", "cat f").stdout == whole
-    assert b"line 1" in on_a_terminal(*READCACHE, "sed -i 's/line/LINE/;s/LINE/line/' f; head -1 f")
+    assert b"line 1" in on_a_terminal(*run_words, "sed -i 's/line/LINE/;s/LINE/line/' f; head -1 f")
     assert run("run", "-c", "cat f").stdout == whole
     assert b"LINE" in run("explain", "f").stdout.partition(b"writes seen:")[2]

@@ -17,6 +17,12 @@ Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
+@pytest.fixture(params=["python", "client"])
+def way(request: pytest.FixtureRequest) -> str:
+    """Both ways have the same streams, signals and status."""
+    return str(request.param)
+
+
 BIG = "".join(f"line {n} of a file that is larger than a pipe holds\n" for n in range(6_000))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +18,12 @@ from tests.helpers.files import wait_for
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture(params=["python", "client"])
+def way(request: pytest.FixtureRequest) -> str:
+    """Both ways have the same streams, signals and status."""
+    return str(request.param)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +91,8 @@ def test_an_interrupt_after_the_commands_end_costs_none_of_its_output(start: Sta
     assert (process.returncode, out, err) == (-signal.SIGINT, b"line 1 of the file\n", b"")
 
 
-def test_a_signal_that_we_were_started_to_ignore_stays_ignored(work: Path) -> None:
-    ours = f"{sys.executable} -m readcache run -c 'head -1 f; kill -HUP $PPID; kill -HUP $$; echo alive'"
+def test_a_signal_that_we_were_started_to_ignore_stays_ignored(work: Path, run_words: list[str]) -> None:
+    ours = f"{shlex.join(run_words)} 'head -1 f; kill -HUP $PPID; kill -HUP $$; echo alive'"
     done = subprocess.run(["bash", "-c", f"trap '' HUP; {ours}"], capture_output=True, cwd=work)
     assert (done.returncode, done.stdout) == (0, b"line 1 of the file\nalive\n")
 
@@ -103,18 +109,20 @@ def test_lines_of_a_command_that_reads_nothing_come_before_it_ends(start: Start,
     assert process.returncode == 0
 
 
-def test_a_reader_that_leaves_early_ends_us_as_it_ends_cat_and_nothing_counts_as_seen(run: Run, work: Path) -> None:
+def test_a_reader_that_leaves_early_ends_us_as_it_ends_cat_and_nothing_counts_as_seen(
+    run: Run, work: Path, run_words: list[str]
+) -> None:
     (work / "big").write_bytes(b"0123456789abcde\n" * 20_000)
-    ours = f"{sys.executable} -m readcache run -c 'cat big' | head -1; echo ${{PIPESTATUS[0]}}"
+    ours = f"{shlex.join(run_words)} 'cat big' | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", ours], capture_output=True)
     assert done.stdout == b"0123456789abcde\n%d\n" % (128 + signal.SIGPIPE)
     assert done.stderr == b""
     assert run("run", "-c", "cat big").stdout == (work / "big").read_bytes()
 
 
-def test_a_reader_that_leaves_early_does_not_stop_the_rest_of_a_long_command(work: Path) -> None:
+def test_a_reader_that_leaves_early_does_not_stop_the_rest_of_a_long_command(work: Path, run_words: list[str]) -> None:
     (work / "big").write_bytes(b"0123456789abcde\n" * 600_000)
-    ours = f"{sys.executable} -m readcache run -c 'cat big big; touch after; exit 5' | head -1; echo ${{PIPESTATUS[0]}}"
+    ours = f"{shlex.join(run_words)} 'cat big big; touch after; exit 5' | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", ours], capture_output=True)
     assert done.stdout == b"0123456789abcde\n5\n"
     assert (work / "after").exists()

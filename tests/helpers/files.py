@@ -4,6 +4,7 @@ come from another process."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 201)]
@@ -25,7 +26,12 @@ TEXT = text()
 
 def wait_for(path: Path) -> None:
     """Until the file is there."""
+    wait_until(path.exists, str(path))
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Until it is so, or half a minute has gone."""
     deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} never came"
         time.sleep(0.01)

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import UsageError
-from readcache.hosts.serve import server
+from readcache.hosts.serve import json_client, server
 from readcache.hosts.serve.protocol import MOST_BYTES
 from readcache.hosts.serve.socket_file import listening
 
@@ -190,12 +190,12 @@ def test_lines_come_whole_however_they_are_cut(parts: list[bytes], size: int, en
     whole = [part.replace(b"\n", b"") for part in parts]
     sent = b"\n".join(whole) + (b"\n" if ends else b"")
     chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
-    found = [found.strip() for found in server.lines(lambda _: next(chunks, b"")) if found is not None]
+    found = [found.strip() for found in json_client.lines(lambda _: next(chunks, b"")) if found is not None]
     assert found == [each.strip() for each in whole if each.strip()]
 
 
 def test_a_long_line_is_known_by_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_BYTES", 8)
+    monkeypatch.setattr(json_client, "MOST_BYTES", 8)
     for sent, found in (
         (b"12345678\n123456789\nx\n", [b"12345678", None, b"x"]),
         (b"123456789", [None]),
@@ -203,7 +203,7 @@ def test_a_long_line_is_known_by_its_length(monkeypatch: pytest.MonkeyPatch) -> 
     ):
         for size in range(1, len(sent) + 1):
             chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
-            assert list(server.lines(lambda _, chunks=chunks: next(chunks, b""))) == found  # type: ignore[misc]  # a default
+            assert list(json_client.lines(lambda _, chunks=chunks: next(chunks, b""))) == found  # type: ignore[misc]  # a default
 
 
 # ---------------------------------------------------------------- a socket

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from readcache.judging import marker
-from readcache.log.log import Log
+from readcache.log.log import LATELY, Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
@@ -48,7 +48,7 @@ def in_a_process(path: Path, use: Callable[[Reader], Reply | None]) -> Reply | N
         log.close()
 
 
-def answer(path: Path, call: Call, show: Callable[[Reply], None] = lambda _: None) -> Reply:
+def answer(path: Path, call: Call, show: Callable[[Reply], float | None] = lambda _: None) -> Reply:
     reply = in_a_process(path, lambda reader: reader.answer(call, show))
     assert reply is not None
     return reply
@@ -92,11 +92,44 @@ def test_what_was_still_being_printed_when_a_call_began_is_not_its_source(path: 
         time.sleep(0.01)
 
     answer(path, cat("c1"), begin)
-    log = Log(lambda: open_store(path), "s", "main", time.time, began=began)
-    reply = Reader(log, Rules(Policy(), marker.tag("s")), one_call=True).answer(cat("c2"))
-    log.close()
-    assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
+    for one_call in (True, False):
+        log = Log(lambda: open_store(path), "s", "main", time.time)
+        reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=one_call)
+        reply = reader.answer(cat(f"c2 {one_call}"), began=began)
+        log.close()
+        assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
     assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
+
+
+def test_a_log_that_is_held_tells_what_could_be_seen_when_a_call_began(path: Path) -> None:
+    now = 0.0
+    log = Log(lambda: open_store(path), "s", "main", lambda: now)
+    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+
+    for number in range(1, 3 * LATELY):
+        now = float(number)
+        reader.answer(cat(f"c{number}"), lambda _: None)
+    assert [log.calls_at(now - age) for age in (0, 1, 5)] == [number, number - 1, number - 5]
+    assert log.calls_at(now - LATELY) == 0, "it is not remembered: nothing may be a source"
+    log.close()
+
+
+def test_a_reply_counts_from_the_moment_on_at_which_it_was_printed(path: Path) -> None:
+    log = Log(lambda: open_store(path), "s", "main", time.time)
+    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    printed = 0.0
+
+    def show(_: Reply) -> float:
+        nonlocal printed
+        printed = time.time()
+        time.sleep(0.01)  # until somebody is told
+        return printed
+
+    reader.answer(cat("c1"), show)
+    assert reader.answer(cat("c2"), began=printed + 0.001).reason is Reason.COVERED
+    reader.answer(cat("c3", "cat g", TEXT.upper()), show)
+    assert reader.answer(cat("c4", "cat g", TEXT.upper()), began=printed - 0.001).reason is Reason.SAME_BATCH
+    log.close()
 
 
 def test_what_was_not_printed_to_its_end_is_never_a_source(path: Path) -> None:

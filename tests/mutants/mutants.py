@@ -99,9 +99,9 @@ def _finds_one_line_too_many() -> list[Patch]:
     return [(search, "_common_runs", longer)]
 
 
-def _keeps_index(self: Any, event: Event) -> None:
+def _keeps_index(self: Any, event: Event, at: float) -> None:
     index = self._index
-    _FOLD(self, event)
+    _FOLD(self, event, at)
     self._index = index if self._index is None else self._index
 
 

@@ -8,7 +8,9 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +44,7 @@ class Sandbox:
     shims: Path
     store: Path
     primed: Path
+    has_client: bool = False  # compiled shims ask a server
 
     def reset(self) -> None:
         """The files as they were at first, and a store in which `f` was shown."""
@@ -66,6 +69,7 @@ class Sandbox:
     def env(self, **more: str) -> dict[str, str]:
         """A small environment without anything of readcache in it, and `more`."""
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        more = ({} if self.has_client else {"READCACHE_SERVER": "off"}) | more
         return {"PATH": path, "HOME": str(self.place.parent), "LC_ALL": "C.UTF-8", "TERM": "dumb"} | more
 
     def readcache(self, **more: str) -> dict[str, str]:
@@ -145,15 +149,34 @@ _STDOUTS: dict[str, Callable[[], tuple[int, int]]] = {
 }
 
 
-def make_sandbox(top: Path, *options: str) -> Sandbox:
+def make_sandbox(top: Path, *options: str, has_client: bool = False) -> Sandbox:
     """`options` are those of `readcache shims install`."""
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(["shims", "install", str(top / "shims"), *options]) == 0
-    made = Sandbox(top / "work", top / "shims", top / "store.db", top / "primed.db")
+    made = Sandbox(top / "work", top / "shims", top / "store.db", top / "primed.db", has_client)
     with Session(made.place, session_id="s", store=made.primed) as session:
         session.observe("cat f", LINES, cwd=made.place)
     made.reset()
     return made
+
+
+@contextlib.contextmanager
+def served(sandbox: Sandbox, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A server of the sandbox's store, that answers; a fixture of its own would hide whose process it is."""
+    words = [sys.executable, "-m", "readcache", "serve", *(options or ("--on-demand",)), "--store", str(sandbox.store)]
+    env = sandbox.env(PYTHONPATH=str(ROOT), PATH=os.environ["PATH"])
+    with subprocess.Popen(words, env=env, cwd=ROOT, stdin=subprocess.DEVNULL) as server:
+        try:
+            named = Path(options[1]) if options else None
+            place = sandbox.place.parent / ".local/state/readcache/serve"
+            deadline = time.monotonic() + 20
+            while not (named.is_socket() if named else any(path.is_socket() for path in place.glob("*"))):
+                assert server.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield server
+        finally:
+            server.terminate()
 
 
 def script(path: Path, text: str) -> Path:

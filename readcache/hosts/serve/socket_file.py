@@ -10,17 +10,19 @@ import stat
 from collections.abc import Iterator
 
 from readcache import UsageError
+from readcache.hosts.serve.place import short_name
 
+BACKLOG = 128  # who comes while so many wait is refused at once, and goes on without us
 MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
 
 
 @contextlib.contextmanager
-def listening(path: str) -> Iterator[socket.socket]:
+def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]:
     """A socket, mode 0600, that listens at `path`; its directory is made, mode 0700, or must be its owner's alone to
-    write. What a dead server left there is replaced. The file is taken away at the end. UsageError for a path that will
-    not do, or at which a server answers."""
+    write. What a dead server left there is replaced. The file is taken away at the end. `any_length`: who connects can
+    reach a path that is too long for a socket. UsageError for a path that will not do, or at which a server answers."""
     path = os.path.abspath(os.path.expanduser(path))
-    if len(os.fsencode(path)) > MOST_PATH_BYTES:
+    if len(os.fsencode(path)) > MOST_PATH_BYTES and not any_length:
         raise UsageError(f"the socket's path {path} has more than {MOST_PATH_BYTES} bytes: give a shorter one")
     folder = os.path.dirname(path)
     try:
@@ -29,7 +31,7 @@ def listening(path: str) -> Iterator[socket.socket]:
         try:
             _check_folder(folder, os.fstat(held))
             fcntl.flock(held, fcntl.LOCK_EX)  # two servers that start at once find one after the other
-            listener = _bind(path)
+            listener = _bind(path, held)
         finally:
             os.close(held)
     except OSError as error:
@@ -53,18 +55,18 @@ def _check_folder(folder: str, found: os.stat_result) -> None:
         raise UsageError(f"others may write into {folder}: take that away (chmod go-w), or give another --socket")
 
 
-def _bind(path: str) -> socket.socket:
+def _bind(path: str, folder: int) -> socket.socket:
     """Whoever finds the path can connect: it is made under another name. OSError; UsageError where something stands."""
-    _check_stale(path)
+    _check_stale(path, folder)
     made = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         umask = os.umask(0o177)
         try:
-            listener.bind(made)
+            listener.bind(short_name(made, folder))
         finally:
             os.umask(umask)
-        listener.listen(64)
+        listener.listen(BACKLOG)
         os.rename(made, path)
     except BaseException:
         listener.close()
@@ -74,14 +76,14 @@ def _bind(path: str) -> socket.socket:
     return listener
 
 
-def _check_stale(path: str) -> None:
+def _check_stale(path: str, folder: int) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise UsageError(f"{path} is there, and is no socket: give another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         try:
-            other.connect(path)
+            other.connect(short_name(path, folder))
         except (ConnectionRefusedError, FileNotFoundError):
             return
     raise UsageError(f"a server answers at {path} already: use it, or give another --socket")

@@ -188,6 +188,10 @@ class SqliteStore:
                 self._give_up(error)
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
+    def is_there(self) -> bool:
+        """False once the file was taken away that is open, or another one put in its place."""
+        return self._file is None or sqlite_file.identity(self.path) == self._file
+
     def _give_up(self, error: Exception) -> None:
         """Raises StoreGone when the damaged file has another name now, by us or by another process."""
         with suppress(OSError):
@@ -200,7 +204,7 @@ class SqliteStore:
                 ) from error
 
     def _begin(self, db: sqlite3.Connection) -> None:
-        if sqlite_file.identity(self.path) != self._file:  # others would write one file, and we another
+        if not self.is_there():  # others would write one file, and we another
             raise StoreGone(f"the store {self.path} was taken away while it was open; a new one will be made")
         try:
             db.execute("BEGIN IMMEDIATE")

@@ -1,0 +1,162 @@
+"""The logs that a server keeps open between calls: a memory of what the store says, and no more than that."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Protocol
+
+from readcache.errors import StoreError
+from readcache.log.log import Log
+from readcache.log.reader import Reader
+from readcache.log.store import open_store
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.events import Failed
+from readcache.policy import Rules
+
+MOST_LOGS = 100  # as many readers as `serve` holds for others
+_ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
+
+
+class Named(Protocol):
+    """What has a file descriptor."""
+
+    def fileno(self) -> int:
+        """Its number."""
+
+
+class HeldLog:
+    """One reader's log, and which answers are still on their way to that reader."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.users = 0
+        self._is_folded, self._folding = False, threading.Lock()
+        self._lock = threading.Lock()
+        self._waiting: dict[Named, threading.Event] = {}
+        self._arrived: set[Named] = set()
+        self._noted: list[Failed] = []
+
+    def reader(self, rules: Rules) -> Reader:
+        """The reader by the rules of one call. What clients have said by now, that they showed our answer, is logged
+        first: they do not wait for that, and the next command may have run meanwhile. A log that was not folded yet may
+        be a long one: of that the reader knows what matters to one call alone."""
+        self._let_arrive()
+        if self._is_folded:
+            return Reader(self.log, rules)
+        policy = replace(rules.policy, any_output=False)  # for which all of the log would be needed
+        return Reader(self.log, replace(rules, policy=policy), one_call=True)
+
+    def fold(self, path: str) -> None:
+        """Makes ready for the next call. No other call waits for that."""
+        if self._is_folded or not self._folding.acquire(blocking=False):
+            return
+        try:
+            with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # counted where a call is logged
+                self.log.fold(store)
+                self._is_folded = True
+        finally:
+            self._folding.release()
+
+    @contextlib.contextmanager
+    def waiting(self, connection: Named) -> Iterator[None]:
+        """An answer goes out, and it is not known yet whether it was shown."""
+        event = threading.Event()
+        with self._lock:
+            self._waiting[connection] = event
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting.pop(connection, None)
+                self._arrived.discard(connection)
+            event.set()
+
+    def has_arrived(self, connection: Named) -> None:
+        """The client's word about the answer is there, and was not taken yet."""
+        with self._lock:
+            self._arrived.add(connection)
+
+    def take_new_failures(self) -> list[Failed]:
+        """Failures of ours that the store has not taken, each once."""
+        with self._lock:
+            failed = self.log.unlogged()
+            new = [event for event in failed if not any(event is noted for noted in self._noted)]
+            self._noted = failed
+        return new
+
+    def _let_arrive(self) -> None:
+        deadline = time.monotonic() + _ARRIVES
+        with self._lock:
+            waiting = list(self._waiting.items())
+            arrived = set(self._arrived)
+        if not waiting:
+            return
+        poll = select.poll()
+        for connection, _ in waiting:
+            poll.register(connection.fileno(), select.POLLIN)
+        readable = {fd for fd, _ in poll.poll(0)}
+        for connection, event in waiting:
+            if connection in arrived or connection.fileno() in readable:
+                event.wait(max(0.0, deadline - time.monotonic()))
+
+
+class HeldLogs:
+    """The logs of the readers in the store at `path`, those that were used last. Safe to call from any thread."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._held: OrderedDict[tuple[str, str], HeldLog] = OrderedDict()
+        self._store: SqliteStore | None = None
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @contextlib.contextmanager
+    def use(self, session: str, agent: str) -> Iterator[HeldLog]:
+        """The log of a reader; it stays open while it is used, and as long as there is room."""
+        with self._lock:
+            if self._store is not None and not self._store.is_there():
+                self._held.clear()  # what they hold is of a store that was taken away
+            held = self._held.get((session, agent))
+            if held is None:
+                held = HeldLog(Log(self._open_store, session, agent, time.time))
+                self._held[session, agent] = held
+            self._held.move_to_end((session, agent))
+            held.users += 1
+            self._let_go(MOST_LOGS)
+        try:
+            yield held
+        finally:
+            held.fold(self._path)
+            with self._lock:
+                held.users -= 1
+
+    def close(self) -> None:
+        """The server ends."""
+        with self._lock:
+            self._held.clear()
+            if self._store is not None:
+                self._store.close()
+
+    def _open_store(self) -> SqliteStore:
+        """The one that all logs share: none of them waits for another one's lock. A new one where the file was taken
+        away."""
+        with self._opening:
+            if self._store is None or not self._store.is_there():
+                self._store = SqliteStore(self._path)
+            return self._store
+
+    def _let_go(self, most: int) -> None:
+        for name, held in list(self._held.items()):
+            if len(self._held) <= most:
+                return
+            if not held.users:
+                del self._held[name]

@@ -1,0 +1,27 @@
+"""Where the command line starts: a hook that a server answers needs no more than this, all else is in `main`."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # see readcache/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def start_command_line(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (default: this process's); returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
+        from readcache.cli import ask
+
+        data = ask.ask_hook(words[1:])
+        if data is not None:
+            from readcache.cli.hook import hook
+
+            hook(words[1:], data)
+            ask.start_server(words[1:])
+        return 0
+    from readcache.cli.main import main
+
+    return main(words)

@@ -1,0 +1,42 @@
+"""When a server that was started on demand is of no use any more."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+
+TICK = 5.0  # seconds between two looks
+Stamp = tuple[int, int, int]
+
+
+def wait_until_useless(ended: threading.Event, path: str, idle_for: Callable[[], float], idle_seconds: float) -> str:
+    """Waits until `ended` is set, nobody has come for `idle_seconds`, the socket at `path` is not there any more, or
+    another version of this package stands in the place of the one that was started. Says what it was."""
+    package, socket = _loaded(), _stamp(path)
+    while not ended.wait(min(TICK, idle_seconds)):
+        if idle_for() >= idle_seconds:
+            return "idle"
+        if _stamp(path) != socket:
+            return "unreachable"
+        if any(_stamp(file) != before for file, before in package.items()):
+            return "replaced"
+    return "ended"
+
+
+def _loaded() -> Mapping[str, Stamp | None]:
+    """The files of this package that were read, and what is known of each."""
+    name = __name__.partition(".")[0]
+    modules = [module for full, module in list(sys.modules.items()) if full.partition(".")[0] == name]
+    files = [file for module in modules if (file := getattr(module, "__file__", None))]
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(path: str) -> Stamp | None:
+    """None where nothing is."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,97 @@
+"""A state directory of its own for each test, whose server ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from readcache.cli.state import server_place
+from readcache.hosts.serve import place
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+class ServerPlace:
+    """Where the server of the default store listens, and what it takes to talk to it."""
+
+    def __init__(self, state: Path, env: dict[str, str]) -> None:
+        self.path, self.store = server_place("")
+        self.state, self.env = state, env
+
+    def readcache(
+        self, *words: str, stdin: bytes = b"", env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Runs `python -m readcache …` to its end."""
+        command = [sys.executable, "-m", "readcache", *words]
+        return subprocess.run(command, input=stdin, env=env or self.env, capture_output=True, timeout=60, check=False)
+
+    def start(self) -> int:
+        """Starts a server, and waits until it answers; its process id."""
+        assert place.start(self.path, self.store)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Waits until a server answers; its process id."""
+        deadline = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(place.NoServer):
+                connection = place.reach(self.path, 5)
+                pid, _ = place.peer(connection)
+                connection.close()
+                assert pid is not None
+                return pid
+            assert time.monotonic() < deadline, "no server came"
+            time.sleep(0.02)
+
+    def is_held(self) -> bool:
+        """True while a server lives, by its lock."""
+        try:
+            lock = place.take_lock(self.path)
+        except FileNotFoundError:
+            return False
+        if lock is not None:
+            os.close(lock)
+        return lock is None
+
+    def wait_for_end(self, seconds: float = 20) -> None:
+        """Waits until no server lives."""
+        deadline = time.monotonic() + seconds
+        while self.is_held():
+            assert time.monotonic() < deadline, "the server goes on"
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        """Kills the server, if there is one."""
+        deadline = time.monotonic() + 20
+        while self.is_held() and time.monotonic() < deadline:
+            with contextlib.suppress(place.NoServer, ProcessLookupError):
+                connection = place.reach(self.path, 5)
+                pid, _ = place.peer(connection)
+                connection.close()
+                if pid is not None:
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerPlace]:
+    """A place without a server. The one that is there in the end is killed."""
+    for name in [name for name in os.environ if name.startswith("READCACHE")]:
+        monkeypatch.delenv(name)
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setenv("PYTHONPATH", str(TOP))
+    monkeypatch.setattr(place, "SOON", 0.0)
+    found = ServerPlace(state, dict(os.environ))
+    try:
+        yield found
+    finally:
+        found.end()

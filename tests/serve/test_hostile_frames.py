@@ -1,0 +1,141 @@
+"""Whatever a client of the short way sends, the server goes on, and serves the next one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from readcache import __version__
+from readcache.hosts.serve import frames, place
+from tests.serve.conftest import ServerPlace
+
+HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
+
+
+def send(at: ServerPlace, data: bytes) -> bytes:
+    """What comes back until the server is done with us."""
+    connection = place.reach(at.path, 10)
+    back = b""
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it may have had enough
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError):
+            while part := connection.recv(1 << 16):
+                back += part
+    finally:
+        connection.close()
+    return back
+
+
+def is_well(at: ServerPlace, pid: int) -> bool:
+    with contextlib.suppress(place.NoServer):  # more clients wait than it lets wait
+        return send(at, frames.frame(b"Q", HEAD))[:1] == b"T" and at.wait() == pid
+    return False
+
+
+def call(*words: str, kind: str = "run", env: tuple[str, ...] = ("READCACHE_SESSION=s",)) -> bytes:
+    return frames.frame(b"Q", frames.head_texts((__version__, kind, "", "/", ""), env, words, ()))
+
+
+HOSTILE = {
+    "nothing": b"",
+    "one byte": b"Q",
+    "JSON": b'{"id": 1, "method": "hello"}\n',
+    "too long a head": b"Q\xff\xff\xff\xff" + b"x" * 100_000,
+    "a head that ends too early": frames.frame(b"Q", HEAD)[:-3],
+    "a head without a text's end": frames.frame(b"Q", HEAD[:-1]),
+    "an empty head": frames.frame(b"Q", b""),
+    "lists longer than they are": frames.frame(b"Q", frames.texts(__version__, "run", "", "/", "", "9999999", "x")),
+    "a list of less than nothing": frames.frame(b"Q", frames.texts(__version__, "run", "", "/", "", "-5", "0", "0")),
+    "a list of x": frames.frame(b"Q", frames.texts(__version__, "run", "", "/", "", "x")),
+    "more than a head": frames.frame(b"Q", HEAD + frames.texts("more")),
+    "no UTF-8": frames.frame(b"Q", HEAD.replace(b"/", b"/\xff\xfe")),
+    "another letter": frames.frame(b"Z", HEAD),
+    "an unknown kind": call("cat f", kind="\x1b[31m"),
+    "no words": call(),
+    "a tool without words": call(kind="tool"),
+    "a tool without a shell": call("cat", "f", kind="tool"),
+    "too many words": call("cat f", "cat g"),
+    "a policy that is none": call("cat f", env=("READCACHE_SESSION=s", "READCACHE_POLICY=none")),
+    "a clip that is none": call("cat f", env=("READCACHE_SESSION=s", "READCACHE_CLIP=x")),
+    "an output that is too long": call("cat f") + b"O\xff\xff\xff\x7f" + b"x" * 100_000,
+    "a status that is none": call("cat f") + frames.frame(b"O", b"x\0text"),
+    "a status without an end": call("cat f") + frames.frame(b"O", b"0"),
+    "an output that is no UTF-8": call("cat f") + frames.frame(b"O", b"0\0" + b"\xff\xfe\n" * 99),
+    "an output that ends too early": call("cat f") + frames.frame(b"O", b"0\0" + b"x" * 99)[:50],
+    "a word before the answer": call("cat f") + frames.frame(b"S", b"x\0"),
+    "a time that is none": call("cat f") + frames.frame(b"O", b"0\0text\n") + frames.frame(b"S", b"x\0"),
+    "a time without an end": call("cat f") + frames.frame(b"O", b"0\0text\n") + frames.frame(b"S", b"1"),
+    "a hook without an event": call("codex", kind="hook"),
+    "a hook's event that is too long": call("codex", kind="hook") + b"I\xff\xff\xff\xff" + b"x" * 100_000,
+}
+
+
+def test_what_makes_no_sense_ends_one_connection_alone(at: ServerPlace) -> None:
+    pid = at.start()
+    for name, data in HOSTILE.items():
+        back = send(at, data)
+        assert back[:1] in (b"", b"B", b"H", b"W", b"T"), name
+        assert is_well(at, pid), name
+    log = at.state / "readcache" / "failures.log"
+    noted = log.read_text().splitlines() if log.exists() else []
+    assert not [line for line in noted if "AttributeError" in line or "UnicodeDecodeError" in line], noted
+
+
+def test_noise_ends_one_connection_alone(at: ServerPlace) -> None:
+    pid, rng = at.start(), random.Random(7)
+    good = call("cat f") + frames.frame(b"O", b"0\0" + b"a line\n" * 50) + frames.frame(b"S", b"1\0")
+    for _ in range(150):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 6)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        send(at, bytes(data[: rng.randint(1, len(data))]))
+    assert is_well(at, pid)
+
+
+def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
+    pid = at.start()
+    silent = [place.reach(at.path, 5) for _ in range(40)]
+    for connection in silent[::2]:
+        connection.sendall(call("cat f"))
+    began = time.monotonic()
+    assert is_well(at, pid)
+    assert time.monotonic() - began < 5
+    for connection in silent:
+        connection.close()
+
+
+def test_a_server_that_is_full_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
+    pid = at.start()
+    silent: list[Any] = []
+    with contextlib.suppress(OSError, place.NoServer):
+        while len(silent) < 400:
+            silent.append(place.reach(at.path, 5))
+    with contextlib.suppress(OSError, place.NoServer):
+        assert send(at, frames.frame(b"Q", HEAD)) == b""
+    for connection in silent:
+        connection.close()
+    deadline = time.monotonic() + 20
+    while not is_well(at, pid):
+        assert time.monotonic() < deadline
+    assert len(os.listdir(f"/proc/{pid}/fd")) < 60
+
+
+def test_the_text_of_one_session_is_never_told_to_another(at: ServerPlace, tmp_path: Path) -> None:
+    at.start()
+    secret = b"".join(b"secret line %d of one session\n" % number for number in range(40))
+    for session in ("one", "other"):
+        shown = send(
+            at,
+            call(f"cat {tmp_path}/f", env=(f"READCACHE_SESSION={session}", "READCACHE=on"))
+            + frames.frame(b"O", b"0\0" + secret)
+            + frames.frame(b"S", f"{time.time()}\0".encode()),
+        )
+        assert frames.frame(b"A", b"\0") in shown, "all of it is printed, nothing is left out"
+        assert b"secret" not in shown

@@ -1,0 +1,228 @@
+"""The server that is started on demand: it is started once, found by its own user and version alone, and ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import readcache
+from readcache.hosts.serve import place, useless
+from readcache.hosts.serve.place import NoServer
+from tests.serve.conftest import ServerPlace
+
+
+def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerPlace) -> None:
+    at.start()
+    folder = Path(at.path).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(at.path).st_mode) == 0o600
+    assert Path(at.path).name.startswith(f"{readcache.__version__}-")
+    assert len({place.socket_path("/s", store) for store in ("/a", "/b", "/a/b", "")}) == 4
+
+
+def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(at: ServerPlace) -> None:
+    started: list[bool] = []
+    began = time.monotonic()
+    threads = [threading.Thread(target=lambda: started.append(place.start(at.path, at.store))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began < 2
+    assert sorted(started) == [*[False] * 7, True]
+    first = at.wait()
+    assert not place.start(at.path, at.store)
+    assert at.wait() == first
+
+
+def test_it_has_nothing_open_of_whoever_started_it(at: ServerPlace) -> None:
+    ours, theirs = os.pipe()
+    os.set_inheritable(theirs, True)
+    pid = at.start()
+    os.close(theirs)
+    assert os.read(ours, 1) == b"", "the other end is closed"
+    os.close(ours)
+    assert os.getsid(pid) != os.getsid(0)
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{pid}/fd/1") == os.devnull
+
+
+def test_it_has_no_variables_but_those_that_say_where_things_are(
+    at: ServerPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE_SESSION", "mine")
+    monkeypatch.setenv("AN_API_KEY", "secret")
+    pid = at.start()
+    assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+    assert b"READCACHE_SESSION" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def test_what_a_killed_one_left_is_replaced(at: ServerPlace) -> None:
+    first = at.start()
+    os.kill(first, signal.SIGKILL)
+    at.wait_for_end()
+    assert Path(at.path).exists()
+    with pytest.raises(NoServer):
+        place.reach(at.path, 1)
+    assert at.start() != first
+
+
+def test_one_that_dies_at_once_is_not_started_again_at_once(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "SOON", 2.0)
+    monkeypatch.setattr(place, "server_words", lambda _: [sys.executable, "-c", "1/0"])
+    assert place.start(at.path, at.store)
+    at.wait_for_end()
+    assert not place.start(at.path, at.store)
+    time.sleep(2)
+    assert place.start(at.path, at.store)
+    at.wait_for_end()
+
+
+def test_a_second_one_that_is_started_by_hand_ends_at_once(at: ServerPlace) -> None:
+    pid = at.start()
+    assert at.readcache("serve", "--on-demand").returncode == 0
+    assert at.wait() == pid
+
+
+def test_it_is_told_to_stop(at: ServerPlace) -> None:
+    pid = at.start()
+    assert at.readcache("serve", "--stop").stdout == f"process {pid} has ended\n".encode()
+    assert not Path(at.path).exists()
+    assert at.readcache("serve", "--stop").stdout == b"no server of this store is there\n"
+
+
+def test_it_ends_when_nobody_asks(at: ServerPlace) -> None:
+    began = time.monotonic()
+    assert at.readcache("serve", "--on-demand", "--idle", "1").returncode == 0
+    assert time.monotonic() - began > 1
+    assert not Path(at.path).exists()
+
+
+@pytest.mark.parametrize("change", ["idle", "unreachable", "replaced", "ended"])
+def test_it_is_useless_when(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(useless, "TICK", 0.05)
+    path, ended, module = tmp_path / "s", threading.Event(), tmp_path / "module.py"
+    path.touch()
+    module.touch()
+    monkeypatch.setattr(sys.modules["readcache.hosts.serve.useless"], "__file__", str(module))
+
+    def change_it() -> None:
+        time.sleep(0.2)
+        {
+            "idle": lambda: None,
+            "unreachable": path.unlink,
+            "replaced": lambda: module.write_text("more"),
+            "ended": ended.set,
+        }[change]()
+
+    threading.Thread(target=change_it).start()
+    idle = 0.3 if change == "idle" else 60.0
+    assert useless.wait_until_useless(ended, str(path), lambda: 0.0 if idle > 1 else 1.0, idle) == change
+
+
+def test_a_client_of_another_version_does_not_find_it(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.start()
+    monkeypatch.setattr(readcache, "__version__", "9.9")
+    other = place.socket_path(str(at.state / "readcache"), at.store)
+    assert other != at.path
+    with pytest.raises(NoServer):
+        place.reach(other, 1)
+
+
+# ---------------------------------------------------------------- whom a client trusts
+
+
+def folder_of(at: ServerPlace) -> Path:
+    folder = Path(at.path).parent
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def listen(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    listener.bind(place.short_name(path, folder))
+    os.close(folder)
+    listener.listen()
+    return listener
+
+
+def test_a_directory_into_which_others_may_write_is_not_trusted(at: ServerPlace) -> None:
+    folder = folder_of(at)
+    with listen(at.path):
+        place.reach(at.path, 1).close()
+        for mode in (0o770, 0o707, 0o777):
+            folder.chmod(mode)
+            with pytest.raises(NoServer, match="others may write"):
+                place.reach(at.path, 1)
+            assert not place.start(at.path, at.store)
+        folder.chmod(0o700)
+
+
+def test_a_directory_of_another_user_is_not_trusted(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of(at)
+    with listen(at.path):
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        with pytest.raises(NoServer, match="another user"):
+            place.reach(at.path, 1)
+        assert not place.start(at.path, at.store)
+
+
+def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerPlace, tmp_path: Path) -> None:
+    folder = folder_of(at)
+    real = tmp_path / "real"
+    with listen(str(real)):
+        os.symlink(real, at.path)
+        with pytest.raises(NoServer, match="no socket"):
+            place.reach(at.path, 1)
+    shutil.rmtree(folder)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    with listen(str(elsewhere / Path(at.path).name)):
+        os.symlink(elsewhere, folder)
+        with pytest.raises(NoServer):
+            place.reach(at.path, 1)
+        assert not place.start(at.path, at.store)
+
+
+def test_what_is_no_socket_is_no_server(at: ServerPlace) -> None:
+    folder_of(at)
+    Path(at.path).write_text("a file")
+    with pytest.raises(NoServer, match="no socket"):
+        place.reach(at.path, 1)
+    assert place.start(at.path, at.store)
+    at.wait_for_end()
+    assert Path(at.path).read_text() == "a file", "nor is it replaced"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: ServerPlace) -> None:
+    folder = folder_of(at)
+    become_other = "os.setgroups([]); os.setgid(65534); os.setuid(65534)"
+    listen = f"{become_other}; listener.listen(); print(1, flush=True); import time; time.sleep(60)"
+    program = "import os, socket, sys; os.chdir(sys.argv[1]); listener = socket.socket(socket.AF_UNIX)\n"
+    words = [str(folder), Path(at.path).name]
+    bind = [sys.executable, "-c", f"{program}listener.bind(sys.argv[2]); {listen}", *words]
+    with subprocess.Popen(bind, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(NoServer, match="another user's process"):
+            place.reach(at.path, 1)
+        other.kill()
+    os.unlink(at.path)
+    at.start()
+    folder.chmod(0o701)  # only the peer's id is left to keep it out
+    os.chmod(at.path, 0o666)
+    ask = f"{program}{become_other}; listener.connect(sys.argv[2]); listener.settimeout(5); print(listener.recv(1))"
+    ran = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, timeout=60, check=False)
+    assert ran.stdout == b"b''\n", ran.stderr

@@ -1,0 +1,88 @@
+"""Ten thousand calls of 32 processes on one server: nothing is lost, nothing wrong, and its memory has a bound."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from readcache.hosts.serve import place
+from readcache.log.store import open_store
+from readcache.model.events import Delivered, Settled
+from tests.serve.conftest import TOP, ServerPlace
+
+PROCESSES, CALLS = 32, 313
+MOST_MEGABYTES = 150  # of a server with 32 readers; 35 are Python's and ours without any
+
+
+def start_readers(at: ServerPlace) -> list[subprocess.Popen[bytes]]:
+    words = [sys.executable, "-m", "tests.serve.many_calls"]
+    return [
+        subprocess.Popen(
+            [*words, f"session {n}", str(CALLS)],
+            cwd=TOP,
+            env=at.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for n in range(PROCESSES)
+    ]
+
+
+def kinds_of(readers: list[subprocess.Popen[bytes]]) -> Counter[str]:
+    """What all of them were answered, in their order. Fails with what the first of them found wrong."""
+    kinds: Counter[str] = Counter()
+    for reader in readers:
+        out, err = reader.communicate(timeout=500)
+        assert reader.returncode == 0, err.decode()
+        kinds.update(json.loads(out))
+    return kinds
+
+
+def megabytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_and_nothing_wrong(at: ServerPlace) -> None:
+    pid = at.start()
+    kinds = kinds_of(start_readers(at))
+    assert sum(kinds.values()) == PROCESSES * CALLS
+    assert kinds["-"] == 0
+    assert kinds["T"] > PROCESSES * CALLS * 0.2, "every other repeat is answered in full"
+    assert at.wait() == pid
+    assert megabytes(pid) < MOST_MEGABYTES
+    assert at.readcache("serve", "--stop").returncode == 0, "what it was told last is logged when it has ended"
+    with closing(open_store(at.store)) as store:
+        for session, *_ in store.sessions():
+            events = [type(record.event) for record in store.records(session)]
+            assert events.count(Delivered) == events.count(Settled) == CALLS
+
+
+@pytest.mark.slow
+def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(at: ServerPlace) -> None:
+    readers, killed = start_readers(at), 0
+    deadline = time.monotonic() + 400
+    while any(reader.poll() is None for reader in readers) and time.monotonic() < deadline:
+        time.sleep(1)
+        with contextlib.suppress(place.NoServer, ProcessLookupError, OSError):
+            connection = place.reach(at.path, 1)
+            pid, _ = place.peer(connection)
+            connection.close()
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    kinds = kinds_of(readers)
+    assert sum(kinds.values()) == PROCESSES * CALLS
+    assert killed > 2
+    assert kinds["T"] > 0

@@ -1,0 +1,306 @@
+"""The client of a server that is dead, slow, a liar or somebody else's: every byte comes, and soon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from readcache import __version__
+from readcache.cli.short import ShortWay
+from readcache.hosts.serve.frames import frame, read_frame, send_frame, texts
+from readcache.hosts.serve.place import socket_path
+from tests.shims.conftest import PATIENT
+from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, start
+
+SOURCES = [str(ROOT / "shims" / name) for name in ("tool.c", "client.c")]
+FLAGS = ["-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror"]
+Answer = Callable[[socket.socket], None]
+# Seconds that nobody's machine needs for a deadline of 50 milliseconds, and less than any other that there is.
+SOON = 4.0
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """Without a server, and as patient as it is installed."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    return make_sandbox(tmp_path_factory.mktemp("client"), "--compile", has_client=True)
+
+
+@pytest.fixture(scope="module")
+def patient(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """The same place by a client that waits as long as a machine under load needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CPPFLAGS", PATIENT)
+        return replace(sandbox, shims=make_sandbox(tmp_path_factory.mktemp("patient"), "--compile").shims)
+
+
+def place_of(sandbox: Sandbox) -> Path:
+    return Path(socket_path(str(sandbox.place.parent / ".local/state/readcache"), str(sandbox.store)))
+
+
+@contextlib.contextmanager
+def listening(path: Path, answer: Answer | None) -> Iterator[list[str]]:
+    """Something at the server's place, which does `answer` with each connection; None: it never looks at one. Gives the
+    list of those that came."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    came: list[str] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(1 if answer is None else 64)
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                came.append("one")
+                threading.Thread(target=converse, args=(connection,), daemon=True).start()
+
+        def converse(connection: socket.socket) -> None:
+            assert answer is not None
+            with connection, contextlib.suppress(OSError):
+                answer(connection)
+
+        if answer is not None:
+            threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield came
+        finally:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            path.unlink(missing_ok=True)
+
+
+def both_ways(sandbox: Sandbox, command: str = "cat f; exit 3") -> list[tuple[bytes, int]]:
+    """A tool, and a whole command, by the client."""
+    shell = start(["bash", "-c", command], sandbox.by_bash_env(), "merged", sandbox.place)
+    words = [str(sandbox.shims / "readcache-run"), "-c", command]
+    whole = start(words, sandbox.readcache(), "merged", sandbox.place)
+    return [(shell.out, shell.status), (whole.out, whole.status)]
+
+
+@pytest.mark.parametrize("compiler", ["cc", "gcc", "clang", "musl-gcc"])
+@pytest.mark.parametrize("how", [[], ["-DBESIDE"]])
+def test_it_is_built_without_a_warning(compiler: str, how: list[str], tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    words = [compiler, *FLAGS, *how, '-DVERSION="1"', "-o", str(tmp_path / "tool"), *SOURCES]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ------------------------------------------------------------ servers that do not serve
+
+
+def in_turn(*steps: Answer) -> Answer:
+    def answer(connection: socket.socket) -> None:
+        for step in steps:
+            step(connection)
+
+    return answer
+
+
+def take(connection: socket.socket) -> None:
+    read_frame(connection, 1 << 23)
+
+
+def sleep(_: socket.socket) -> None:
+    time.sleep(30)
+
+
+def say(*parts: bytes) -> Answer:
+    return lambda connection: connection.sendall(b"".join(parts))
+
+
+def stay(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+HOLD = in_turn(take, say(frame(b"H", texts("B"))))
+BAD: dict[str, Answer | None] = {
+    "full, and accepts nobody": None,
+    "hangs before it reads": sleep,
+    "is gone at once": in_turn(),
+    "hangs after the head": in_turn(take, sleep),
+    "says no letter that there is": in_turn(take, say(frame(b"?", b"")), stay),
+    "says half a front": in_turn(take, say(b"H\0"), stay),
+    "names a length that there is not": in_turn(take, say(b"H\xff\xff\xff\xff"), stay),
+    "names no end of a path": in_turn(take, say(frame(b"H", b"B\0/nowhere")), stay),
+    "says nothing in its verdict": in_turn(take, say(frame(b"H", b"")), stay),
+    "is of another version": in_turn(take, say(frame(b"B", b"version\0")), stay),
+    "hangs while the tool runs": in_turn(HOLD, sleep),
+    "is gone while the tool runs": HOLD,
+    "hangs with the output": in_turn(HOLD, take, sleep),
+    "is gone with the output": in_turn(HOLD, take),
+    "says half of an answer": in_turn(HOLD, take, say(b"T\x10\0\0\0[FILE_UN")),
+    "says half of an answer and hangs": in_turn(HOLD, take, say(b"T\x10\0\0\0[FILE_UN"), sleep),
+    "answers with more than fits": in_turn(HOLD, take, say(b"T\0\0\0\x7f"), stay),
+    "answers with no letter that there is": in_turn(HOLD, take, say(frame(b"X", b"lines")), stay),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_server_that_does_not_serve_costs_no_byte_and_a_deadline_at_most(sandbox: Sandbox, what: str) -> None:
+    sandbox.reset()
+    with contextlib.ExitStack() as until_then:
+        until_then.enter_context(listening(place_of(sandbox), BAD[what]))
+        if BAD[what] is None:  # the queue of those who wait is full as well
+            for _ in range(8):
+                waiting = until_then.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    waiting.connect(str(place_of(sandbox)))
+        began = time.monotonic()
+        outs = both_ways(sandbox)
+        took = time.monotonic() - began
+    assert outs == [(LINES.encode(), 3)] * 2
+    assert took < SOON
+
+
+class _Late:
+    """A connection on which our answer takes longer than any client waits."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.recv, self.fileno, self._connection = connection.recv, connection.fileno, connection
+
+    def sendall(self, data: bytes) -> None:
+        if data[:1] in (b"A", b"T"):
+            time.sleep(0.3)
+        self._connection.sendall(data)
+
+
+def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would_have_been_all_of_it(
+    sandbox: Sandbox, patient: Sandbox
+) -> None:
+    sandbox.reset()
+    way, env = ShortWay(str(sandbox.store)), sandbox.by_bash_env()
+    words, ended = ["bash", "-c", "cat sub/g; :"], threading.Semaphore(0)
+
+    def late(connection: socket.socket) -> None:
+        way.converse(_Late(connection))  # type: ignore[arg-type]  # all that is used of a socket
+        ended.release()
+
+    with listening(place_of(sandbox), late):
+        assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER
+        assert ended.acquire(timeout=10)
+        assert way.causes == {"deadline": 1}
+        assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER  # and not the marker, which is late too
+        assert ended.acquire(timeout=10)
+    with listening(place_of(sandbox), way.converse):
+        env = patient.by_bash_env()
+        outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]
+    way.close()
+    assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
+
+
+# ------------------------------------------------------------ whom it trusts
+
+
+LIE = in_turn(HOLD, take, say(frame(b"T", b"a lie\n")), stay)
+
+
+def test_what_a_server_says_is_printed_where_it_can_be_trusted(patient: Sandbox) -> None:
+    patient.reset()
+    with listening(place_of(patient), LIE):
+        assert both_ways(patient) == [(b"a lie\n", 3)] * 2
+
+
+@pytest.mark.parametrize("trouble", ["others may write", "a link", "no socket", "a link to the socket"])
+def test_a_place_in_which_others_can_put_something_is_not_trusted(
+    sandbox: Sandbox, trouble: str, tmp_path: Path
+) -> None:
+    sandbox.reset()
+    place = place_of(sandbox)
+    shutil.rmtree(place.parent, ignore_errors=True)
+    real = tmp_path / "place" / place.name if "link" in trouble else place
+    with listening(real, LIE) as came:
+        try:
+            if trouble == "others may write":
+                place.parent.chmod(0o770)
+            elif trouble == "a link":
+                place.parent.symlink_to(real.parent)
+            elif trouble == "a link to the socket":
+                place.parent.mkdir(mode=0o700)
+                place.symlink_to(real)
+            else:
+                place.unlink()
+                place.write_text("")
+            env = sandbox.by_bash_env(READCACHE_SERVER="off") if trouble == "no socket" else sandbox.by_bash_env()
+            out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out
+        finally:
+            if place.parent.is_symlink():
+                place.parent.unlink()
+            shutil.rmtree(place.parent, ignore_errors=True)
+    assert out.decode() == OTHER
+    assert came == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a socket of another user's")
+@pytest.mark.parametrize("what", ["directory", "process"])
+def test_another_users_place_or_process_is_not_trusted(sandbox: Sandbox, what: str) -> None:
+    sandbox.reset()
+    place = place_of(sandbox)
+    with listening(place, LIE) as came:
+        os.chown(place.parent, 1, 1)
+        if what == "process":  # whoever has the directory is somebody else's server for us
+            os.chown(place, 1, 1)
+        out = start(["bash", "-c", "cat sub/g; :"], sandbox.by_bash_env(), "pipe", sandbox.place).out
+    shutil.rmtree(place.parent, ignore_errors=True)
+    assert out.decode() == OTHER
+    assert came == []
+
+
+def test_a_relative_home_or_store_leads_to_no_server(sandbox: Sandbox) -> None:
+    sandbox.reset()
+    with listening(place_of(sandbox), LIE) as came:
+        for more in ({"HOME": "."}, {"READCACHE_STORE": "../store.db"}, {"XDG_STATE_HOME": f"{sandbox.place}/../x"}):
+            env = sandbox.by_bash_env(READCACHE_SERVER="", **more)
+            env["READCACHE"] = "on"
+            assert (
+                start(["bash", "-c", "cat sub/g >/dev/null; cat f | head -n 1"], env, "pipe", sandbox.place).status == 0
+            )
+    assert came == []
+
+
+def test_the_environment_names_no_socket_and_no_program(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Of the variables that an agent can set, none makes the client ask somebody else or run anything."""
+    sandbox.reset()
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    evil.chmod(0o755)
+    with listening(tmp_path / "own" / ".socket", LIE) as came:
+        named = {name: str(tmp_path / "own" / ".socket") for name in ("READCACHE_SOCKET", "READCACHE_SERVE")}
+        named |= {name: str(evil) for name in ("READCACHE_PYTHON", "READCACHE_ALONE", "ENV", "PYTHONSTARTUP")}
+        env = sandbox.by_bash_env(READCACHE_SERVER="off", **named)
+        out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out
+    assert out.decode() == OTHER
+    assert came == []
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_version_is_the_packages(sandbox: Sandbox) -> None:
+    """Of another one's server it does not even know the name."""
+    heads: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        heads.append(read_frame(connection, 1 << 22)[1])
+        send_frame(connection, b"B", texts(""))
+
+    sandbox.reset()
+    with listening(place_of(sandbox), answer):
+        both_ways(sandbox)
+    assert {head.split(b"\0")[0].decode() for head in heads} == {__version__}
+    assert [head.split(b"\0")[1] for head in heads] == [b"tool", b"run"]

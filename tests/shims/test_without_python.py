@@ -1,0 +1,141 @@
+"""A sandbox without Python and without bash: a busybox, the directory of the client, and a server on the host."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from readcache.cli import shim_files
+from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, served, start
+
+APPLETS = ("sh", "cat", "head", "tail", "sed", "nl", "sleep", "wc", "env", "mkdir")
+CUT = "[FILE_UNCHANGED "
+
+
+@pytest.fixture(scope="module", params=["cc", "musl-gcc"])
+def static(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """Shims without anything of this machine in them."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"no {request.param} here")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", request.param)
+        patch.setenv("CPPFLAGS", "-DPATIENCE_MS=20000")
+        return make_sandbox(tmp_path_factory.mktemp("static"), "--compile", "--static", has_client=True)
+
+
+def inside(root: Path, bound: Path) -> list[str]:
+    """What starts a command in the root directory of a sandbox, with `bound` where it is on the host, and /proc. Skips
+    where that is not possible."""
+    mount, chroot = (shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("mount", "chroot"))
+    place, top = shlex.quote(f"{root}{bound}"), shlex.quote(str(root))
+    script = (
+        f"{mount} --bind {shlex.quote(str(bound))} {place} && {mount} --bind /dev/null {top}/dev/null && "
+        f"{mount} -t proc proc {top}/proc || exit 99; "
+        f'cd / && exec {chroot} {top} "$@"'
+    )
+    for user in ([], ["-Ur"]):
+        words = ["unshare", *user, "-mpf", "sh", "-c", script, "-"]
+        if shutil.which("unshare") and subprocess.run([*words, "/bin/true"], capture_output=True).returncode == 0:
+            return words
+    pytest.skip("no file systems of one's own can be mounted here")
+
+
+@pytest.fixture(scope="module")
+def container(static: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sequence[str]:
+    """The words that start a program in it."""
+    busybox = shutil.which("busybox")
+    if busybox is None or subprocess.run(["ldd", busybox], capture_output=True).returncode == 0:
+        pytest.skip("no static busybox here")
+    root = tmp_path_factory.mktemp("root")
+    for name in ("bin", "dev", "proc", "work", str(static.shims)[1:]):
+        (root / name).mkdir(parents=True)
+    shutil.copy(busybox, root / "bin" / "busybox")
+    for name in (*APPLETS, "true"):
+        (root / "bin" / name).symlink_to("busybox")
+    (root / "dev" / "null").touch()
+    (root / "work" / "f").write_text(LINES)
+    (root / "work" / "g").write_text(OTHER)
+    return inside(root, static.shims)
+
+
+@pytest.fixture
+def server(static: Sandbox) -> Iterator[None]:
+    """On the host."""
+    static.reset()
+    with served(static, "--socket", str(static.shims / shim_files.SOCKET)):
+        yield
+
+
+def in_sandbox(static: Sandbox, container: Sequence[str], *words: str, **more: str) -> str:
+    env = {"PATH": "/bin", "READCACHE_SESSION": "c", "READCACHE": "on", **more}
+    ran = start([*container, *words], env, "pipe", static.place)
+    assert ran.err == b""
+    return ran.out.decode()
+
+
+def cat(static: Sandbox, container: Sequence[str], name: str, after: str = ":", **more: str) -> str:
+    """As a harness does it there that starts `sh -c`. By its full path, since a busybox's shell may have a `cat`."""
+    record = f". {static.shims}/agent-shell.sh; cd /work; "
+    return in_sandbox(static, container, "sh", "-c", f"{record} {static.shims}/cat {name}; {after}", **more)
+
+
+@pytest.mark.usefixtures("server")
+def test_a_read_is_shown_and_the_next_one_is_cut(static: Sandbox, container: Sequence[str]) -> None:
+    assert cat(static, container, "f") == LINES
+    assert cat(static, container, "f").startswith(CUT)
+    assert cat(static, container, "g", "echo end") == OTHER + "end\n"
+    assert cat(static, container, "f", READCACHE_AGENT="other") == LINES
+
+
+@pytest.mark.usefixtures("server")
+def test_a_whole_command_is_judged_and_its_writes_are_known(static: Sandbox, container: Sequence[str]) -> None:
+    def run(command: str) -> str:
+        words = [f"{static.shims}/readcache-run", "-c", f"cd /work && {command}"]
+        return in_sandbox(static, container, *words, READCACHE_BASH="/bin/sh", READCACHE_SESSION="w")
+
+    assert run("cat f | head -n 40") == "".join(LINES.splitlines(keepends=True)[:40])
+    assert "UNCHANGED " in run("head -n 30 f")
+    assert run("sed -i s/line/LINE/ f; sed -i s/LINE/line/ f") == ""
+    assert run("echo hello") == "hello\n"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_pipeline_and_a_redirection_have_every_byte(static: Sandbox, container: Sequence[str]) -> None:
+    shim = f"{static.shims}/cat"
+    cat(static, container, "f")
+    record = f". {static.shims}/agent-shell.sh; cd /work; "
+    command = f"{shim} f | wc -l; {shim} f >out; wc -l <out; x=$({shim} f); echo ${{#x}}"
+    out = in_sandbox(static, container, "sh", "-c", record + command)
+    assert out.split() == ["60", "60", str(len(LINES) - 1)]
+
+
+def test_without_a_server_every_byte_comes(static: Sandbox, container: Sequence[str]) -> None:
+    static.reset()
+    assert [cat(static, container, "f") for _ in range(2)] == [LINES] * 2
+    words = [f"{static.shims}/readcache-run", "-c", "cat /work/f"]
+    assert in_sandbox(static, container, *words, READCACHE_BASH="/bin/sh") == LINES
+
+
+def test_nothing_of_this_machines_python_is_in_the_directory(static: Sandbox) -> None:
+    for path in (path for path in static.shims.rglob("*") if path.is_file()):
+        assert os.fsencode(sys.prefix) not in path.read_bytes(), path
+        assert os.fsencode(ROOT) not in path.read_bytes(), path
+    assert list(shim_files.find_trouble(str(static.shims))) == []
+
+
+@pytest.mark.usefixtures("server")
+def test_in_a_bash_on_the_host_they_do_the_same(static: Sandbox) -> None:
+    """The directory may be tried out before it is mounted anywhere."""
+    for way in ("agent-shell.sh", "agent-command.sh"):
+        static.reset()
+        env = static.readcache(BASH_ENV=str(static.shims / way))
+        outs = [start(["bash", "-c", "cat sub/g; :"], env, "pipe", static.place).out.decode() for _ in range(2)]
+        assert outs[0] == OTHER
+        assert outs[1].startswith(CUT)
