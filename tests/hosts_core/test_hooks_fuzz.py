@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def claude_events(place: str) -> list[dict[str, Any]]:
     return [{**event, "tool_use_id": "c1"}, {**event, "tool_use_id": "c2"}, batch]
 
 
-EVENTS = {
+EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude-code": claude_events,
     "codex": lambda place: list(host_module("codex").HOST.trial(place)),
     "gemini": lambda place: list(host_module("gemini").HOST.trial(place)),
