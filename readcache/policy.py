@@ -65,7 +65,7 @@ SUBMIT_COMMANDS = (
     r"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
     r"MINI_SWE_AGENT_FINAL_OUTPUT",
     r"SWE_AGENT_SUBMISSION",
-    r"^\s*submit\b(?!\s*=)",
+    r"^[^\S\n]*submit\b(?!\s*=)",
 )
 
 PRESETS = ("default", "delta", "max")

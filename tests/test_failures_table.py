@@ -1,23 +1,41 @@
-"""The table of reported failures names tests that exist, and none of its numbers is left out."""
+"""The table of reported failures names tests that run, and none of its numbers is left out."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import subprocess
+import sys
 
-TESTS = Path(__file__).resolve().parent
-TABLE = (TESTS / "failures.md").read_text(encoding="utf-8")
-
-
-def test_every_test_that_the_table_of_failures_names_exists() -> None:
-    sources = (path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
-    there = {name for source in sources for name in re.findall(r"^ *def (test_\w+)\(", source, re.MULTILINE)}
-    assert set(re.findall(r"`(test_\w+)`", TABLE)) - there == set()
+from tests.docs.failures import TESTS, files_of_tests, named_tests, numbers
 
 
-def test_every_failure_has_a_row() -> None:
-    assert sorted(map(int, re.findall(r"^\| F(\d+) \|", TABLE, re.MULTILINE))) == list(range(1, 114))
+def test_every_test_that_the_table_of_failures_names_is_one_that_the_quick_suite_runs() -> None:
+    named, files = named_tests(), files_of_tests()
+    assert named - files.keys() == set()
+    paths = sorted({str(TESTS / files[name]) for name in named})
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *paths]
+    collected = subprocess.run(words, capture_output=True, text=True, cwd=TESTS.parent).stdout
+    ids = {line.partition("[")[0] for line in collected.splitlines()}
+    assert {f"tests/{files[name]}::{name}" for name in named} - ids == set()
 
 
-def test_every_failure_of_peers_has_a_row() -> None:
-    assert re.findall(r"^\| (N\d+) \|", TABLE, re.MULTILINE) == [f"N{number}" for number in range(1, 15)]
+def test_no_test_that_the_table_of_failures_names_is_skipped() -> None:
+    for name in sorted(named_tests()):
+        before, _, _ = (TESTS / files_of_tests()[name]).read_text(encoding="utf-8").partition(f"def {name}(")
+        above = before.rpartition("\n\n")[2]
+        assert "skip" not in above, name
+        assert "xfail" not in above, name
+
+
+def test_every_failure_has_a_row_and_those_of_peers_too() -> None:
+    users = [f"F{number}" for number in range(1, 114)]
+    assert [number for number in numbers() if not number.endswith("b")] == [
+        *users,
+        *(f"N{number}" for number in range(1, 15)),
+    ]
+    assert {"F38b", "F95b"} <= set(numbers())
+
+
+def test_every_test_that_the_page_of_threats_names_exists() -> None:
+    page = (TESTS.parent / "readcache/threats.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(test_\w+)`", page)) - files_of_tests().keys() == set()

@@ -49,12 +49,17 @@ def make_plan(
 
 def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, local: bool) -> dict[str, str]:
     """Why which of `paths` must not be put back into a conversation, by their names and, where they are on this
-    machine, by git's ignore rules."""
+    machine, by the names of the files that links lead to, and by git's ignore rules."""
     asked = list(paths)
-    out = {path: why for path in asked if (why := why_not_name(path, protected)) is not None}
+    out = {path: why for path in asked if (why := _why_not_names(path, protected, local=local)) is not None}
     if local:
         out.update((path, "ignored by git") for path in _ignored(path for path in asked if path not in out))
     return out
+
+
+def _why_not_names(path: str, protected: Sequence[str], *, local: bool) -> str | None:
+    why = why_not_name(path, protected)
+    return why_not_name(os.path.realpath(path), protected) if why is None and local else why
 
 
 def current_lines(path: str) -> list[str] | str:

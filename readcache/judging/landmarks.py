@@ -11,6 +11,9 @@ from readcache.model.text import split_lines
 
 # So many different texts at most are looked for at the ends of lines, too.
 MOST_JOINED = 64
+# Lines compared for each line of the output; beyond, what is left of the texts is looked for no more. In the recordings
+# none needs more than two.
+MOST_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,16 @@ def _places(texts: Sequence[tuple[str, ...]], lines: Sequence[str]) -> dict[tupl
     for k, line in enumerate(lines):
         if line in at:
             at[line].append(k)
-        elif line.endswith(beginnings) and len(beginnings) <= MOST_JOINED:
+        elif len(beginnings) <= MOST_JOINED and line.endswith(beginnings):
             for beginning in beginnings:
                 if line.endswith(beginning):
                     joined[beginning].append(k)
     out: dict[tuple[str, ...], list[int]] = {}
+    left = MOST_COMPARED * len(lines)
     for text, n in solid.items():
         starts = [k - n for k in at[text[n]] if k >= n] + (joined[text[0]] if n == 0 else [])
-        out[text] = sorted(k for k in starts if _ends_with(lines[k : k + len(text)], text))
+        left -= len(starts) * len(text)
+        out[text] = sorted(k for k in starts if _ends_with(lines[k : k + len(text)], text)) if left >= 0 else []
     return out
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import xxhash
 
@@ -36,8 +37,15 @@ LABEL_CHARS = 40
 NAME_CHARS = 40
 MOST_SOURCES = 3
 SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
+# Of a line that looks like nothing but markers: characters of one, and brackets that may end it. The longest of the
+# recordings has 494 and 3.
+LONGEST = 1_500
+MOST_ENDS = 24
 SOURCE_CHARS = 45  # about what naming one more source takes
 
+_ENDS = f"; {ASK_AGAIN}]"
+_BRACKET = re.compile("]")
+_LINE_ENDS = re.compile(r"[\r\n]")
 _TOOLS = ("read", "write")  # the labels of reads and writes by a tool begin so
 _SPAN = re.compile(r" (\d+-\d*)$")
 _WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
@@ -65,7 +73,17 @@ def find_markers(text: str, session_tag: str) -> list[str]:
     """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
     if not may_hold(text, session_tag):
         return []
-    return re.findall(rf"{_beginning(session_tag)}(?:[^\r\n]*?; {ASK_AGAIN}\]|[^\r\n]*\])", text)
+    lines = _LINE_ENDS.split(text)
+    return [marker for line in lines if may_hold(line, session_tag) for marker in _markers_in(line, session_tag)]
+
+
+def _markers_in(line: str, session_tag: str) -> Iterator[str]:
+    """Up to the words that end most markers, or else to the line's last bracket; disjoint."""
+    beginning, last, done = re.compile(_beginning(session_tag)), line.rfind("]"), 0
+    while (found := beginning.search(line, done)) and found.end() <= last:
+        end = line.find(_ENDS, found.end())
+        done = last + 1 if end < 0 else end + len(_ENDS)
+        yield line[found.start() : done]
 
 
 def find_span(line: str, text: str) -> tuple[int, int] | None:
@@ -85,9 +103,9 @@ def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
     if not may_hold(line, session_tag):
         return
     for found in re.finditer(_beginning(session_tag), line):
-        end = len(line)
-        while (end := line.rfind("]", found.end(), end)) >= 0:
-            yield found.start(), end + 1
+        brackets = _BRACKET.finditer(line, found.end(), found.start() + LONGEST)
+        ends = [bracket.end() for bracket in islice(brackets, MOST_ENDS)]
+        yield from ((found.start(), end) for end in reversed(ends))
 
 
 def may_hold(text: str, session_tag: str) -> bool:

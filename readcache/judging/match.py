@@ -15,9 +15,11 @@ Certain are numbers that the output itself shows. Raw lines are where nothing el
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from operator import itemgetter
 
 from readcache.judging.landmarks import find_landmarks
 from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal, glob_stem
@@ -344,13 +346,14 @@ def _whole_lines(pieces: Sequence[Piece], cut: Collection[int]) -> list[Piece]:
     """The pieces without the lines in `cut`."""
     if not cut:
         return list(pieces)
+    stops = sorted(cut)
     out: list[Piece] = []
     for piece in pieces:
-        low = piece.at
-        for stop in sorted({*cut, piece.at + piece.count}):
-            if low < stop <= piece.at + piece.count:
+        low, end = piece.at, piece.at + piece.count
+        for stop in (*stops[bisect_left(stops, low) : bisect_left(stops, end)], end):
+            if low < stop:
                 out.append(replace(piece, at=low, count=stop - low, first=piece.first + low - piece.at))
-            low = max(low, stop + 1)
+            low = stop + 1
     return out
 
 
@@ -369,8 +372,10 @@ def _without_last(pieces: list[Piece]) -> list[Piece]:
 
 
 def _is_claimed(shown: int, claim: FileLines) -> bool:
-    number = shown - claim.shift
-    return any(start <= number and (end is None or number <= end) for start, end in claim.ranges or ((1, None),))
+    number, ranges = shown - claim.shift, claim.ranges or ((1, None),)
+    at = bisect_right(ranges, number, key=itemgetter(0))
+    end = ranges[at - 1][1] if at else 0
+    return end is None or number <= end
 
 
 def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ MOST_SPANS = 4
 # Stretches at its sources that a marker names for lines that do not stand in one piece there: of 4, max saves a tenth
 # of a point less, of any number 0.03 points more, in markers of hundreds of characters.
 MOST_THERE = 8
+# Runs behind one marker: whether it has words for them is asked with each that is added. The recordings have 18.
+MOST_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def _has_words(runs: Sequence[Run]) -> bool:
     by_source: dict[tuple[str, Origin], list[Run]] = {}
     for run in runs:
         by_source.setdefault(_source(run), []).append(run)
-    if len(by_source) > marker.MOST_SOURCES:
+    if len(runs) > MOST_RUNS or len(by_source) > marker.MOST_SOURCES:
         return False
     if any(map(is_bare, runs)) and named_lines(runs) is None:
         return False

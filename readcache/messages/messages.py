@@ -87,6 +87,13 @@ def normalise_one(message: Raw) -> Message:
     raw = as_mapping(message)
     if raw is None:
         return Message("", (Part(Kind.OTHER, message if isinstance(message, str) else ""),), message)
+    try:
+        return _read(raw, message)
+    except RecursionError:  # results in results: no API has that
+        return Message(_string(raw.get("role")), (Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD))),), message)
+
+
+def _read(raw: Mapping[str, Any], message: Raw) -> Message:
     role = raw.get("role")
     if isinstance(role, str) and role:
         return Message(role, tuple(_parts(raw, role)), message)

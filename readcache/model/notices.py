@@ -60,7 +60,8 @@ _NOTICE = re.compile(
 # pattern.
 _NOTICE_WORDS = ("runcated", "mitted", "lipped", "lided", " lines")
 _FIRST = 3  # lines at the beginning that are looked at without one
-_COUNTED = re.compile(rf"\d[\d,._]*\s*{_UNIT}\s+{_CUT}|<response clipped>|\[\.\.\.", re.IGNORECASE)
+# A number is looked at from its first digit on alone: a line may be one number of a million digits.
+_COUNTED = re.compile(rf"(?<![\d,._])[,._]*\d[\d,._]*\s*{_UNIT}\s+{_CUT}|<response clipped>|\[\.\.\.", re.IGNORECASE)
 
 
 def find_complaints(lines: Sequence[str]) -> list[int]:

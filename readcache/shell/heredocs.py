@@ -31,7 +31,7 @@ def read_body(source: str, start: int, one: Pending) -> tuple[str, int]:
     quoted, strip_tabs = one.heredoc.quoted, one.heredoc.strip_tabs
     while pos < len(source):
         end = _line_end(source, pos)
-        while not quoted and end < len(source) and _is_continued(source[pos:end]):
+        while not quoted and end < len(source) and _is_continued(source, pos, end):
             end = _line_end(source, end + 1)
         line = source[pos:end] if quoted else source[pos:end].replace("\\\n", "")
         if (line.lstrip("\t") if strip_tabs else line) == one.delimiter:
@@ -46,6 +46,9 @@ def _line_end(source: str, pos: int) -> int:
     return len(source) if end < 0 else end
 
 
-def _is_continued(line: str) -> bool:
-    """True for a line that ends in an odd number of backslashes."""
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+def _is_continued(source: str, start: int, end: int) -> bool:
+    """True if an odd number of backslashes stands before `end`, from `start` on."""
+    pos = end
+    while pos > start and source[pos - 1] == "\\":
+        pos -= 1
+    return (end - pos) % 2 == 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from readcache.shell.heredocs import Pending, pending_heredoc, read_body
 from readcache.shell.syntax import Redirect, Refused, Unknown, Word
-from readcache.shell.words import read_word, skip_arithmetic
+from readcache.shell.words import LONGEST_SUBSCRIPT, read_word, skip_arithmetic
 
 
 class TokenKind(enum.Enum):
@@ -46,7 +46,7 @@ _BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
 _OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[&;|()]")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|>>|>&|>\||[<>](?!\())|(&>>|&>)")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]\n]*\])?(\+?)=")
+_ASSIGNMENT = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]\n]{{0,{LONGEST_SUBSCRIPT}}}\])?(\+?)=")
 _COMPOUND_FOLLOWS = re.compile(r"[ \t]*(?:\(|[{!][ \t\n]|\[\[[ \t]|(?:if|for|while|until|case|select)\b)")
 _CASE_ENDS = (";;", ";&", ";;&", "esac")
 _OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "{", "!"))
@@ -172,7 +172,7 @@ class _Lexer:
             return
         word, end = read_word(source, start, skip_commands)
         if end == start:
-            raise Refused(f"unexpected {source[start]!r}")
+            raise Refused(f"unexpected {source[start : start + 1]!r}")
         self.pos = end
         if self.starts and self.reserved(word.source, start):
             return

@@ -8,9 +8,10 @@ import re
 from readcache.model.claims import Range
 from readcache.shell.streams import ANYTHING, Claims, select_lines, unknown
 
-_PRINT = re.compile(r"(?P<first>[1-9]\d*)(?:,(?:\+(?P<more>\d+)|(?P<last>\d+|\$)))?\s*(?:p|\{p;?\})(?=[\s;]|$)")
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|\[[^\]]*\]|[^/\\])*/[IM]*)"
-_SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRESS}))?)?\s*!?\s*[pdq{{])*")
+# No stretch of a script can be read in two ways: scripts that almost fit would take for ever.
+_PRINT = re.compile(r"(?<!\d)(?P<first>[1-9]\d*)(?:,(?:\+(?P<more>\d+)|(?P<last>\d+|\$)))?\s*(?:p|\{p;?\})(?=[\s;]|$)")
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|\[[^\]]*\]|[^/\\\[])*/[IM]*)"
+_SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRESS}))?\s*)?(?:!\s*)?[pdq{{])*")
 
 
 def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:

@@ -40,6 +40,7 @@ from readcache.shell.syntax import (
 from readcache.shell.wrappers import program_name, script_of, unwrap
 from readcache.shell.writers import authored_by, effect_of, program_of_each
 
+_NEGATION = re.compile(r"(?:!(?:\s|\\\n)+)+")
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
@@ -168,7 +169,8 @@ class _Walk(ShellState):
             self.substituted(node.source)
             return
         self.count(len(node.source) // _CHARS_OF_A_STEP)
-        negated = parse_command(node.source[1:]) if node.source.startswith("!") else None
+        negation = _NEGATION.match(node.source)
+        negated = parse_command(node.source[negation.end() :]) if negation is not None else None
         if negated is not None:
             with self.doubting(told=False):
                 self.run(negated, stdin)

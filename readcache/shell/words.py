@@ -20,9 +20,11 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _BRACES = re.compile(r",|\.\.")
-_LONGEST_ARITHMETIC = 1000  # characters; thousands of `((` that are never closed must not take minutes
+# Characters. Thousands of `((`, or of `a[`, that are never closed must not take minutes.
+_LONGEST_ARITHMETIC = 1000
+LONGEST_SUBSCRIPT = 200
 _PARENTHESES = re.compile(r"""[()]|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_PATTERN_FOLLOWS = re.compile(r"!?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:\[[^\]]*\])?[#%/]")
+_PATTERN_FOLLOWS = re.compile(rf"!?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:\[[^\]]{{0,{LONGEST_SUBSCRIPT}}}\])?[#%/]")
 
 
 def read_word(source: str, start: int, skip_commands: SkipCommands, at: int | None = None) -> tuple[Word, int]:
@@ -40,7 +42,8 @@ class _Reader:
     """Reads one word. `pos` is how far it has come; `parts` what it has found."""
 
     __slots__ = (
-        "begin", "literal", "open_brace", "parts", "pos", "quoted", "skip_commands", "source", "start", "whole",
+        "begin", "literal", "open_brace", "parts", "pos", "quoted", "skip_commands", "source", "start", "value",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, source: str, start: int, pos: int, skip_commands: SkipCommands) -> None:
@@ -53,6 +56,7 @@ class _Reader:
         self.literal: list[str] = []  # text for the next part, `quoted` or not
         self.quoted = False
         self.open_brace = -1  # where the first unquoted `{` is
+        self.value = -1  # where what is assigned begins, once it was looked for
         self.whole = False  # a brace expansion: several words, so that nothing is known
 
     def word(self) -> Word:
@@ -176,8 +180,10 @@ class _Reader:
         """True where bash expands a tilde: at the start of a word, or of what is assigned."""
         if self.pos == self.start:
             return True
-        assigned = _ASSIGNED.match(self.source, self.start, self.pos)
-        return assigned is not None and (assigned.end() == self.pos or self.source[self.pos - 1] == ":")
+        if self.value < 0:
+            assigned = _ASSIGNED.match(self.source, self.start)
+            self.value = len(self.source) if assigned is None else assigned.end()
+        return self.value == self.pos or (self.value < self.pos and self.source[self.pos - 1] == ":")
 
     def tilde(self) -> None:
         following = self.source[self.pos + 1 : self.pos + 2]

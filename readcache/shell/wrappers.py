@@ -17,6 +17,7 @@ _WRAPPERS |= dict.fromkeys(
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _RUN = {"pnpm": ("exec", "dlx"), "yarn": ("exec", "dlx"), "npm": ("exec", "x"), "bundle": ("exec",), "bun": ("x",)}
 _RUN |= dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "pipx"), ("run",))
+_MOST_WRAPPERS = 20  # one in another; the recordings have one
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # Options that make the wrapper print by itself, or change where the program works.
 _ELSEWHERE = {"command": ("-v", "-V"), "env": ("-C", "-S", "--chdir"), "sudo": ("-i", "-s", "-D")}
@@ -24,7 +25,9 @@ _ELSEWHERE = {"command": ("-v", "-V"), "env": ("-C", "-S", "--chdir"), "sudo": (
 
 def unwrap(program: Program) -> Program | None:
     """The program that really runs, by its plain name; None when there is none or it cannot be told."""
-    while program.name in _WRAPPERS:
+    for _ in range(_MOST_WRAPPERS):
+        if program.name not in _WRAPPERS:
+            return _module(program)
         rest = list(program.args)
         while rest and (text := rest[0].text) is not None and (text.startswith("-") or _ASSIGNMENT.match(text)):
             if text in _ELSEWHERE.get(program.name, ()):
@@ -39,7 +42,7 @@ def unwrap(program: Program) -> Program | None:
         if not rest or rest[0].text is None:
             return None
         program = replace(program, name=program_name(rest[0].text), args=tuple(rest[1:]))
-    return _module(program)
+    return None
 
 
 def script_of(program: Program) -> tuple[Arg | None, Arg | None]:

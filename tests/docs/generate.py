@@ -14,13 +14,16 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import hosts, reads, rivals, tables
+from tests.docs import failures, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
-DOCUMENTS = ("README.md", *PAGES, "tests/benchmarks/README.md", "tests/benchmarks/ab/README.md")
+DOCUMENTS = (
+    *("README.md", *PAGES, "tests/failures.md"),
+    *("tests/benchmarks/README.md", "tests/benchmarks/ab/README.md"),
+)
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo_block,
     "policy": partial(tables.field_table, Policy),
@@ -40,6 +43,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reread": rivals.reread,
     "rivals": rivals.contest,
     "power": tables.power,
+    "failures": failures.failures,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

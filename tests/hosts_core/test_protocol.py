@@ -93,6 +93,12 @@ def test_a_forked_reader_begins_with_what_its_parent_saw_when_it_is_to() -> None
     assert client.ask("fork", name="twin")["agent"] == "twin-2"
 
 
+def test_a_sub_agent_without_a_name_would_be_taken_for_the_main_one_and_is_refused() -> None:
+    client = Client()
+    assert client.cat() == "full"
+    assert "name is empty" in client.error("fork", name="")
+
+
 def test_a_read_with_a_frame_names_the_lines_of_the_file() -> None:
     client = Client()
     frame = {"head": 1, "tail": 1}

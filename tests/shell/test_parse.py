@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from readcache.shell import grammar
 from readcache.shell.bashlex_backend import build
+from readcache.shell.command_lines import command_lines
 from readcache.shell.lexer import tokenize
 from readcache.shell.parse import parse_command
 from readcache.shell.syntax import (
@@ -486,3 +487,9 @@ def test_twelve_kilobytes_take_no_time(source: str) -> None:
     began = time.process_time()
     assert parse_command(source) is not None
     assert time.process_time() - began < 0.4
+
+
+@pytest.mark.parametrize("source", ["case", "case\n", "a | case #"])
+def test_a_case_without_a_word_is_refused_and_looked_through_all_the_same(source: str) -> None:
+    assert parse_command(source) is None
+    assert "case" in command_lines(source)

@@ -148,6 +148,8 @@ class Protocol:
 
     def _fork(self, conversation: str, parent: str, given: Mapping[str, Any]) -> object:
         inherit = given.get("inherit", False)
+        if not given["name"]:  # a request without an agent's name is the main reader's
+            raise UsageError("fork: name is empty: give the sub-agent one")
         child = self._sessions.fork(conversation, given["name"], parent=parent, inherit=inherit)
         with self._lock:
             self._held.setdefault(conversation, set()).add(child.agent_id)

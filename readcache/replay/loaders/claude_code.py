@@ -122,8 +122,11 @@ class _Reader:
     def _begin(self, node: _Node, *, is_chain: bool) -> None:
         """A new answer: what stands above it was sent."""
         chars, files, compacts = 0, list[RecordedCall](), False
-        above, kept = node.parent, set[str]()
+        above, kept, passed = node.parent, set[str](), set[str]()
         while is_chain and above is not None and above in self._nodes:
+            if above in passed:
+                raise ValueError("entries that stand above themselves")
+            passed.add(above)
             one = self._nodes[above]
             if one.message in self._live:
                 break
@@ -131,20 +134,23 @@ class _Reader:
             kept.update(one.kept)
             files += [one.file] if one.file is not None else []
         # An entry that is missing breaks no chain: the file is damaged there, the conversation was not.
+        before, was_cut = len(self._answer_of), False
         if is_chain and (above is None or above in self._nodes):
-            self._go_back(self._nodes[above].message if above is not None else "", kept)
-        before = set(self._answer_of)
-        gone = {name for name, answer in self._answer_of.items() if answer not in self._live}
-        if gone or files:
-            self._answer_of = {name: answer for name, answer in self._answer_of.items() if name not in gone}
-            self.items.append(HistoryCut(frozenset(before - gone), tuple(reversed(files)), compacts))
+            was_cut = self._go_back(self._nodes[above].message if above is not None else "", kept)
+        if was_cut:
+            self._answer_of = {name: answer for name, answer in self._answer_of.items() if answer in self._live}
+        if len(self._answer_of) < before or files:
+            self.items.append(HistoryCut(frozenset(self._answer_of), tuple(reversed(files)), compacts))
             self._answer_of.update((file.call_id, node.message) for file in files)
         self._live[node.message] = None
         self._requests[node.message] = len(self.items)
         self.items.append(RequestSent(added=chars))
 
-    def _go_back(self, answer: str, kept: set[str]) -> None:
-        """The answers after this one are not above any more; "": none is, but those that a compaction kept."""
+    def _go_back(self, answer: str, kept: set[str]) -> bool:
+        """The answers after this one are not above any more; "": none is, but those that a compaction kept. False where
+        there is none after it, as in most turns."""
+        if answer == next(reversed(self._live), ""):
+            return False
         order = list(self._live)
         keep = (
             set(order[: order.index(answer) + 1])
@@ -152,6 +158,7 @@ class _Reader:
             else {self._nodes[u].message for u in kept & self._nodes.keys()}
         )
         self._live = {name: None for name in order if name in keep}
+        return True
 
     def _bill(self, answer: str, message: Entry) -> None:
         """Later entries of an answer have the final numbers."""

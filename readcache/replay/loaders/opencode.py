@@ -26,7 +26,7 @@ def load_opencode(content: Content) -> Iterator[Recording]:
     for _, row in content.objects():
         info = object_in(row.get("info"))
         export = _Export(str(info.get("directory") or "/"))
-        for message in list_in(row.get("messages")):
+        for message in map(object_in, list_in(row.get("messages"))):
             export.message(object_in(message.get("info")), [object_in(part) for part in list_in(message.get("parts"))])
         yield Recording(
             str(info.get("id") or content.path),

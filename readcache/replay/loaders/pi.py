@@ -49,7 +49,8 @@ class _PiSession:
         if row.get("type") == "session":
             self._cwd, self.name = str(row.get("cwd") or "/"), str(row.get("id") or "")
             return
-        entry, parent = str(row.get("id")), row.get("parentId")
+        entry, above = str(row.get("id")), row.get("parentId")
+        parent = above if isinstance(above, str) else None
         self._parents[entry] = parent
         if row.get("type") == "compaction":
             self._compacted[entry] = str(row.get("firstKeptEntryId"))
@@ -62,9 +63,10 @@ class _PiSession:
 
     def _visible(self, entry: str) -> frozenset[str]:
         """The calls above an entry, down to what the newest compaction kept."""
-        seen, last, at = set[str](), None, self._parents.get(entry)
+        seen, passed, at = set[str](), set[str](), self._parents.get(entry)
         last = self._compacted.get(entry)
-        while at is not None:
+        while at is not None and at not in passed:  # a damaged file may hold entries that stand above themselves
+            passed.add(at)
             if at in self._call_at:
                 seen.add(self._call_at[at])
             if at == last:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_MOST = 2**53  # whole numbers that every JSON reader keeps
 _MILLISECONDS = 1e11  # later than any time in seconds that is meant
 
 
@@ -39,21 +40,21 @@ def int_in(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return int(value)
+        number = int(value)
     except (ValueError, OverflowError):
         return None
+    return number if abs(number) < _MOST else None
 
 
 def epoch_of(value: object) -> float | None:
     """Seconds since the epoch of an ISO text, or of a number of seconds or milliseconds. None for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / 1000 if value > _MILLISECONDS else float(value)
     try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value / 1000 if value > _MILLISECONDS else float(value)
         # Python 3.10 takes no "Z"
-        when = datetime.datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
+        return datetime.datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return when.timestamp()
 
 
 def said_in(arguments: Mapping[str, Any]) -> str:

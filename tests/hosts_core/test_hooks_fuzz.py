@@ -1,0 +1,76 @@
+"""Events of hosts in which any value is another one: the hook prints an answer or nothing, and ends in order."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from readcache.cli.hook import hook
+from readcache.hosts import host_module
+from tests.helpers.spoiled import spoil
+
+OUTPUT = "".join(f"{n} bottles of beer on the wall\n" for n in range(40))
+
+
+def claude_events(place: str) -> list[dict[str, Any]]:
+    """Two calls, with a transcript that proves nothing."""
+    path = Path(place, "t.jsonl")
+    path.write_text('{"type":"assistant","uuid":"u","message":{"id":"m","content":[{"type":"tool_use","id":"c1"}]}}\n')
+    response = {"stdout": OUTPUT, "stderr": "", "interrupted": False, "isImage": False}
+    call = {"tool_name": "Bash", "tool_input": {"command": "cat f"}, "tool_response": response, "cwd": place}
+    event = {"session_id": "s", "transcript_path": str(path), "hook_event_name": "PostToolUse", **call}
+    batch = {
+        **event,
+        "hook_event_name": "PostToolBatch",
+        "tool_calls": [{"tool_use_id": "c1", "tool_response": response}],
+    }
+    return [{**event, "tool_use_id": "c1"}, {**event, "tool_use_id": "c2"}, batch]
+
+
+EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    "claude-code": claude_events,
+    "codex": lambda place: list(host_module("codex").HOST.trial(place)),
+    "gemini": lambda place: list(host_module("gemini").HOST.trial(place)),
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6))
+def test_any_value_of_an_event_may_be_another(
+    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
+    monkeypatch.setattr("readcache.hosts.claude_code.transcript.PATIENCE", 0.0)
+    events = copy.deepcopy(EVENTS[name](str(tmp_path)))
+    spoil(seed, events)
+    for event in events:
+        said = json.dumps(event).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
+        assert hook([name]) == 0
+        printed = capfd.readouterr()
+        assert printed.err == ""
+        assert printed.out == "" or isinstance(json.loads(printed.out), dict)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize(
+    "said", [b"", b"\xff", b"[]", b"null", b'{"a":' * 100_000, b"1" * 5_000, b'{"session_id": 1e999}']
+)
+def test_what_is_no_event_is_answered_with_nothing(
+    name: str, said: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
+    assert hook([name]) == 0
+    assert capfd.readouterr() == ("", "")

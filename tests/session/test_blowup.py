@@ -1,0 +1,42 @@
+"""What others write into commands, files and messages may have any shape: its length alone says how long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from readcache.judging.marker import find_markers, find_possible, tag
+from readcache.model.notices import find_cuts
+from readcache.shell.read import read_command
+from tests.helpers.adversaries import CASES, per_doubling
+
+# Quadratic work takes 4 times as long for a doubling; the machine may be busy with something else.
+MOST = 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_twice_as_much_takes_about_twice_as_long(name: str) -> None:
+    assert any(per_doubling(CASES[name])[2] < MOST for _ in range(4)), name
+
+
+OPEN = f"[UNCHANGED {tag('s')}.1: "
+FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to longer than anybody waited
+    "classes in a sed address that is never closed": lambda: read_command(f"sed -n '/{'[a]' * 300}' f", "/r"),
+    "blanks in a sed script": lambda: read_command(f"sed -n '1p{' ' * 5_000}x' f", "/r"),
+    "negations": lambda: read_command("! " * 4_000 + "cat f", "/r"),
+    "a heredoc of continued lines": lambda: read_command("cat <<A\n" + "x\\\n" * 300_000 + "A\n", "/r"),
+    "tildes": lambda: read_command("cat " + "a" * 100_000 + "~" * 100_000, "/r"),
+    "digits in a line that was cut": lambda: find_cuts(["x lines omitted " + "1" * 100_000]),
+    "open markers": lambda: find_markers(OPEN * 20_000, tag("s")),
+    "brackets behind open markers": lambda: list(find_possible(OPEN * 5_000 + "]" * 90_000, tag("s"))),
+}
+
+
+@pytest.mark.parametrize("name", FOR_EVER)
+def test_what_once_took_for_ever_takes_two_seconds_at_most(name: str) -> None:
+    began = time.process_time()
+    FOR_EVER[name]()
+    assert time.process_time() - began < 2
