@@ -37,6 +37,7 @@ from readcache.shell.prefilter import may_matter
 from readcache.shell.read import read_command
 
 Serve = Callable[[CallHead, socket.socket], None]
+SHIMS = "shims"  # the host of their calls where nobody named one, as in readcache/shim/run.py
 _MOST_WORD = 4096  # bytes of a cause or a time
 
 
@@ -85,6 +86,8 @@ class ShortWay:
         settings = read_settings(head.environ)
         if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
             settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+        if head.kind != "run" and not settings.host:
+            settings = settings._replace(host=SHIMS)
         try:
             plan = _plan(head, settings)
         except Exception as error:
