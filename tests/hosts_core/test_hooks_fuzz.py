@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,8 +54,7 @@ def test_any_value_of_an_event_may_be_another(
     spoil(seed, events)
     for event in events:
         said = json.dumps(event).encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
-        assert hook([name]) == 0
+        hook([name], said)
         printed = capfd.readouterr()
         assert printed.err == ""
         assert printed.out == "" or isinstance(json.loads(printed.out), dict)
@@ -71,6 +68,5 @@ def test_what_is_no_event_is_answered_with_nothing(
     name: str, said: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
-    assert hook([name]) == 0
+    hook([name], said)
     assert capfd.readouterr() == ("", "")
