@@ -37,7 +37,6 @@ from readcache.shell.prefilter import may_matter
 from readcache.shell.read import read_command
 
 Serve = Callable[[CallHead, socket.socket], None]
-SHIMS = "shims"  # the host of their calls where nobody named one, as in readcache/shim/run.py
 _MOST_WORD = 4096  # bytes of a cause or a time
 
 

@@ -39,11 +39,12 @@ def reader(policy: str) -> Reader:
     return Reader(Session("/r", session_id="s", store=MemoryStore(), policy=POLICIES[policy]), POLICIES[policy])
 
 
-def ask(agent: Reader, command: str, output: str) -> str:
-    """What the agent is shown; every line that is left out stands where the reply says, byte for byte."""
+def ask(agent: Reader, command: str, output: str, *, numbered: bool = False) -> str:
+    """What the agent is shown; every line that is left out stands where the reply says, byte for byte, behind the numbers
+    of an output that has some."""
     reply = agent.session.observe(command, output, exit_code=0)
-    agent.check(reply, output, numbered=False)
-    agent.take(command, reply, output, numbered=False)
+    agent.check(reply, output, numbered)
+    agent.take(command, reply, output, numbered)
     assert agent.session.stats().get("internal_error", 0) == 0
     return reply.text
 
@@ -102,7 +103,7 @@ def test_whatever_a_command_is_taken_for_its_output_is_compared_byte_for_byte(
             [f"{n:6}\t{line}" for n, line in enumerate(part, high)], [f"{n}:{line}" for n, line in enumerate(part)],
             ["---\n", *part, "---\n"], [line.upper() for line in part], [line.strip() + "\n" for line in part], lines,
         )  # fmt: skip
-        ask(agent, command, "".join(shapes[how]))
+        ask(agent, command, "".join(shapes[how]), numbered=how in (2, 3))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
