@@ -52,7 +52,7 @@ def place_of(sandbox: Sandbox) -> Path:
 @contextlib.contextmanager
 def listening(path: Path, answer: Answer | None) -> Iterator[list[str]]:
     """Something at the server's place, which does `answer` with each connection; None: it never looks at one. Gives the
-    list of those that came."""
+    list of those that asked: a server that another test started may still look whether somebody is there."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.unlink(missing_ok=True)
     came: list[str] = []
@@ -66,12 +66,13 @@ def listening(path: Path, answer: Answer | None) -> Iterator[list[str]]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                came.append("one")
                 threading.Thread(target=converse, args=(connection,), daemon=True).start()
 
         def converse(connection: socket.socket) -> None:
             assert answer is not None
             with connection, contextlib.suppress(OSError):
+                if connection.recv(1, socket.MSG_PEEK):
+                    came.append("one")
                 answer(connection)
 
         if answer is not None:
