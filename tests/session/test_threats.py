@@ -40,8 +40,8 @@ def reader(policy: str) -> Reader:
 
 
 def ask(agent: Reader, command: str, output: str, *, numbered: bool = False) -> str:
-    """What the agent is shown; every line that is left out stands where the reply says, byte for byte, behind the numbers
-    of an output that has some."""
+    """What the agent is shown; every line that is left out stands where the reply says, byte for byte. `numbered`:
+    behind the numbers that the output has."""
     reply = agent.session.observe(command, output, exit_code=0)
     agent.check(reply, output, numbered)
     agent.take(command, reply, output, numbered)
