@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,12 @@ def test_what_was_shown_before_a_kill_is_all_that_later_markers_name(tmp_path: P
 
 
 @pytest.mark.slow
-def test_that_holds_for_a_kill_at_each_statement(tmp_path: Path) -> None:
+def test_that_holds_for_a_kill_at_each_statement(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     found = list(kills(tmp_path, 1))
+    record_property("kills", len(found))
+    record_property("processes", len(found))
+    record_property("calls", 3 * len(found))  # made afterwards, each proven
     assert {count for _, count in found} == set(range(len(STEPS) + 1))  # in each of them, and behind the last
     assert sum(omitted for omitted, _ in found) > len(found) // 2

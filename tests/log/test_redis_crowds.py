@@ -7,7 +7,7 @@ import multiprocessing
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -40,7 +40,7 @@ def server() -> Iterator[Server]:
 @many
 @pytest.mark.parametrize("kind", READERS)
 def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
-    server: Server, count: int, kind: str
+    server: Server, count: int, kind: str, record_property: Callable[[str, object], None]
 ) -> None:
     with processes(server.url, count) as executor:
         omitted = crowd(executor, ask, [READERS[kind](number) for number in range(count)])
@@ -52,6 +52,8 @@ def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
         if hasattr(record.event, "call_id")
     ]
     assert len(calls) == len(set(calls)) == count * ROUNDS
+    record_property("processes", count)
+    record_property("calls", count * ROUNDS)
     assert omitted > count
 
 
@@ -96,7 +98,9 @@ def work(server: Server, number: int, stop: threading.Event) -> tuple[int, int, 
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_again_and_again_under_load_costs_savings_and_no_byte(mortal: Server) -> None:
+def test_a_server_that_is_killed_again_and_again_under_load_costs_savings_and_no_byte(
+    mortal: Server, record_property: Callable[[str, object], None]
+) -> None:
     stop, found = threading.Event(), list[tuple[int, int, float]]()
     failed: list[BaseException] = []
 
@@ -123,4 +127,7 @@ def test_a_server_that_is_killed_again_and_again_under_load_costs_savings_and_no
     assert len(found) == 4
     assert min(calls for calls, *_ in found) > 20
     calls, longest = sum(calls for calls, *_ in found), max(longest for *_, longest in found)
+    record_property("kills", KILLS)
+    record_property("processes", len(found))
+    record_property("calls", calls)
     print(f"{KILLS} kills, {calls} calls of 4 processes, each output whole, the longest call {longest:.1f} s")

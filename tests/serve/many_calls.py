@@ -33,6 +33,8 @@ def ask(path: str, session: str, file: int, text: bytes) -> tuple[bytes, bytes]:
         head = frames.head_texts((__version__, "run", "", "/w", ""), env, (f"cat f{file}",), ())
         frames.send_frame(connection, b"Q", head)
         letter, _ = frames.read_frame(connection, 1 << 16)
+        if not letter:
+            raise ConnectionError("the server was killed")
         if letter != b"H":
             raise AssertionError(f"{letter!r} where a read is to be held")
         frames.send_frame(connection, b"O", b"0\0" + text)

@@ -93,12 +93,14 @@ READERS: dict[str, Callable[[int], Reader]] = {
 @many
 @pytest.mark.parametrize("kind", READERS)
 def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
-    tmp_path: Path, count: int, kind: str
+    tmp_path: Path, count: int, kind: str, record_property: Callable[[str, object], None]
 ) -> None:
     path = tmp_path / "store.db"
     with processes(path, count) as executor:
         omitted = crowd(executor, ask, [READERS[kind](number) for number in range(count)])
     assert stored_calls(path) == count * ROUNDS
+    record_property("processes", count)
+    record_property("calls", count * ROUNDS)
     assert omitted > count
 
 
