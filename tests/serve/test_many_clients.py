@@ -25,11 +25,12 @@ PROCESSES, CALLS = 32, 313
 MOST_MEGABYTES = 150  # of a server with 32 readers; 35 are Python's and ours without any
 
 
-def start_readers(at: ServerPlace) -> list[subprocess.Popen[bytes]]:
+def start_readers(at: ServerPlace, wave: int = 0) -> list[subprocess.Popen[bytes]]:
+    """Each in a session of its own, which nobody had before."""
     words = [sys.executable, "-m", "tests.serve.many_calls"]
     return [
         subprocess.Popen(
-            [*words, f"session {n}", str(CALLS)],
+            [*words, f"session {wave}.{n}", str(CALLS)],
             cwd=TOP,
             env=at.env,
             stdout=subprocess.PIPE,
@@ -80,7 +81,7 @@ def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
     deadline = time.monotonic() + 400
     while killed < 3:
         assert time.monotonic() < deadline
-        readers, waves = start_readers(at), waves + 1
+        readers, waves = start_readers(at, waves), waves + 1
         while any(reader.poll() is None for reader in readers) and time.monotonic() < deadline:
             time.sleep(1)
             killed += kill_server(at)
