@@ -38,7 +38,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
-    "faults": faults.faults,
     "headline": rivals.headline,
     "presets": rivals.presets,
     "reread": rivals.reread,
