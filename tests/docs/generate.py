@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import failures, faults, hosts, reads, rivals, tables
+from tests.docs import failures, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
