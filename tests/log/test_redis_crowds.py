@@ -54,7 +54,7 @@ def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
     assert len(calls) == len(set(calls)) == count * ROUNDS
     record_property("processes", count)
     record_property("calls", count * ROUNDS)
-    assert omitted > count
+    assert omitted > count // 2
 
 
 # ------------------------------------------------------------ killed under load

@@ -101,7 +101,7 @@ def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
     assert stored_calls(path) == count * ROUNDS
     record_property("processes", count)
     record_property("calls", count * ROUNDS)
-    assert omitted > count
+    assert omitted > count // 2
 
 
 @many
@@ -115,4 +115,4 @@ def test_threads_at_once_lose_nothing_and_name_nothing_that_is_not_there(count: 
             [READERS[kind](number) for number in range(count)],
         )
     assert sum(session.stats()["calls"] for session in sessions.values()) == count * ROUNDS
-    assert omitted > count
+    assert omitted > count // 2
