@@ -18,7 +18,7 @@ class Option(NamedTuple):
 # Of every command but `demo`.
 READER_OPTIONS = {
     "session": Option("ID", "the conversation ($READCACHE_SESSION)"),
-    "store": Option("FILE", "SQLite file ($READCACHE_STORE; else in the state directory)"),
+    "store": Option("FILE", "SQLite file, or a redis:// URL ($READCACHE_STORE; else in the state directory)"),
     "agent": Option("ID", "the reader inside the session ($READCACHE_AGENT; else main)"),
 }
 RUN_OPTIONS = {
