@@ -16,6 +16,13 @@ _NAME = "readcache"  # by which a host's settings are known to be ours
 _SCRIPT = '#!/bin/sh\n# readcache {version}: for what the program above does not do itself.\nexec {words} "$@"\n'
 
 
+def program() -> tuple[str, ...]:
+    """The words that start this readcache for a host: the compiled program where there is one of this version, else
+    what `python_program` says."""
+    found = find_program()
+    return (found,) if found else python_program()
+
+
 def find_program() -> str:
     """The path of the program of this version; "" where there is none."""
     try:

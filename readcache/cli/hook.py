@@ -98,15 +98,6 @@ class _LaterSessions:
             tidy_once_a_day(self._settings)
 
 
-def program() -> tuple[str, ...]:
-    """The words that start this readcache: the compiled program that hooks were given, where there is one of this
-    version, else what `python_program` says."""
-    from readcache.cli.compiled_hook import find_program
-
-    found = find_program()
-    return (found,) if found else python_program()
-
-
 def python_program() -> tuple[str, ...]:
     """The program beside this Python, else the module."""
     beside = os.path.join(os.path.dirname(sys.executable), "readcache")

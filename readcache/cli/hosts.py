@@ -6,8 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from readcache.cli.compiled_hook import build_program
-from readcache.cli.hook import program
+from readcache.cli.compiled_hook import build_program, program
 from readcache.cli.settings import Settings
 from readcache.cli.state import state_directory
 from readcache.cli.terminal import say

@@ -8,10 +8,13 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import os
 import random
 import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -80,6 +83,21 @@ def in_turns(
             wall.append(sides[one][0] / sides[other][0])
             cpu.append(sides[one][1] / sides[other][1])
     return wall, cpu
+
+
+def run_measured(words: Sequence[str]) -> tuple[str, float, int]:
+    """Runs a program to its end: what it printed, its seconds, and the bytes that its largest process held at
+    most; no less than this one held when it began."""
+    with tempfile.TemporaryFile("w+") as out:
+        began = time.perf_counter()
+        process = subprocess.Popen(words, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            sys.exit(f"{' '.join(words)} ended with {process.returncode}")
+        out.seek(0)
+        return out.read(), seconds, usage.ru_maxrss * 1024
 
 
 def processor_seconds() -> float:

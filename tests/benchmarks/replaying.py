@@ -16,13 +16,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring import Table
+from measuring import Table, run_measured
 from rivals import digest
 
 from readcache import __version__
@@ -46,18 +44,9 @@ Figures = dict[str, dict[str, float]]
 def replay(paths: Sequence[Path]) -> tuple[dict[str, Any], float, int]:
     """What `readcache replay --json` prints, its seconds, and the bytes that its processes held at most."""
     words = [sys.executable, "-m", "readcache", "replay", "--json", *map(str, paths)]
-    with tempfile.TemporaryFile() as out:
-        began = time.perf_counter()
-        process = subprocess.Popen(words, stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            sys.exit(f"readcache replay ended with {process.returncode}")
-        out.seek(0)
-        told: dict[str, Any] = json.load(out)
-    # the largest of them, in kilobytes, times all of them: a worker for each core, and the one that adds up
-    return told, seconds, usage.ru_maxrss * 1024 * (1 + (os.cpu_count() or 1))
+    out, seconds, size = run_measured(words)
+    told: dict[str, Any] = json.loads(out)
+    return told, seconds, size * (1 + (os.cpu_count() or 1))  # a worker for each core, and the one that adds up
 
 
 def figures(told: Mapping[str, Any]) -> Figures:

@@ -200,7 +200,7 @@ def test_tidying_ends_when_its_patience_does(store: Path) -> None:
     opened.close()
 
 
-def test_what_a_directory_that_cannot_be_written_stops_is_tidied_another_day(
+def test_where_there_can_be_no_state_directory_nothing_is_tidied_and_nothing_raised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "f/state"))
@@ -208,3 +208,4 @@ def test_what_a_directory_that_cannot_be_written_stops_is_tidied_another_day(
     from readcache.cli.settings import read_settings
 
     tidy.tidy_once_a_day(read_settings({}))
+    assert (tmp_path / "f").read_text() == ""
