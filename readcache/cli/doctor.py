@@ -16,7 +16,7 @@ from contextlib import closing
 from readcache import __version__
 from readcache.cli import failures
 from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.cli.state import is_missing, store_file
+from readcache.cli.state import is_default, is_missing, store_file
 from readcache.cli.terminal import say
 from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
@@ -132,7 +132,7 @@ def _store_on_server(spec: str) -> str:
 
 def _kept(settings: Settings) -> str:
     keep = kept_seconds(os.environ)
-    if settings.store:
+    if not is_default(settings.store):
         return "; sessions are kept until `readcache clear` takes them out"
     return "; sessions are kept for ever" if keep is None else f"; sessions are kept for {keep / DAY:g} days"
 

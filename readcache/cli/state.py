@@ -34,6 +34,11 @@ def store_file(spec: str) -> str | None:
     return os.path.abspath(os.path.expanduser(path))
 
 
+def is_default(spec: str) -> bool:
+    """True for the store that nobody named, also where somebody wrote out its path. UsageError."""
+    return not spec or store_file(spec) == default_store()
+
+
 def is_missing(spec: str) -> bool:
     """True where a store's file is not there. A server is taken to be: using it says more."""
     path = store_file(spec)

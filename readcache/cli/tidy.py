@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 
 from readcache.cli.settings import Settings
-from readcache.cli.state import state_directory
+from readcache.cli.state import is_default, state_directory
 
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
@@ -34,9 +34,9 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 
 def tidy_once_a_day(settings: Settings) -> None:
     """Takes out what has been kept for long enough. Never raises."""
-    if settings.store:
-        return
     with contextlib.suppress(Exception):
+        if not is_default(settings.store):
+            return
         now, stamp = time.time(), os.path.join(state_directory(), "tidied")
         if not _is_due(stamp, now):
             return

@@ -153,6 +153,19 @@ def test_once_a_day_the_store_that_nobody_named_loses_what_is_old(
     assert names(capsys) == ["young", "s"]
 
 
+def test_the_store_of_nobody_is_that_also_where_its_path_is_named(
+    capsys: Capture, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment that shims are given names it."""
+    default = tmp_path / "state/readcache/readcache.db"
+    fill(default, {"old": 31, "young": 29})
+    monkeypatch.setenv("READCACHE_STORE", str(default))
+    assert run("run", "-c", "cat f").returncode == 0
+    assert names(capsys) == ["young", "s"]
+    main(["doctor"])
+    assert "sessions are kept for 30 days" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("keep", ["2d", "forever", ""])
 def test_how_long_is_a_setting(
     capsys: Capture, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, keep: str
