@@ -23,6 +23,18 @@ static char *vars[ROOM / 8];
 static int met;    /* were there shims on PATH? */
 static long faced; /* the shell that faces the agent, as this does; 0 for none, -1 in doubt */
 
+/* Is fd 1 something else for sure than "mnt_id:N ino:N …"? The system tells at a third of what /proc costs; of files alone
+ * it may tell another number. */
+static int is_elsewhere(const char *sink) {
+  unsigned long facts[32], mode; /* struct statx: stx_mode is in its fourth word, stx_ino the fifth, stx_mnt_id the 19th */
+  if (sys6(SYS_statx, 1, (long)"", 0x1000 /* AT_EMPTY_PATH */, 0x1101 /* type, number, mount */, (long)facts, 0)) return 0;
+  if (!(sink = after(sink, "mnt_id:")) || !(facts[0] & 0x1000)) return 0; /* Linux before 5.8 does not tell the mount */
+  if (!(sink = after(sink, digits(facts[18]))) || *sink != ' ') return 1;
+  mode = facts[3] >> 32;
+  return (mode & 0170000) == 010000 /* S_IFIFO */ && (sink = after(sink, " ino:")) &&
+         (!(sink = after(sink, digits(facts[4]))) || *sink != ' ');
+}
+
 /* Does `sink`, "PID mnt_id:N ino:N …", name this process or its parent, and what its fd 1 is? Its process id then; -1 in
  * doubt. */
 static long may_face_the_agent(char *sink) {
@@ -30,7 +42,8 @@ static long may_face_the_agent(char *sink) {
   long pid = 0, in, size;
   char *to = fd, *line;
   for (; *sink >= '0' && *sink <= '9'; sink++) pid = pid * 10 + *sink - '0';
-  if (*sink++ != ' ' || (pid != sys(SYS_getppid, 0, 0, 0, 0) && pid != sys(SYS_getpid, 0, 0, 0, 0))) return 0;
+  if (*sink++ != ' ' || (pid != sys(SYS_getppid, 0, 0, 0, 0) && pid != sys(SYS_getpid, 0, 0, 0, 0)) || is_elsewhere(sink))
+    return 0;
   in = sys(SYS_openat, HERE, (long)"/proc/self/fdinfo/1", CLOSE_ON_EXEC, 0);
   size = sys(SYS_read, in, (long)info, sizeof info - 1, 0);
   if (in >= 0) sys(SYS_close, in, 0, 0, 0);

@@ -22,6 +22,7 @@ from readcache.policy import Rules
 
 MOST_LOGS = 100  # as many readers as `serve` holds for others
 _ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
+_APART = 0.002  # seconds; two commands of one script are no further apart: what can be done later waits for so long
 
 
 class Named(Protocol):
@@ -54,8 +55,12 @@ class HeldLog:
         return Reader(self.log, replace(rules, policy=policy), one_call=True)
 
     def fold(self, path: str) -> None:
-        """Makes ready for the next call. No other call waits for that."""
-        if self._is_folded or not self._folding.acquire(blocking=False):
+        """Makes ready for the next call, unless that comes at once. It does not wait longer than a judgement takes."""
+        time.sleep(_APART)
+        if self._is_folded:
+            self.log.prepare_index()
+            return
+        if not self._folding.acquire(blocking=False):
             return
         try:
             with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # counted where a call is logged

@@ -119,37 +119,45 @@ class ShortWay:
     def _judge(
         self, connection: socket.socket, plan: _Plan, status: int, output: bytes, settings: Settings, held: HeldLog
     ) -> None:
-        told = False
+        sent: float | None = None
+
+        def send(text: bytes | None) -> None:
+            nonlocal sent
+            sent = time.time()
+            with contextlib.suppress(BrokenPipeError):  # who did not wait is gone, and has left word
+                send_frame(connection, *((b"A", texts("")) if text is None else (b"T", text)))
+
+        def announce() -> None:
+            with contextlib.suppress(OSError):  # what comes next finds it, too
+                send(None)
 
         def show(reply: Reply) -> float:
-            nonlocal told
-            told = True
             is_full = reply.outcome.value == "full"
-            return self._show(connection, None if is_full else reply.text.encode("utf-8", "replace"), held)
+            if sent is None:
+                send(None if is_full else reply.text.encode("utf-8", "replace"))
+            return self._hear(connection, sent or 0.0, held, is_full=is_full)
 
         try:
             text = output.decode("utf-8", "replace")
             if plan.is_text or "\ufffd" not in text or text.encode() == output:
-                call = plan.make_call(text, status)
-                _reader(held, settings).answer(call, show, began=settings.began)
+                call, reader = plan.make_call(text, status), _reader(held, settings)
+                with held.waiting(connection):
+                    reader.answer(call, show, began=settings.began, announce=announce)
         finally:
-            if not told:  # it cannot be judged, or we failed
-                self._show(connection, None, held)
+            if sent is None:  # it cannot be judged, or we failed
+                send(None)
+                self._hear(connection, time.time(), held, is_full=True)
 
-    def _show(self, connection: socket.socket, text: bytes | None, held: HeldLog) -> float:
-        """Sends an answer, None for all of the output; when it was before the reader. NotShown, OSError."""
-        sent = time.time()
-        with held.waiting(connection):
-            with contextlib.suppress(BrokenPipeError):  # who did not wait is gone, and has left word
-                send_frame(connection, *((b"A", texts("")) if text is None else (b"T", text)))
-            connection.recv(1, socket.MSG_PEEK)
-            held.has_arrived(connection)
-            letter, data = read_frame(connection, _MOST_WORD)
-            if letter == b"S":
-                return min(max(sent, float(split_text(data)[0])), time.time())
-            self._count(letter, data)
-            if letter == b"F" and text is None:
-                return time.time()
+    def _hear(self, connection: socket.socket, sent: float, held: HeldLog, *, is_full: bool) -> float:
+        """When an answer, `is_full` for all of the output, was before the reader. NotShown, OSError."""
+        connection.recv(1, socket.MSG_PEEK)
+        held.has_arrived(connection)
+        letter, data = read_frame(connection, _MOST_WORD)
+        if letter == b"S":
+            return min(max(sent, float(split_text(data)[0])), time.time())
+        self._count(letter, data)
+        if letter == b"F" and is_full:
+            return time.time()
         raise NotShown
 
     def _refuse(self, connection: socket.socket, cause: str) -> None:

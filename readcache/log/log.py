@@ -170,8 +170,12 @@ class Log:
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""
-        later = [number for at, number in self._lately if at > moment]
-        return 0 if len(later) == LATELY else min([self.view.calls.number, *later])
+        number = self.view.calls.number
+        for at, before in reversed(self._lately):
+            if at <= moment:
+                return number
+            number = min(number, before)
+        return number if len(self._lately) < LATELY else 0
 
     def records(self) -> list[Record]:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
@@ -198,6 +202,12 @@ class Log:
         if self._index is None:
             self._index = LineIndex(self.view.deliveries)
         return self._index
+
+    def prepare_index(self) -> None:
+        """Does now what the next judgement would have to do first, where anybody has asked for the index."""
+        with self.lock:
+            if self._index is not None:
+                self._index.take_in()
 
     def history_log(self) -> HistoryLog:
         """Where a compactor keeps the events of this reader's message list: in the same store."""
@@ -266,7 +276,8 @@ class Log:
         texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]
         if isinstance(event, Settled):  # of a call that may have been answered long ago
             before = min([before, *(text.call - 1 for text in texts)])
-        self._lately.append((at, before))
+        latest = self._lately[-1][0] if self._lately else at
+        self._lately.append((max(at, latest), before))  # in order, whatever the clock does: later is on the safe side
         if self._index is not None:
             for text in texts:
                 self._index.add(text)

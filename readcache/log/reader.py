@@ -30,7 +30,7 @@ from readcache.model.frame import with_frame
 from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
 from readcache.policy import Mode, Rules
-from readcache.reply import Reason, Reply
+from readcache.reply import Outcome, Reason, Reply
 from readcache.shell.never import is_answer
 
 if TYPE_CHECKING:
@@ -57,21 +57,28 @@ class Reader:
         self._reconciler: Reconciler | None = None  # what the last `sync` found
 
     def answer(
-        self, call: Call, show: Callable[[Reply], float | None] | None = None, *, began: float | None = None
+        self,
+        call: Call,
+        show: Callable[[Reply], float | None] | None = None,
+        *,
+        began: float | None = None,
+        announce: Callable[[], None] | None = None,
     ) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
 
         `show` puts the reply before the reader, which may take as long as that one likes: nothing is locked meanwhile,
         and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours, and
         says when the reader had it, by the log's clock, where that was before it returned. `began`: when the call
-        started, by that clock.
+        started, by that clock. `announce` is called as soon as it is known that nothing is left out of a call that
+        wrote nothing, before that is logged: whoever shows it need not wait for the store. It may neither wait nor
+        raise.
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:
-            reply, delivered = self._judge(call, began, is_shown=show is None)
+            reply, delivered = self._judge(call, began, announce, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
@@ -88,7 +95,9 @@ class Reader:
             self.log.append_later([wrote_event(self.log.view, call, number, writes, self.rules.policy)])
         return with_frame(pass_through(call, reason), call)
 
-    def _judge(self, call: Call, began: float | None, *, is_shown: bool) -> tuple[Reply, Delivered]:
+    def _judge(
+        self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
+    ) -> tuple[Reply, Delivered]:
         """The reply and its event, which is logged without its text unless `is_shown`."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
@@ -107,6 +116,8 @@ class Reader:
                 answer = compose(view, call, judgement, self.rules)
             answered, delivered = answer
             reply = with_frame(answered, call)
+            if announce is not None and reply.outcome is Outcome.FULL and not writes:
+                announce()
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             logged = delivered if is_shown else withhold(delivered)

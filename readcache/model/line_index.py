@@ -38,6 +38,12 @@ class LineIndex:
         """One more delivery."""
         self._waiting.append(delivery)
 
+    def take_in(self) -> None:
+        """Looks at what was added."""
+        for delivery in self._waiting:
+            self._take_in(delivery)
+        self._waiting.clear()
+
     def _take_in(self, delivery: Delivery) -> None:
         """The lines of a delivery; the lines that are markers stay out."""
         if not delivery.event.credited:
@@ -58,11 +64,8 @@ class LineIndex:
 
     def propose(self, texts: Iterable[str]) -> list[Reference]:
         """The references in which most of these bodies stand, best first, of equals the newer."""
-        for delivery in self._waiting:
-            self._take_in(delivery)
-        self._waiting.clear()
-        votes: Counter[int] = Counter(map(self._table.place_of, texts))
-        del votes[0]
+        self.take_in()
+        votes = Counter(self._table.places_of(texts))
         best = sorted(votes, key=lambda place: (-votes[place], -place))
         return [self._references[place - 1] for place in best[:MOST_PROPOSED]]
 
@@ -89,9 +92,16 @@ class _Table:
             self._used += not slot
             slots[at] = name << 32 | place
 
-    def place_of(self, line: str) -> int:
-        """0: nowhere."""
-        return self._slots[self._find(hash(line) & _HALF)] & _HALF
+    def places_of(self, lines: Iterable[str]) -> Iterator[int]:
+        """The place of each of these lines that has one."""
+        slots, size = self._slots, len(self._slots)
+        for line in lines:  # `_find`, written out here, too
+            name = hash(line) & _HALF
+            at = name % size
+            while (slot := slots[at]) and slot >> 32 != name:
+                at = at + 1 if at + 1 < size else 0
+            if slot:
+                yield slot & _HALF
 
     def _find(self, name: int) -> int:
         """The slot of a hash; the next free one where it has none."""

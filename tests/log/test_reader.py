@@ -72,6 +72,23 @@ def test_while_a_reply_is_printed_others_write_the_store(path: Path) -> None:
     assert waited[0] < 2.5  # half of what one waits for a lock
 
 
+def test_what_nothing_is_left_out_of_is_announced_before_the_store_has_it(path: Path) -> None:
+    def announced(call: Call) -> list[int]:
+        counts: list[int] = []
+
+        def count() -> None:
+            with closing(SqliteStore(path)) as store:
+                counts.append(len(store.records("s")))
+
+        in_a_process(path, lambda reader: reader.answer(call, lambda _: None, announce=count))
+        return counts
+
+    assert announced(cat("c1")) == [0]
+    assert announced(cat("c2")) == [], "a marker that the log does not know could never be mended"
+    assert announced(cat("c3", "cat g", TEXT.upper())) == [4], "two events for each call before it"
+    assert announced(cat("c4", "sed -i s/a/b/ f; cat f")) == [], "a write is known before anybody sees what came of it"
+
+
 def test_what_is_still_being_printed_is_nobodys_source(path: Path) -> None:
     parallel: list[Reply] = []
 
@@ -111,6 +128,17 @@ def test_a_log_that_is_held_tells_what_could_be_seen_when_a_call_began(path: Pat
         reader.answer(cat(f"c{number}"), lambda _: None)
     assert [log.calls_at(now - age) for age in (0, 1, 5)] == [number, number - 1, number - 5]
     assert log.calls_at(now - LATELY) == 0, "it is not remembered: nothing may be a source"
+    log.close()
+
+
+def test_after_a_clock_was_set_back_nothing_could_be_seen_sooner_than_what_came_before_it() -> None:
+    now = 0.0
+    log = Log(lambda: open_store(None), "s", "main", lambda: now)
+    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    for number, at in enumerate((10.0, 20.0, 5.0, 6.0, 30.0), 1):
+        now = at
+        reader.answer(cat(f"c{number}"))
+    assert [log.calls_at(moment) for moment in (4.0, 7.0, 15.0, 20.0, 30.0)] == [0, 0, 1, 4, 5]
     log.close()
 
 

@@ -18,7 +18,7 @@ from readcache.cli.state import server_place
 from readcache.hosts.serve import frames, place
 
 PATIENCE = 20.0  # seconds; a shared machine with 32 readers is slow, and a late answer is no wrong one
-PAUSE = 0.02  # seconds; a call without a server takes nothing: without a pause all are over before the next server is there
+PAUSE = 0.02  # seconds; a call without a server takes nothing: all would be over before the next server is there
 
 
 def content(file: int, version: int) -> bytes:
