@@ -181,7 +181,7 @@ static void become_script(char **argv, char **envp) {
   int count = 0;
   char *to = add(behind, behind + sizeof behind, own_directory());
   for (; *envp && count + 3 < (int)(sizeof vars / sizeof *vars); envp++) vars[count++] = *envp;
-  if (faced > 0) vars[count++] = "READCACHE_ALONE=yes";
+  if (faced > 0) vars[count++] = "READCACHE_ALONE=" VERSION;
   vars[count] = 0;
   if (!*envp && add(to, behind + sizeof behind, "/.tool") && join(behind, name))
     sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from readcache import __version__
+
 PATIENCE = 5.0  # seconds; some hosts write down what a hook has to read while it runs, and a hook may take 30
 _NO = ("off", "0", "false", "no")  # as in `settings.MODES`
 _MOST = 64 * 1024 * 1024  # bytes of an answer
@@ -17,7 +19,8 @@ _MOST = 64 * 1024 * 1024  # bytes of an answer
 def ask_hook(words: list[str]) -> bytes | None:
     """Answers one event on stdin by the server, `words` being those of the command line after `hook`. None when that
     was done; else what was read from stdin, for `hook` to answer."""
-    data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "")  # by the compiled program that became this one
+    # The compiled program that became this one says its version: one of another version asked for another server.
+    data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "") == __version__
     try:
         data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
         return None if not was_asked and _is_wanted() and _is_answered(words, data) else data
@@ -43,7 +46,6 @@ def _is_wanted() -> bool:
 
 
 def _is_answered(words: list[str], data: bytes) -> bool:
-    from readcache import __version__
     from readcache.cli.state import server_place
     from readcache.hosts.serve import frames, place
 

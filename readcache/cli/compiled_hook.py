@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 
@@ -14,6 +15,7 @@ from readcache.errors import ReadcacheError, UsageError
 
 _NAME = "readcache"  # by which a host's settings are known to be ours
 _SCRIPT = '#!/bin/sh\n# readcache {version}: for what the program above does not do itself.\nexec {words} "$@"\n'
+_SAYS = re.compile(r"^# readcache (\S+):", re.M)
 
 
 def program() -> tuple[str, ...]:
@@ -35,15 +37,51 @@ def find_program() -> str:
     return program if is_ours and os.access(program, os.X_OK) else ""
 
 
+def program_path() -> str:
+    """Where the program is made, whether it is there or not. UsageError without a home."""
+    return os.path.join(_place(), _NAME)
+
+
+def program_state(again: str) -> str:
+    """What the program is, in words. ReadcacheError where it does not do what it is for. `again`: the command line that
+    makes it anew."""
+    path, script = program_path(), os.path.join(_place(), shim_files.BEHIND, _NAME)
+    mend = f"say `{again}`"
+    if not shim_files.find_compiler():
+        mend += ", for which a C compiler has to be installed, or the same without --compile"
+    try:
+        with open(script, encoding="utf-8") as file:
+            found = file.read()
+    except (OSError, UnicodeDecodeError):
+        raise ReadcacheError(f"{path} starts {script}, which cannot be read: {mend}") from None
+    version = _SAYS.search(found)
+    if version is not None and version.group(1) != __version__:
+        raise ReadcacheError(
+            f"{path} is of readcache {version.group(1)}, and this is {__version__}: each hook costs a start of Python; "
+            f"{mend}"
+        )
+    if found != _script():
+        raise ReadcacheError(f"{path} starts, by {script}, another readcache than this one: {mend}")
+    if not os.access(path, os.X_OK):
+        raise ReadcacheError(f"{path} cannot be run: {mend}")
+    return f"{path}, of readcache {__version__}"
+
+
 def build_program() -> str:
     """Compiles it into the state directory; its path. ReadcacheError."""
     place = _place()
     behind = os.path.join(place, shim_files.BEHIND)
     try:
         compiled = shim_files.compile_program(beside=False)
-        os.makedirs(behind, mode=0o700, exist_ok=True)
-        shim_files.replace_file(os.path.join(behind, _NAME), _script().encode(), 0o700)
+        for directory in (os.path.dirname(place), place, behind):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
         shim_files.replace_file(os.path.join(place, _NAME), compiled, 0o700)
+        shim_files.replace_file(os.path.join(behind, _NAME), _script().encode(), 0o700)  # last: it tells the version
+    except shim_files.NoCompiler:
+        raise ReadcacheError(
+            "no C compiler is on PATH, and nothing was changed: install one (cc, gcc or clang), or say init without "
+            "--compile"
+        ) from None
     except subprocess.CalledProcessError as error:
         raise ReadcacheError(f"the compiler failed, say init without --compile: {error.stderr or error}") from None
     except OSError as error:

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import os
 import platform
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -20,6 +21,8 @@ from readcache.cli.state import is_default, is_missing, store_file
 from readcache.cli.terminal import say
 from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
+
+_PATIENCE = 1.0  # seconds for a server to be reached
 
 
 class _Undone(Exception):
@@ -44,7 +47,7 @@ def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = 
         ("store", _store),
         ("server", _server),
         ("session", _session),
-        ("shims", lambda _: _shims(shims)),
+        ("shims", lambda settings: _shims(settings, shims)),
         ("failures", lambda _: _failures()),
         *host_checks(hosts),
     ]
@@ -178,12 +181,44 @@ def _server(settings: Settings) -> str:
         found = ask_status(settings)
     except NoServer as error:
         raise Broken(str(error)) from None
+    others = "".join(_servers_of_others(settings))
     if found is None:
-        return "none is there: a hook, or a client of the shims, starts one for the next time"
+        return f"none is there: a hook, or a client of the shims, starts one for the next time{others}"
     held = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
     causes = "".join(f", {number} did without it ({cause})" for cause, number in sorted(found["causes"].items()))
     took = f"answered in {found['milliseconds']:.1f} ms"
-    return f"process {found['pid']}, readcache {found['readcache']}, {took}, {found['calls']} calls, {held}{causes}"
+    who = f"process {found['pid']}, readcache {found['readcache']}"
+    return f"{who}, {took}, {found['calls']} calls, {held}{causes}{others}"
+
+
+def _servers_of_others(settings: Settings) -> Iterator[str]:
+    """Of the servers of this store that belong to other versions."""
+    from readcache.cli.state import server_place
+    from readcache.hosts.serve import place
+
+    mine = server_place(settings.store)[0]
+    suffix = mine[mine.rindex("-") :]
+    for path in sorted(glob.glob(f"{glob.escape(os.path.dirname(mine))}/*{suffix}")):
+        if path == mine:
+            continue
+        with contextlib.suppress(place.NoServer), closing(place.reach(path, _PATIENCE)) as connection:
+            version, pid = os.path.basename(path).removesuffix(suffix), place.peer(connection)[0]
+            yield f"; one of readcache {version} is still there: it ends when nobody asks it, or by `kill {pid}`"
+
+
+def _server_beside(settings: Settings, socket: str) -> str:
+    """The server of a directory of static shims."""
+    from readcache.cli.serve import ask_status
+    from readcache.hosts.serve.place import NoServer
+
+    start = f"`readcache serve --socket {shlex.quote(socket)}`"
+    try:
+        found = ask_status(settings, socket)
+    except NoServer:
+        raise Broken(f"the server at {socket} is of another version, or hangs: end it, and say {start}") from None
+    if found is None:
+        return f"no server is at {socket}, so that every byte comes: say {start}"
+    return f"a server is at {socket}: process {found['pid']}"
 
 
 def _session(settings: Settings) -> str:
@@ -201,8 +236,8 @@ def _session(settings: Settings) -> str:
     return settings.session + source + what
 
 
-def _shims(named: str | None) -> str:
-    from readcache.cli.shim_files import find_closed_to_others, find_trouble
+def _shims(settings: Settings, named: str | None) -> str:
+    from readcache.cli.shim_files import find_closed_to_others, find_trouble, static_socket
     from readcache.cli.shims import find_directories, kept_bash_env
 
     places = find_directories(os.environ)
@@ -216,6 +251,7 @@ def _shims(named: str | None) -> str:
     notes = [", ".join(places)]
     if not os.environ.get("READCACHE", ""):
         notes.append("they omit nothing until READCACHE=on is set")
+    notes += [_server_beside(settings, socket) for place in places if (socket := static_socket(place))]
     if kept := kept_bash_env(os.environ):
         by_it = "their BASH_ENV reads" if "READCACHE_BASH_ENV" in os.environ else "BASH_ENV is not theirs, and reads"
         notes.append(f"{by_it} {kept}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 
-from readcache.cli.compiled_hook import build_program, program
+from readcache import __version__
+from readcache.cli.compiled_hook import build_program, program, program_path, program_state
 from readcache.cli.settings import Settings
 from readcache.cli.state import state_directory
 from readcache.cli.terminal import say
@@ -20,17 +22,20 @@ from readcache.policy import Policy
 def init(options: argparse.Namespace, _: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
-    if options.compile:
-        build_program()
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
-    switch = Switch(host, _where(host, is_user=options.user, mode=mode, policy=policy), _memory())
+    where = _where(host, is_user=options.user, mode=mode, policy=policy)
+    switch = Switch(host, where._replace(program=(program_path(),)) if options.compile else where, _memory())
     changes = switch.plan_on()
+    if options.compile and not options.dry_run:
+        build_program()
     for change in changes:
         print(change.diff(), end="")
     if not options.dry_run:
         switch.write(changes)
+    if options.compile:
+        say(f"{program_path()} {'would be' if options.dry_run else 'is now'} a program of readcache {__version__}")
     why = host.why if mode == host.mode else "as you asked for"
     done = "is as it was" if not changes else "would be" if options.dry_run else "is now"
     say(f"{host.name} {done} {mode}: {why}" if changes else f"{host.name} {done}, {mode}: {why}")
@@ -48,6 +53,13 @@ def uninit(options: argparse.Namespace, _: Settings) -> int:
         switch.write(changes)
     verb = "is" if not changes else "would be" if options.dry_run else "is now"
     say(f"{host.name}: nothing of readcache {verb} there")
+    if changes and not options.dry_run and not _is_any_remembered():
+        state = state_directory()
+        with contextlib.suppress(OSError):  # something else is in it
+            os.rmdir(state)
+        if os.path.exists(state):
+            left = ", ".join(sorted(os.listdir(state)))
+            say(f"{state} still has {left}: delete it when nothing else here uses readcache")
     return 0
 
 
@@ -71,8 +83,9 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
     from readcache.hosts.checks import check_host, is_switched_on
 
     checks: list[tuple[str, Callable[[Settings], str]]] = []
+    mend = "readcache init HOST --compile"
     try:
-        memory = _memory()
+        memory, compiled = _memory(), program_path()
     except UsageError:  # without a home nothing was switched on
         return []
     for name in dict.fromkeys([*names, *MODULES]):
@@ -87,7 +100,11 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
         places = [_where(host, is_user=is_user) for is_user in (False, True)]
         found = [place for place in places if is_switched_on(host, place, memory)]
         for place in found or (places[:1] if name in names else []):
-            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory)))  # type: ignore[misc]
+            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory, compiled)))  # type: ignore[misc]
+        if found:
+            mend = f"readcache init {name} {found[0].place()} --compile"
+    if os.path.lexists(compiled):
+        checks.append(("program", lambda _: program_state(mend)))
     return checks
 
 
@@ -95,6 +112,15 @@ def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default"
     """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
     return Where(os.getcwd(), home, is_user, program(), mode or host.mode, policy, dict(os.environ))
+
+
+def _is_any_remembered() -> bool:
+    """False where no host is switched on any more; then the directory is gone that remembered it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.listdir(_memory()):
+            return True
+        os.rmdir(_memory())
+    return False
 
 
 def _memory() -> str:

@@ -55,10 +55,10 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
 
 
-def ask_status(settings: Settings) -> dict[str, Any] | None:
-    """What the server of this store says of itself, and "milliseconds" it took; None where there is none. UsageError;
-    place.NoServer for one that does not answer as one of this version does."""
-    path, file = server_place(settings.store)
+def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
+    """What the server of this store, or the one at the path `named`, says of itself, and "milliseconds" it took; None
+    where there is none. UsageError; place.NoServer for one that does not answer as one of this version does."""
+    path, file = (named, "") if named else server_place(settings.store)
     try:
         began = time.perf_counter()
         connection = place.reach(path, PATIENCE)

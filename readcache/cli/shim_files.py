@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from readcache import __version__
@@ -26,7 +26,7 @@ MARK = ".readcache-shims"  # its lines are the tools, and what LOADER was
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
 _PYTHON = "python.sh"  # has the time stamp of the Python that it names
 _LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES")  # by these Python may fail to start
-_LOADER_WORD = "loader="
+_LOADER_WORD, _VERSION_WORD = "loader=", "version="
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
 BEHIND = ".tool"  # the scripts, where compiled programs stand before them
 _SOURCE = "tool.c"
@@ -42,14 +42,19 @@ _COMPILE = (
 )
 
 
+class NoCompiler(Exception):
+    """No C compiler is on PATH."""
+
+
 class Mark(NamedTuple):
     """What was installed. `loader`: the values of the dynamic loader's variables then, by which Python did start.
-    `static`: compiled, and without Python."""
+    `static`: compiled, and without Python. `version`: of what was compiled; "" for one that did not say."""
 
     tools: tuple[str, ...]
     compiled: bool
     loader: str = ":" * (len(_LOADER) - 1)
     static: bool = False
+    version: str = __version__
 
 
 def find_mark(place: str) -> Mark | None:
@@ -60,11 +65,16 @@ def find_mark(place: str) -> Mark | None:
     except (OSError, UnicodeDecodeError):
         return None
     tools = tuple(name for name in lines if name in TOOLS + FORMER_TOOLS)
+    version = _said(lines, _VERSION_WORD) or ""
     if _STATIC in lines:
-        return Mark(tools, compiled=True, static=True)
-    mark = Mark(tools, os.path.exists(os.path.join(place, BEHIND, _SOURCE)))
-    loader = [line.removeprefix(_LOADER_WORD) for line in lines if line.startswith(_LOADER_WORD)]
-    return mark._replace(loader=loader[0]) if loader else mark
+        return Mark(tools, compiled=True, static=True, version=version)
+    mark = Mark(tools, os.path.exists(os.path.join(place, BEHIND, _SOURCE)), version=version)
+    loader = _said(lines, _LOADER_WORD)
+    return mark if loader is None else mark._replace(loader=loader)
+
+
+def _said(lines: Sequence[str], word: str) -> str | None:
+    return next((line.removeprefix(word) for line in lines if line.startswith(word)), None)
 
 
 def loader(environ: Mapping[str, str]) -> str:
@@ -88,9 +98,10 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
         with open(os.path.join(_sources(), name), encoding="utf-8") as file:
             return _PLACE.sub(lambda found: values[found.group(1)], file.read())
 
+    version = _VERSION_WORD + __version__
     if mark.static:
         out = {name: (filled(name), 0o644) for name in (AGENT_SHELL, AGENT_COMMAND)}
-        out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _STATIC)), 0o644)
+        out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _STATIC, version)), 0o644)
         return out
     behind = f"{BEHIND}/" if mark.compiled else ""
     out = {name: (filled(name), 0o644) for name in (_PYTHON, AGENT_SHELL, AGENT_COMMAND)}
@@ -98,14 +109,15 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
     if mark.compiled:
         out |= {behind + name: (filled(name), 0o644) for name in (*_PARTS, "shim.h")}  # to tell what was compiled
         out[behind + RUN] = (filled("run.sh"), 0o755)
-    out[MARK] = ("".join(f"{line}\n" for line in (*mark.tools, _LOADER_WORD + mark.loader)), 0o644)
+    said = (*mark.tools, _LOADER_WORD + mark.loader, *([version] if mark.compiled else ()))
+    out[MARK] = ("".join(f"{line}\n" for line in said), 0o644)
     return out
 
 
 def write(place: str, mark: Mark) -> None:
     """Each file in one step, since somebody may be running it; what is there of an earlier installation and not of this
     one goes. All users may read it, whatever the umask: who installs is often another one than the agent. OSError;
-    CalledProcessError when the compiler fails, and then nothing was written."""
+    NoCompiler, or CalledProcessError when it fails, and then nothing was written."""
     program = compile_program(beside=mark.static) if mark.compiled else b""
     before = find_mark(place)
     _make_directory(place, is_ours=before is not None)
@@ -153,17 +165,23 @@ def find_trouble(place: str) -> Iterator[str]:
         yield trouble
     files = text_files(place, mark)
     changed = [name for name, (text, _) in files.items() if not _holds(os.path.join(place, name), text)]
+    again = f"say `{_install_line(place, mark)}`"
+    if mark.compiled and mark.version != __version__:
+        those = f"readcache {mark.version}" if mark.version else "an earlier readcache"
+        cost = "every byte comes" if mark.static else "each read costs a start of Python"
+        yield f"the programs in {place} are of {those}, and a server of {__version__} answers none: {cost}; {again}"
+        return
     programs = [*(name for name, (_, mode) in files.items() if mode & 0o111), *_programs(mark)]
     stuck = [name for name in programs if not os.access(os.path.join(place, name), os.X_OK)]
     for name in dict.fromkeys(changed + stuck):
         path = os.path.join(place, name)
-        yield f"{path} is not what readcache {__version__} at {_package()} installs: install the shims again"
+        yield f"{path} is not what readcache {__version__} at {_package()} installs: {again}"
     if (
         not changed
         and not mark.static
         and os.stat(sys.executable).st_mtime_ns != os.stat(os.path.join(place, _PYTHON)).st_mtime_ns
     ):
-        yield f"{sys.executable} is another one since, so that each read asks it first: install the shims again"
+        yield f"{sys.executable} is another one since, so that each read asks it first: {again}"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_mark(d or ".") is None)
     for name in mark.tools:
         if shutil.which(name, path=search) is None:
@@ -173,6 +191,20 @@ def find_trouble(place: str) -> Iterator[str]:
             "/proc/self/fdinfo shows no inode numbers (Linux 5.14 does), so that shims pass everything through: "
             "use `readcache run -c`"
         )
+
+
+def static_socket(place: str) -> str:
+    """Where the programs of a static installation find their server; "" for any other."""
+    mark = find_mark(place)
+    return os.path.join(place, SOCKET) if mark is not None and mark.static else ""
+
+
+def _install_line(place: str, mark: Mark) -> str:
+    """The command line that installs the same again."""
+    tools = [name for name in mark.tools if name in TOOLS]
+    chosen = [] if tuple(tools) == DEFAULT_TOOLS else ["--tools", *tools]
+    options = [*(["--compile"] if mark.compiled else ()), *(["--static"] if mark.static else ())]
+    return shlex.join(["readcache", "shims", "install", place, *options, *chosen])
 
 
 def find_unfit_name(place: str) -> str | None:
@@ -214,15 +246,22 @@ def _programs(mark: Mark) -> tuple[str, ...]:
     return (*mark.tools, RUN) if mark.compiled else mark.tools
 
 
+def find_compiler() -> str | None:
+    """The C compiler's path; CC of the environment is heard, as make does."""
+    return next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), None)
+
+
 def compile_program(*, beside: bool) -> bytes:
-    """The program that shims are. `beside`: it looks for its socket in its own directory, and nowhere else. CC and
-    CPPFLAGS of the environment are heard, as make does. CalledProcessError."""
+    """The program that shims are. `beside`: it looks for its socket in its own directory, and nowhere else. CPPFLAGS
+    of the environment are heard. CalledProcessError; NoCompiler."""
     known = [
         f'-DVERSION="{__version__}"',
         *(["-DBESIDE"] if beside else []),
         *shlex.split(os.environ.get("CPPFLAGS", "")),
     ]
-    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), "cc")
+    compiler = find_compiler()
+    if compiler is None:
+        raise NoCompiler
     with tempfile.TemporaryDirectory() as place:
         built = os.path.join(place, "tool")
         words = [compiler, *_COMPILE, *known, "-o", built, *(os.path.join(_sources(), name) for name in _PARTS)]

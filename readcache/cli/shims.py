@@ -35,6 +35,9 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False, sta
         raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
     try:
         shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ), static))
+    except shim_files.NoCompiler:
+        advice = "install one (cc, gcc or clang)" + ("" if static else ", or the shims without --compile")
+        raise ReadcacheError(f"no C compiler is on PATH, and nothing was written: {advice}") from None
     except subprocess.CalledProcessError as error:
         raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
     except OSError as error:

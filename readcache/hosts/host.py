@@ -23,6 +23,10 @@ class Where(NamedTuple):
     policy: str  # the name of a preset, see `Policy.named`
     environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
 
+    def place(self) -> str:
+        """The option of `init` that means this place."""
+        return "--user" if self.is_user else "--project"
+
     def words(self, *command: str) -> tuple[str, ...]:
         """The words that start `readcache COMMAND` with this mode and policy, for a host that starts it by words."""
         mode = () if self.mode == "on" else (f"--{self.mode}",)

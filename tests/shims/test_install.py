@@ -10,10 +10,12 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
+from readcache import __version__
 from readcache.cli import shim_files
 from readcache.cli.main import main
 from readcache.shell.readers import READERS
@@ -121,7 +123,7 @@ def test_shims_whose_python_half_has_moved_pass_through_and_env_says_what_to_do(
     main(["shims", "env", "d"])
     told = capfd.readouterr()
     assert told.err.startswith(f"readcache: {python} is not what readcache ")
-    assert told.err.endswith(": install the shims again\n")
+    assert told.err.endswith(f": say `readcache shims install {place}/d`\n")
     shell = subprocess.run(["bash", "-c", f"{told.out}\ncat f; cat f"], capture_output=True, text=True, check=True)
     assert shell.stdout == LINES * 2
 
@@ -244,7 +246,7 @@ def test_shims_of_a_python_that_was_replaced_since_are_told_of(capfd: Capture, p
     os.utime(place / "d" / "python.sh", (1, 1))
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "broken"
-    assert "install the shims again" in line
+    assert line.endswith(f": say `readcache shims install {place}/d`")
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "bash --posix", "busybox sh", "zsh", "mksh"])
@@ -293,9 +295,44 @@ def test_doctor_finds_what_is_wrong(capfd: Capture, place: Path, harm: str) -> N
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "broken"
     assert f"{place}/d/cat" in line
-    assert "install the shims again" in line
+    assert line.endswith(f": say `readcache shims install {place}/d`")
     main(["shims", "install", "d"])
     assert doctor(capfd, "--shims", "d")[0] == "ok"
+
+
+@pytest.mark.skipif(CC is None, reason="needs cc")
+@pytest.mark.parametrize("static", [(), ("--static",)])
+@pytest.mark.parametrize("said", ["version=0.0.1\n", ""])
+def test_doctor_finds_compiled_shims_of_another_version(
+    capfd: Capture, place: Path, static: tuple[str, ...], said: str
+) -> None:
+    """Their texts may be the same: what is other is whom they ask."""
+    main(["shims", "install", "d", "--tools", "cat", "nl", "--compile", *static])
+    mark = place / "d" / shim_files.MARK
+    mark.write_text(mark.read_text().replace(f"version={__version__}\n", said))
+    verdict, line = doctor(capfd, "--shims", "d")
+    assert verdict == "broken"
+    assert f"the programs in {place}/d are of {'readcache 0.0.1' if said else 'an earlier readcache'}, and " in line
+    again = f"readcache shims install {place}/d --compile {' '.join([*static, '--tools'])} cat nl"
+    assert line.endswith(f"; say `{again}`")
+    main(again.split()[1:])
+    assert doctor(capfd, "--shims", "d")[0] == "ok"
+
+
+@pytest.mark.skipif(CC is None, reason="needs cc")
+def test_doctor_tells_how_the_server_of_static_shims_is(capfd: Capture, place: Path) -> None:
+    main(["shims", "install", "d", "--compile", "--static"])
+    verdict, line = doctor(capfd, "--shims", "d")
+    assert verdict == "ok"
+    assert f"no server is at {place}/d/.socket, so that every byte comes: say `readcache serve --socket" in line
+    words = [sys.executable, "-m", "readcache", "serve", "--socket", f"{place}/d/.socket"]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 20
+            while f"a server is at {place}/d/.socket: process {server.pid}" not in doctor(capfd, "--shims", "d")[1]:
+                assert time.monotonic() < deadline
+        finally:
+            server.terminate()
 
 
 def test_doctor_finds_the_shims_by_path_and_by_bash_env(
