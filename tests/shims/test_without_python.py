@@ -47,8 +47,19 @@ def inside(root: Path, bound: Path) -> list[str]:
     pytest.skip("no file systems of one's own can be mounted here")
 
 
-@pytest.fixture(scope="module")
-def container(static: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sequence[str]:
+def in_bubblewrap(root: Path, bound: Path) -> list[str]:
+    """The same by bubblewrap, as shims/README.md has it."""
+    words = [shutil.which("bwrap") or "", "--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev"]
+    words += ["--ro-bind", str(bound), str(bound)]
+    if not words[0] or subprocess.run([*words, "/bin/true"], capture_output=True).returncode:
+        pytest.skip("no bubblewrap here, or none that may do anything")
+    return words
+
+
+@pytest.fixture(scope="module", params=[inside, in_bubblewrap])
+def container(
+    request: pytest.FixtureRequest, static: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[str]:
     """The words that start a program in it."""
     busybox = shutil.which("busybox")
     if busybox is None or subprocess.run(["ldd", busybox], capture_output=True).returncode == 0:
@@ -62,7 +73,8 @@ def container(static: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sequ
     (root / "dev" / "null").touch()
     (root / "work" / "f").write_text(LINES)
     (root / "work" / "g").write_text(OTHER)
-    return inside(root, static.shims)
+    words: list[str] = request.param(root, static.shims)
+    return words
 
 
 @pytest.fixture
