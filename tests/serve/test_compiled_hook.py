@@ -234,6 +234,11 @@ def test_doctor_tells_of_a_server_of_another_version(at: ServerPlace) -> None:
     assert "0.0.1" not in told_of(at, "server")[2]
 
 
+def test_the_state_directory_is_closed_to_others_whoever_makes_it(at: ServerPlace) -> None:
+    at.start()
+    assert (at.state / "readcache").stat().st_mode & 0o777 == 0o700
+
+
 def test_init_compiles_it_and_settings_name_it(
     at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,8 @@ def start(path: str, store: str) -> bool:
     """Starts a server at `path` for `store`, an absolute path, unless there is one, or one has just died. Does not wait
     until it answers. False where nothing was started."""
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        for directory in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):  # the mode is the last one's
+            os.makedirs(directory, mode=0o700, exist_ok=True)
         os.close(open_folder(os.path.dirname(path)))
         lock = take_lock(path)
         if lock is None:
