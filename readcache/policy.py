@@ -151,7 +151,8 @@ class Policy:
     """Results with more than this many tokens of later output after them count as gone. For a harness that does not
     report compaction. None: nothing goes by age."""
     protected: tuple[str, ...] = ()
-    """Globs of files that are never left out, pruned or restored: `*.pem`, `secrets/*.txt`, below any directory."""
+    """Globs of files that are never left out, pruned or restored: `*.pem`, `secrets/*.txt`, below any directory.
+    Links are followed where the files are on this machine."""
     count_tokens: Callable[[str], int] = count_by_chars
     """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
     mode: Mode = Mode.ON

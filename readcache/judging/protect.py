@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import chain
 
 from readcache.model.call import Call
@@ -14,12 +15,21 @@ _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file 
 
 
 def concerns_protected(call: Call, policy: Policy) -> bool:
-    """True if the call may have read or written a protected file: by what is understood of its command, or by any word
-    of it, since one that nobody understands (`awk … key.pem`) may have read whatever it names."""
+    """True if the call may have read or written a protected file."""
     if not policy.protected:
         return False
-    named = chain(_WORD.findall(call.label), call.reading.keys, (write.key for write in call.reading.writes))
-    return any(matches(name, policy.protected) for name in named)
+    return any(matches(name, policy.protected) for name in chain(possible_files(call), call.leads_to))
+
+
+def possible_files(call: Call) -> Iterable[str]:
+    """Names of files that the call may have read or written: those of which its command is understood to, and any word
+    of it, since one that nobody understands (`awk … key.pem`) may have read whatever it names."""
+    return chain(_WORD.findall(call.label), call.reading.keys, (write.key for write in call.reading.writes))
+
+
+def leads_to_protected(call: Call, policy: Policy) -> bool:
+    """True if one of the names is a link to a protected file."""
+    return any(matches(path, policy.protected) for path in call.leads_to)
 
 
 def kept_label(call: Call, policy: Policy) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from readcache.judging.protect import kept_label
+from readcache.judging.protect import kept_label, leads_to_protected
 from readcache.model.call import Call
 from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
@@ -67,7 +67,7 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     label = kept_label(call, policy)
     events: list[Event] = [wrote_event(view, call, number, before, policy)] if before else []
     kept = [part for part in certain_texts(call) if not matches(part.key, policy.protected)]
-    if kept:
+    if kept and not leads_to_protected(call, policy):
         events.append(authored_event(view, policy, call.call_id, label, kept))
     return events
 

@@ -37,6 +37,7 @@ class Call:
     tool: str = ""  # its name in reports: "bash", "read", or what the host calls another one
     head: str = ""  # what the host put before the output, and what behind it: passed on, never judged
     tail: str = ""
+    leads_to: frozenset[str] = frozenset()  # the real paths of links among the names in it, where a disk was asked
 
     @cached_property
     def digest(self) -> str:

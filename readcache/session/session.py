@@ -10,14 +10,17 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from readcache.disk.lines import LineReader
+from readcache.disk.links import real_paths
 from readcache.disk.others import Others
 from readcache.errors import StoreError
 from readcache.judging import marker
 from readcache.judging.compose import pass_through
+from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
 from readcache.log.log import Log
 from readcache.log.reader import Reader
@@ -25,7 +28,7 @@ from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
 from readcache.model.events import MADE_UP_ID
 from readcache.model.frame import Framing, framed
-from readcache.model.paths import canonical_path
+from readcache.model.paths import canonical_path, matches
 from readcache.policy import Policy, Rules
 from readcache.reply import Reason, Reply
 from readcache.session.conversation import Conversation, new_id
@@ -145,8 +148,9 @@ class Session(Conversation):
         complete: bool = True,
         frame: Framing | None = None,
     ) -> Reply:
-        """Answers a command that ran elsewhere, as `run` would. Touches no file system. `exit_code`: None when it is
-        not known. Not `complete`: the tool cut the output or ran out of time. `frame`: what the host puts around it.
+        """Answers a command that ran elsewhere, as `run` would. Touches no file system, unless the session is `local`
+        and some are `protected`: then links are followed. `exit_code`: None when it is not known. Not `complete`: the
+        tool cut the output or ran out of time. `frame`: what the host puts around it.
         """
         known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
         return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
@@ -181,7 +185,7 @@ class Session(Conversation):
             trouble=trouble,
             **known,
         )
-        return self._answer(framed(call, frame), local=local)
+        return self._answer(framed(call, frame), local=local, cwd=where)
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -262,6 +266,8 @@ class Session(Conversation):
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
+        if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
+            content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
         self._others.wrote(key, name, local=bool(self._is_local))
 
@@ -347,11 +353,17 @@ class Session(Conversation):
 
     # ------------------------------------------------------------ inside
 
-    def _answer(self, call: Call, *, local: bool = False) -> Reply:
-        """`local`: the file that was read is one of this machine."""
+    def _answer(self, call: Call, *, local: bool = False, cwd: str = "") -> Reply:
+        """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
+        if links := self._links(possible_files(call), cwd or self.root):
+            call = replace(call, leads_to=links)
         reply = self.reader.answer(call)
         self._others.saw(call, local=local)
         return reply
+
+    def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:
+        """The real paths of links, which may be protected."""
+        return real_paths(names, cwd) if self.policy.protected and self._is_local else frozenset()
 
     def _ran_here(self) -> None:
         if self._is_local is None:

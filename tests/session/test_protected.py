@@ -107,3 +107,81 @@ def test_a_protected_file_is_not_pruned(shape: str) -> None:
     messages = chat(shape, *(Step("cat secrets/a.txt", text()) for _ in range(3)), Step("ls", "f\n"))
     assert prune(messages, protecting()) is messages
     assert prune(messages) is not messages
+
+
+# ------------------------------------------------------------ by a link of another name
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A directory with a protected file, and links of other names to it and to its directory."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/a.txt").write_text("KEY=hunter2\n" * 30)
+    (tmp_path / "link").symlink_to("secrets/a.txt")
+    (tmp_path / "directory").symlink_to("secrets")
+    (tmp_path / "further").symlink_to(tmp_path / "link")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", ["link", "directory/a.txt", "further"])
+def test_a_link_to_a_protected_file_is_protected(linked: Path, path: str) -> None:
+    for read in ("run", "read", "observe", "observe_read"):
+        session = Session(linked, store=linked / "state/db", policy=Policy(protected=(GLOB,)), local=True)
+        output = (linked / path).read_text()
+        with session:
+            for _ in range(2):
+                if read == "run":
+                    reply = session.run(f"cat {path}")
+                elif read == "read":
+                    reply = session.read(path)
+                elif read == "observe":
+                    reply = session.observe(f"cd {linked}; cat {path}", output, cwd="/")
+                else:
+                    reply = session.observe_read(path, output)
+                assert (reply.text, reply.reason) == (output, Reason.PROTECTED), read
+            assert b"hunter2" not in on_disk(linked / "state")
+
+
+@pytest.mark.parametrize("command", ["awk 1 link", "cd /; cat < {}/further", "f=link; cat $f", "awk 1 directory/a.txt"])
+def test_a_command_whose_words_name_a_link_to_a_protected_file_is_shown_whole_each_time(
+    linked: Path, command: str
+) -> None:
+    session = Session(linked, policy=Policy(protected=(GLOB,)))
+    assert [session.run(command.format(linked)).reason for _ in range(2)] == [Reason.PROTECTED] * 2
+
+
+def test_of_what_is_written_through_a_link_to_a_protected_file_nothing_is_kept(linked: Path) -> None:
+    with Session(linked, store=linked / "state/db", policy=Policy(protected=(GLOB,))) as session:
+        session.run("cat > link <<'E'\nKEY=hunter3\nE\n")
+        session.wrote("link", content="KEY=hunter4\n")
+        session.run("echo KEY=hunter5 > directory/b.txt")
+        assert (linked / "secrets/a.txt").read_text() == "KEY=hunter3\n"
+        assert not any(b"hunter%d" % number in on_disk(linked / "state") for number in (3, 4, 5))
+
+
+@pytest.mark.parametrize("word", ["~\0", "\0", "\ud800", "~nobody/x", "a" * 5000, "loop", "~/x"])
+def test_words_that_are_no_names_of_files_do_no_harm(linked: Path, word: str) -> None:
+    (linked / "loop").symlink_to("loop")
+    session = Session(linked, policy=Policy(protected=(GLOB,)), local=True)
+    assert session.observe(f"cat {word} f", text()).text == text()
+    assert session.observe(f"awk 1 {word} link", text()).reason is Reason.PROTECTED
+
+
+def test_a_link_in_the_home_directory_is_followed(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(linked))
+    session = Session("/", policy=Policy(protected=(GLOB,)))
+    assert session.run("cat ~/link").reason is Reason.PROTECTED
+
+
+def test_a_link_to_another_file_is_not_protected(linked: Path) -> None:
+    (linked / "other").write_text(text())
+    (linked / "link").unlink()
+    (linked / "link").symlink_to("other")
+    session = Session(linked, policy=Policy(protected=(GLOB,)))
+    assert [session.run("cat link").reason for _ in range(2)][1] is Reason.COVERED
+
+
+def test_whose_files_are_elsewhere_asks_no_disk_of_this_machine(linked: Path) -> None:
+    session = Session(linked, policy=Policy(protected=(GLOB,)))
+    output = (linked / "link").read_text()
+    assert [session.observe("cat link", output).reason for _ in range(2)][1] is Reason.COVERED
