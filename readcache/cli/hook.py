@@ -50,7 +50,8 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
 
 
 def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
-    """The answer's JSON; "" for none. UsageError; whatever an event that is none makes the host's adapter raise."""
+    """The answer's JSON; "" for none. UsageError; ValueError for an answer with a number that JSON does not have;
+    whatever an event that is none makes the host's adapter raise."""
     import json
 
     from readcache.hosts import host_module
@@ -59,7 +60,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
     if not isinstance(event, dict):
         raise UsageError("what stands on stdin is no JSON object")
     answer = None if host.hook is None else host.hook(event, sessions)
-    return "" if answer is None else json.dumps(answer)
+    return "" if answer is None else json.dumps(answer, allow_nan=False)
 
 
 class _LaterSessions:

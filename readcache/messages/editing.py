@@ -93,8 +93,12 @@ def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, ob
 
 
 def _with_arguments(call: Raw, key: str, arguments: Mapping[str, object]) -> Raw:
-    is_json = isinstance(call.get(key), str) and parse_arguments(call[key]) is not None
-    return {**call, key: json.dumps(arguments, ensure_ascii=False) if is_json else dict(arguments)}
+    if not isinstance(call.get(key), str) or parse_arguments(call[key]) is None:
+        return {**call, key: dict(arguments)}
+    try:
+        return {**call, key: json.dumps(arguments, ensure_ascii=False, allow_nan=False)}
+    except ValueError:  # a number that JSON does not have (`1e999`) cannot be written again
+        return call
 
 
 def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:

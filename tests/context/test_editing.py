@@ -98,6 +98,13 @@ def test_a_message_without_that_call_is_the_same_object(message: dict[str, Any])
     assert with_arguments(message, "c9", {}) is message
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN"])
+def test_arguments_with_a_number_that_json_does_not_have_stay_as_they_are(number: str) -> None:
+    given = f'{{"a": "old", "b": {number}}}'
+    message = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": given}}
+    assert with_arguments(message, None, {"a": "new", "b": json.loads(number)}) == message
+
+
 def test_what_is_said_is_changed_and_nothing_else() -> None:
     said = {"role": "user", "content": [{"type": "text", "text": "old"}, IMAGE]}
     assert with_texts(said, str.upper) == {"role": "user", "content": [{"type": "text", "text": "OLD"}, IMAGE]}

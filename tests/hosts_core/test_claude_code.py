@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Sessions
+from readcache.cli.hook import hook_answer
 from readcache.hosts.claude_code import claude_hook
 from readcache.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
@@ -115,6 +117,21 @@ def test_what_was_cleared_is_no_source(talk: ClaudeTalk, was_sent: bool) -> None
     assert talk.sessions is not None
     assert talk.sessions.get("conversation").stats()["tokens_saved"] == 0, "a marker that no model saw saved nothing"
     assert markers(shown(talk, Bash("sed -n '1,39p' shop.py"))[0]), "what was shown instead is one"
+
+
+def test_an_answer_that_would_be_no_json_is_none(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[str] = []
+
+    def answer(event: dict[str, Any], sessions: Sessions) -> Any:
+        said = json.dumps(event).replace('"isImage": false', '"isImage": false, "seconds": 1e999')
+        answers.append("")
+        with contextlib.suppress(ValueError):  # the program notes it, and prints nothing
+            answers[-1] = hook_answer("claude-code", said.encode(), sessions)
+        return json.loads(answers[-1] or "null")
+
+    monkeypatch.setattr("tests.helpers.claude.claude_hook", answer)
+    assert shown(talk, CAT) == shown(talk, CAT)
+    assert not any("Infinity" in text for text in answers)
 
 
 def test_what_was_gone_back_on_is_no_source_also_when_the_call_is_known(talk: ClaudeTalk) -> None:

@@ -274,6 +274,8 @@ def test_what_is_wrong_with_a_field_is_said_in_words(params: dict[str, Any], wha
     [
         (b"{", "not_json"),
         (b'{"id": NaN}', "not_json"),
+        (b'{"method": "mend", "conversation": "c", "params": {"messages": [{"temperature": 1e999}]}}', "not_json"),
+        (b'{"params": [-1e400]}', "not_json"),
         (b"\xff\xfe", "not_json"),
         (b"[" * 100_000, "not_json"),
         (b"1" * 5000, "not_json"),

@@ -27,7 +27,7 @@ def hook_result(given: Mapping[str, Any], sessions: Sessions) -> dict[str, Any]:
 
 def _as_json(answer: Mapping[str, Any] | None) -> str:
     with contextlib.suppress(TypeError, ValueError):
-        return json.dumps(answer or {})
+        return json.dumps(answer or {}, allow_nan=False)
     return "{}"
 
 

@@ -12,6 +12,7 @@ import asyncio
 import dataclasses
 import enum
 import json
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -167,7 +168,7 @@ def parse(line: bytes | None) -> object:
     if line is None:
         return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
     try:
-        return json.loads(line.decode("utf-8"), parse_constant=_no_number)
+        return json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return RequestError("not_json", f"the line is no JSON in UTF-8: {error}; give one object a line")
 
@@ -187,6 +188,12 @@ def as_json(value: object) -> Any:
 
 def _no_number(name: str) -> object:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(number: str) -> float:
+    if math.isinf(found := float(number)):
+        raise ValueError(f"{number} is beyond what a float holds, and could not be given back")
+    return found
 
 
 def to_line(answer: Mapping[str, Any]) -> bytes:
