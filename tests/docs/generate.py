@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import failures, hosts, reads, rivals, tables
+from tests.docs import failures, faults, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
@@ -44,6 +44,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals.contest,
     "power": tables.power,
     "failures": failures.failures,
+    "faults": faults.faults,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -114,9 +114,9 @@ def conversation(done: list[str]) -> tuple[dict[str, str], int]:
     return shown, min(len(done), len(STEPS))
 
 
-def check_what_goes_on(path: Path, done: list[str]) -> tuple[int, int]:
+def check_what_goes_on(path: Path, done: list[str]) -> tuple[int, int, int]:
     """The harness goes on with what it has: tells what it could not, and reads everything again. The reads that were
-    omitted from, and those that could have been."""
+    omitted from, those that could have been, and the events that are there in the end."""
     shown, count = conversation(done)
     checker = Checker()
     for call_id, result in shown.items():
@@ -133,9 +133,10 @@ def check_what_goes_on(path: Path, done: list[str]) -> tuple[int, int]:
             omitted += reply.outcome is not Outcome.FULL
         assert session.stats()["calls"] >= 3
     store = SqliteStore(path)
-    assert list(store.records("s"))
+    events = len(list(store.records("s")))
     store.close()
-    return omitted, count
+    assert events
+    return omitted, count, events
 
 
 def tell_again(session: Session, step: tuple[str, ...], shown: dict[str, str], checker: Checker) -> None:
@@ -156,7 +157,7 @@ def statements(tmp_path: Path) -> int:
     return int(run(tmp_path / "whole.db", 0)[-1])
 
 
-def kills(tmp_path: Path, every: int) -> Iterator[tuple[int, int]]:
+def kills(tmp_path: Path, every: int) -> Iterator[tuple[int, int, int]]:
     for last in range(1, statements(tmp_path) + 1, every):
         path = tmp_path / f"{last}.db"
         yield check_what_goes_on(path, run(path, last))
@@ -165,7 +166,7 @@ def kills(tmp_path: Path, every: int) -> Iterator[tuple[int, int]]:
 def test_what_was_shown_before_a_kill_is_all_that_later_markers_name(tmp_path: Path) -> None:
     found = list(kills(tmp_path, 23))
     assert len(found) > 5
-    assert any(omitted for omitted, _ in found)
+    assert any(omitted for omitted, *_ in found)
 
 
 @pytest.mark.slow
@@ -176,5 +177,7 @@ def test_that_holds_for_a_kill_at_each_statement(
     record_property("kills", len(found))
     record_property("processes", len(found))
     record_property("calls", 3 * len(found))  # made afterwards, each proven
-    assert {count for _, count in found} == set(range(len(STEPS) + 1))  # in each of them, and behind the last
-    assert sum(omitted for omitted, _ in found) > len(found) // 2
+    record_property("events", sum(events for *_, events in found))
+    record_property("omissions", sum(omitted for omitted, *_ in found))
+    assert {count for _, count, _ in found} == set(range(len(STEPS) + 1))  # in each of them, and behind the last
+    assert sum(omitted for omitted, *_ in found) > len(found) // 2

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -455,7 +455,9 @@ def hold(path: Path, seconds: float) -> None:
 # ------------------------------------------------------------ processes
 
 
-def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path) -> None:
+def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(
+    path: Path, record_property: Callable[[str, object], None]
+) -> None:
     program = """
         import sys
         from readcache.model.events import Delivered
@@ -465,7 +467,8 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path)
             store.append("s", "a", [Delivered(f"{n}", f"{n}\\n" * 999, "cat"), Delivered(f"{n} too", "", "cat")], 1.0)
             print(n, flush=True)
     """
-    for kill_after in (1, 20, 100):
+    moments, events = (1, 20, 100), 0
+    for kill_after in moments:
         process = start(program, path.with_name(f"{kill_after}.db"))
         assert process.stdout is not None
         for line in process.stdout:
@@ -480,9 +483,13 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(path: Path)
         left.append("s", "a", [shows("after")], 1.0)
         assert call_ids(left)[-1] == "after"
         left.close()
+        events += len(found)
+    record_property("kills", len(moments))
+    record_property("processes", len(moments))
+    record_property("events", events)
 
 
-def test_many_processes_judge_one_after_the_other(path: Path) -> None:
+def test_many_processes_judge_one_after_the_other(path: Path, record_property: Callable[[str, object], None]) -> None:
     program = """
         import sys
         from readcache.model.events import Delivered
@@ -509,6 +516,8 @@ def test_many_processes_judge_one_after_the_other(path: Path) -> None:
     assert call_ids(store) == [str(n) for n in range(400)]
     assert [record.seq for record in records] == list(range(1, 401))
     store.close()
+    record_property("processes", len(crowd))
+    record_property("events", len(records))
 
 
 def in_child(work: object) -> int:

@@ -62,15 +62,19 @@ def test_nothing_is_lost_and_nothing_wrong(at: ServerPlace, record_property: Cal
     assert sum(kinds.values()) == PROCESSES * CALLS
     record_property("processes", PROCESSES)
     record_property("calls", PROCESSES * CALLS)
+    record_property("omissions", kinds["T"])
     assert kinds["-"] == 0
     assert kinds["T"] > PROCESSES * CALLS * 0.2, "every other repeat is answered in full"
     assert at.wait() == pid
     assert megabytes(pid) < MOST_MEGABYTES
     assert at.readcache("serve", "--stop").returncode == 0, "what it was told last is logged when it has ended"
+    stored = 0
     with closing(open_store(at.store)) as store:
         for session, *_ in store.sessions():
             events = [type(record.event) for record in store.records(session)]
             assert events.count(Delivered) == events.count(Settled) == CALLS
+            stored += len(events)
+    record_property("events", stored)
 
 
 @pytest.mark.slow
@@ -89,6 +93,7 @@ def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
     record_property("kills", killed)
     record_property("processes", waves * PROCESSES)
     record_property("calls", waves * PROCESSES * CALLS)
+    record_property("omissions", kinds["T"])
     assert sum(kinds.values()) == waves * PROCESSES * CALLS
 
 

@@ -98,15 +98,20 @@ def test_processes_at_once_lose_nothing_and_name_nothing_that_is_not_there(
     path = tmp_path / "store.db"
     with processes(path, count) as executor:
         omitted = crowd(executor, ask, [READERS[kind](number) for number in range(count)])
-    assert stored_calls(path) == count * ROUNDS
+    events = stored_calls(path)
+    assert events == count * ROUNDS
     record_property("processes", count)
     record_property("calls", count * ROUNDS)
+    record_property("events", events)
+    record_property("omissions", omitted)
     assert omitted > count // 2
 
 
 @many
 @pytest.mark.parametrize("kind", ["one session", "sessions of their own"])
-def test_threads_at_once_lose_nothing_and_name_nothing_that_is_not_there(count: int, kind: str) -> None:
+def test_threads_at_once_lose_nothing_and_name_nothing_that_is_not_there(
+    count: int, kind: str, record_property: Callable[[str, object], None]
+) -> None:
     sessions = {reader: Session("/w") for reader in {READERS[kind](number) for number in range(count)}}
     with ThreadPoolExecutor(count) as executor:
         omitted = crowd(
@@ -115,4 +120,6 @@ def test_threads_at_once_lose_nothing_and_name_nothing_that_is_not_there(count: 
             [READERS[kind](number) for number in range(count)],
         )
     assert sum(session.stats()["calls"] for session in sessions.values()) == count * ROUNDS
+    record_property("calls", count * ROUNDS)
+    record_property("omissions", omitted)
     assert omitted > count // 2
