@@ -403,7 +403,7 @@ def test_a_server_that_was_never_there_costs_nothing_but_the_savings() -> None:
         assert session.stats()["store_failed"] == 2
 
 
-# ------------------------------------------------------------ versions, names, clusters
+# ------------------------------------------------------------ versions, names
 
 
 def test_a_session_of_a_newer_version_is_refused_and_left_alone(shared: Server, url: str, store: RedisStore) -> None:
@@ -460,25 +460,6 @@ def test_without_the_package_the_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=ROOT, capture_output=True, text=True)
     assert "UsageError" in done.stderr
     assert "pip install 'readcache[redis]'" in done.stderr
-
-
-def test_a_cluster_has_all_of_a_session_in_one_place() -> None:
-    cluster = Server("--cluster-enabled", "yes", "--appendonly", "no", port=True)
-    try:
-        with client(cluster) as asked:
-            asked.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-            wait_until(lambda: b"cluster_state:ok" in asked.execute_command("CLUSTER", "INFO"))
-        url = f"redis://127.0.0.1:{cluster.port}/0?cluster=yes"
-        for name in ("s", "t", "} {"):
-            with Session("/w", session_id=name, store=url) as session:
-                assert [omits(session), omits(session)] == [False, True]
-                session.settle(session.observe("cat g", "g\n" * 40).call_id, "")
-        store = RedisStore(url)
-        assert {context[0] for context in store.sessions()} == {"s", "t", "} {"}
-        store.take_out("s", time.time())
-        assert [r.event for r in store.records("s")] == [Compacted(frozenset())]
-    finally:
-        cluster.close()
 
 
 def test_calls_of_a_process_each_are_judged_by_what_the_others_stored(url: str) -> None:

@@ -80,7 +80,7 @@ class RedisServer:
         """The server's answer to what `question` asks of the client. A connection that was cut is made anew, once: what
         is asked must be such that asking twice does no harm. StoreError."""
         from redis.exceptions import ConnectionError as Cut
-        from redis.exceptions import ReadOnlyError, RedisError
+        from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 
         if time.monotonic() < self._rests_until:
             raise StoreError(f"the store {self.place} did not answer in time just now: it is left alone for a while")
@@ -92,7 +92,7 @@ class RedisServer:
                 if time.monotonic() - began > DEADLINE / 2:
                     raise
                 return question(self._connected())
-        except (RedisError, OSError) as error:
+        except (RedisError, RedisClusterException, OSError) as error:  # the second is none of the first
             cost = time.monotonic() - began
             if cost > DEADLINE / 2:
                 self._rests_until = time.monotonic() + REST * cost
@@ -108,6 +108,7 @@ class RedisServer:
         with self._connecting:
             if self._client is None:
                 self._client = _client(self._address, self._is_cluster)
+                weakref.finalize(self, self._client.close).atexit = False  # a cluster's client waits for the collector
             return self._client
 
 
@@ -164,6 +165,12 @@ def _advice(error: BaseException) -> str:
         return "give the server more memory, or a maxmemory-policy that evicts"
     if isinstance(error, exceptions.ReadOnlyError):
         return "it is a replica: name the primary"
+    if isinstance(error, exceptions.AskError):  # MOVED, too
+        return "it is a node of a cluster: add cluster=yes to its URL"
+    if "luster mode is not enabled" in str(error):
+        return "it is no cluster: leave cluster=yes out of its URL"
+    if str(error).startswith("unknown command"):
+        return "if it is a Sentinel, name the primary; else check that it is Redis 6 or Valkey"
     if isinstance(error, exceptions.ResponseError):
         return "check that it is Redis 6 or Valkey, and that nobody else uses the keys under its prefix"
     return "check that the server runs and can be reached, or name another store"
