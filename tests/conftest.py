@@ -9,8 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from readcache import Session
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 # Real hosts: each folder has packages of its own, which `python tests/hosts/run.py NAME` installs.
 collect_ignore = [

@@ -20,8 +20,9 @@ def test_every_test_that_the_table_of_failures_names_is_one_that_the_quick_suite
 
 
 def test_no_test_that_the_table_of_failures_names_is_skipped() -> None:
+    files = files_of_tests()
     for name in sorted(named_tests()):
-        before, _, _ = (TESTS / files_of_tests()[name]).read_text(encoding="utf-8").partition(f"def {name}(")
+        before, _, _ = (TESTS / files[name]).read_text(encoding="utf-8").partition(f"def {name}(")
         above = before.rpartition("\n\n")[2]
         assert "skip" not in above, name
         assert "xfail" not in above, name

@@ -85,7 +85,8 @@ def test_a_store_that_takes_no_event_is_found(capfd: Capture) -> None:
     assert findings(capfd, "--store", "db")["store"][0] == "broken"
 
 
-def test_a_store_that_another_process_keeps_locked_is_found(capfd: Capture) -> None:
+def test_a_store_that_another_process_keeps_locked_is_found(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.1)
     main(["run", "--store", "db", "-c", "cat f"])
     with closing(sqlite3.connect("db", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-from collections.abc import Callable
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from readcache.cli import harness
 from readcache.cli.main import main
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
-Start = Callable[..., "subprocess.Popen[bytes]"]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -146,17 +146,28 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(capfd: Capture) -> None:
         assert capfd.readouterr().err.count("\n") == 1
 
 
-def test_a_store_that_is_locked_for_a_while_is_waited_for(start: Start, run: Run, work: Path) -> None:
+@contextmanager
+def locked(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
+    """Somebody else's transaction on the store, for which one transaction of ours waits a moment only."""
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.1)
+    path = work.parent / "state/readcache/readcache.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+def test_a_store_that_is_locked_for_a_while_is_waited_for(
+    capfd: Capture, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Longer than one transaction waits."""
     assert shows_all(run, "cat f")
-    with closing(sqlite3.connect(work.parent / "state/readcache/readcache.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with start("compacted") as process:
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(timeout=7)
-            other.execute("ROLLBACK")
-            out, err = process.communicate(timeout=30)
-    assert (process.returncode, json.loads(out)["rewrites"], err) == (0, {}, b"")
+    with locked(work, monkeypatch) as other:
+        timer = threading.Timer(1.0, other.execute, ["ROLLBACK"])
+        timer.start()
+        status = main(["compacted"])
+        timer.join()
+    out, err = capfd.readouterr()
+    assert (status, json.loads(out)["rewrites"], err) == (0, {}, "")
     assert shows_all(run, "cat f")
 
 
@@ -165,8 +176,7 @@ def test_a_store_that_stays_locked_is_said_and_nothing_else(
 ) -> None:
     run("run", "-c", "cat f")
     monkeypatch.setattr(harness, "PATIENCE", 0.0)
-    with closing(sqlite3.connect(work.parent / "state/readcache/readcache.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with locked(work, monkeypatch):
         assert main(["compacted"]) == 1
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import wait_for, wait_until
+
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -24,13 +26,6 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the system tells no child of its parent's death")
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
@@ -49,13 +44,13 @@ def is_alive(pid: int) -> bool:
 def test_when_we_are_killed_nothing_more_of_the_command_happens(start: Start, work: Path, first: str) -> None:
     os.mkfifo(work / "gate")
     with start("run", "-c", f"{first}; echo $$ > pid; read x < gate; touch after") as process:
-        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"), "the process id")
         bash = int((work / "pid").read_text())
         assert bash != process.pid
         assert is_alive(bash)
         process.kill()
         process.communicate(timeout=30)
-    wait_until(lambda: not is_alive(bash))
+    wait_until(lambda: not is_alive(bash), "the end of the command")
     assert not (work / "after").exists()
 
 
@@ -64,11 +59,11 @@ def test_what_the_command_left_in_the_background_outlives_us_as_it_outlives_bash
     os.mkfifo(work / "gate")
     command = "cat f; { read x < gate; touch after; } >/dev/null 2>&1 & echo $! > pid; wait"
     with start("run", "-c", command) as process:
-        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"), "the process id")
         process.kill()
         process.communicate(timeout=30)
     (work / "gate").write_text("\n")
-    wait_until(lambda: (work / "after").exists())
+    wait_for(work / "after")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="a process's name cannot be changed here")
@@ -78,8 +73,8 @@ def test_only_the_process_in_the_background_is_found_by_the_command(start: Start
     command = f"cat f; {{ echo $BASHPID > pid; read {word} < gate; echo late; }} &"
     with start("run", "-c", command) as process:
         assert process.wait(timeout=30) == 0
-        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
-        wait_until(lambda: found_by(word) == [int((work / "pid").read_text())])
+        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"), "the process id")
+        wait_until(lambda: found_by(word) == [int((work / "pid").read_text())], "the process alone")
         (work / "gate").write_text("\n")
         assert process.stdout is not None
         assert process.stdout.read().endswith(b"late\n")
@@ -105,7 +100,7 @@ def on_a_terminal(*words: str, awaited: bytes = b"", typed: bytes = b"") -> byte
     pid, terminal = pty.fork()
     if not pid:
         os.execvp(words[0], words)
-    out, deadline = b"", time.monotonic() + 15
+    out, deadline = b"", time.monotonic() + 60
     try:
         while time.monotonic() < deadline:
             if not select.select([terminal], [], [], 0.1)[0]:

@@ -12,6 +12,7 @@ import pytest
 
 from readcache.cli import child, failures
 from readcache.cli.main import main
+from tests.helpers.files import wait_for
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -77,8 +78,12 @@ def test_run_understands_every_option_that_its_help_names(run: Run) -> None:
 
 def test_a_call_does_not_point_at_one_that_ended_after_its_start(start: Start, work: Path) -> None:
     whole = (work / "f").read_text()
-    with start("run", "-c", "sleep 1.5; sed -n '1,$p' f") as slow, start("run", "-c", "cat f") as quick:
-        assert quick.communicate()[0].decode() == whole
+    os.mkfifo(work / "gate")
+    with start("run", "-c", "touch begun; read x <gate; sed -n '1,$p' f") as slow:
+        wait_for(work / "begun")
+        with start("run", "-c", "cat f") as quick:
+            assert quick.communicate()[0].decode() == whole
+        (work / "gate").write_text("open\n")
         assert slow.communicate()[0].decode() == whole
 
 

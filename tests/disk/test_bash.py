@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from readcache import Reason, Session
 from readcache.disk.bash import run_bash
+from tests.helpers.files import in_time_enough, wait_until
 
 COMMANDS = (
     "echo a; echo b >&2; echo c",
@@ -47,13 +47,22 @@ def test_the_environment_is_the_one_given(tmp_path: Path) -> None:
 
 
 def test_what_was_printed_before_a_timeout_is_kept(tmp_path: Path) -> None:
-    ran = run_bash("echo early; sleep 30", cwd=str(tmp_path), timeout=0.3)
+    ran = in_time_enough(
+        lambda timeout: run_bash("echo early; sleep 60", cwd=str(tmp_path), timeout=timeout),
+        lambda ran: bool(ran.output),
+    )
     assert (ran.output, ran.exit_code, ran.trouble) == ("early\n", 124, Reason.TIMED_OUT)
 
 
 def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
-    run_bash("(sleep 0.8; touch survived) & sleep 30", cwd=str(tmp_path), timeout=0.3)
-    time.sleep(0.9)
+    command = "(echo $BASHPID >pid; until [ -e over ]; do sleep 0.02; done; touch survived) & sleep 60"
+    pid = tmp_path / "pid"
+    pid.touch()
+    in_time_enough(
+        lambda timeout: run_bash(command, cwd=str(tmp_path), timeout=timeout), lambda _: pid.read_text() != ""
+    )
+    (tmp_path / "over").touch()
+    wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}/cwd").exists(), "the end of the child")
     assert not (tmp_path / "survived").exists()
 
 

@@ -40,7 +40,9 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     data=st.lists(PARTS, max_size=12).map(b"".join),
     start=st.integers(1, 8),

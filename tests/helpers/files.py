@@ -6,6 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 201)]
 
@@ -24,14 +27,24 @@ def with_numbers(first: int = 1, last: int = 60, *, form: str = "{:6}\t") -> str
 TEXT = text()
 
 
+def in_time_enough(use: Callable[[float], Result], is_enough: Callable[[Result], bool]) -> Result:
+    """What `use` gives with the shortest timeout, in seconds, that is enough on this machine; with the longest one, if
+    none is."""
+    for timeout in (0.3, 1.0, 4.0, 16.0):
+        result = use(timeout)
+        if is_enough(result):
+            break
+    return result
+
+
 def wait_for(path: Path) -> None:
     """Until the file is there."""
     wait_until(path.exists, str(path))
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Until it is so, or half a minute has gone."""
-    deadline = time.monotonic() + 30
+    """Until it is so. Fails after a minute, which no machine needs."""
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, f"{what} never came"
         time.sleep(0.01)

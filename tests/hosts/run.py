@@ -4,6 +4,7 @@
     python tests/hosts/run.py --all
     python tests/hosts/run.py mcp codex    # these
     python tests/hosts/run.py --write mcp  # and keep what is measured, see measured.py
+    python tests/hosts/run.py --jobs 2     # two hosts at a time, the output of each at its end
 
 `tests/hosts/NAME/needs.json` says what a host needs: "pip" (packages), "npm" (packages, whose programs are put on
 PATH), "python" (the lowest version), "quick" (false: only when it is named, or with --all), and "variants" (a list of
@@ -13,19 +14,23 @@ directory of this user below the temporary one) for the next run.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 KEPT = Path(os.environ.get("READCACHE_TEST_HOSTS") or f"{tempfile.gettempdir()}/readcache-hosts-{os.getuid()}")
+_PRINTING = threading.Lock()
 
 
 def needs(name: str) -> dict[str, Any]:
@@ -54,7 +59,7 @@ def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[
     place = KEPT / f"{name}-{hashlib.sha256(repr((pip, npm, version, TOP)).encode()).hexdigest()[:10]}"
     if not (place / "made").exists():
         subprocess.run([python, "-m", "venv", "--clear", place], check=True)
-        install: list[str] = [str(place / "bin/pip"), "install", "-q", "--disable-pip-version-check"]
+        install: list[str] = [str(place / "bin/pip"), "install", "-q", "--no-compile", "--disable-pip-version-check"]
         subprocess.run([*install, "-e", f"{TOP}[test]", *pip], check=True)
         if npm:
             subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", place / "npm", *npm], check=True)
@@ -69,19 +74,30 @@ def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[
     }
 
 
-def run(name: str) -> bool:
-    """Runs the tests of one host, with each of its variants; false when they fail."""
+def run_apart(name: str, write: bool) -> bool:
+    """The same in a process of its own, whose output is printed when it has ended, and whole."""
+    words = [sys.executable, __file__, name, *(["--write"] if write else [])]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    with _PRINTING:
+        sys.stdout.buffer.write(done.stdout)
+        sys.stdout.flush()
+    return not done.returncode
+
+
+def run(name: str, write: bool) -> bool:
+    """Runs the tests of one host, with each of its variants; false when they fail. `write`: keeps what is measured."""
     wants = needs(name)
     python = interpreter(wants.get("python", "3.10"))
     if python is None:
         print(f"== {name}: no Python {wants['python']} is here", flush=True)
         return False
-    fine, written = True, {"READCACHE_WRITE_MEASURED": "1"} if "--write" in sys.argv else {}
+    fine, written = True, {"READCACHE_WRITE_MEASURED": "1"} if write else {}
     for pip in [wants.get("pip", []), *wants.get("variants", [])]:
         began = time.monotonic()
         print(f"== {name}: {' '.join([*pip, *wants.get('npm', [])])}", flush=True)
         env = environment(name, pip, wants.get("npm", []), python) | written
-        command = ["python", "-m", "pytest", "-q", "-n", "0", "-W", "default", "-m", "", str(HERE / name)]
+        kept = f"cache_dir={KEPT / name}.cache"  # what failed last, for this host alone
+        command = ["python", "-m", "pytest", "-q", "-n", "0", "-W", "default", "-m", "", "-o", kept, str(HERE / name)]
         status = subprocess.run(command, cwd=TOP, env=env, check=False).returncode
         if status:  # a host has clocks of its own, and this machine may be busy: what failed has one more try
             print(f"== {name}: FAILED, what did so is run once more", flush=True)
@@ -94,13 +110,21 @@ def run(name: str) -> bool:
 def main(words: list[str]) -> int:
     """Exit status 1 when a host's tests fail."""
     known = sorted(path.parent.name for path in HERE.glob("*/needs.json"))
-    names = [word for word in words if not word.startswith("-")]
-    if unknown := set(names) - set(known):
-        print(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    chosen = names or [name for name in known if "--all" in words or needs(name).get("quick", True)]
-    results = {name: run(name) for name in chosen}
-    print(*(f"{name}: {'passed' if fine else 'FAILED'}" for name, fine in results.items()), sep="\n")
+    parser = argparse.ArgumentParser(description="Runs the tests of hosts.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
+    parser.add_argument("--all", action="store_true", help="those as well that take long to install")
+    parser.add_argument("--write", action="store_true", help="keep what is measured")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="hosts at a time")
+    given = parser.parse_args(words)
+    if unknown := set(given.names) - set(known):
+        parser.error(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    chosen = given.names or [name for name in known if given.all or needs(name).get("quick", True)]
+    chosen.sort(key=lambda name: name.startswith("examples-"))  # the short ones fill the gaps at the end
+    with ThreadPoolExecutor(given.jobs) as at_once:
+        fine = at_once.map(run if given.jobs == 1 else run_apart, chosen, [given.write] * len(chosen))
+        results = dict(zip(chosen, fine, strict=True))
+    if len(chosen) > 1:
+        print(*(f"{name}: {'passed' if fine else 'FAILED'}" for name, fine in results.items()), sep="\n")
     return 0 if all(results.values()) else 1
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from readcache import Insist, Policy, Sessions
 from readcache.cli.hook import hook_answer
-from readcache.hosts.claude_code import claude_hook
+from readcache.hosts.claude_code import claude_hook, transcript
 from readcache.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
@@ -276,8 +276,21 @@ def test_a_transcript_that_is_late_is_waited_for(talk: ClaudeTalk, monkeypatch: 
     shown(talk, CAT)
     write, waiting = talk.write, list[dict[str, Any]]()
     monkeypatch.setattr(talk, "write", waiting.append)
-    threading.Timer(0.15, lambda: [write(entry) for entry in waiting]).start()
-    assert markers(shown(talk, HEAD)[0])
+    monkeypatch.setattr(transcript, "PATIENCE", 30.0)  # this machine may be busy
+    is_over = threading.Event()
+
+    def write_late() -> None:
+        while not is_over.wait(0.15):
+            while waiting:
+                write(waiting.pop(0))
+
+    late = threading.Thread(target=write_late)
+    late.start()
+    try:
+        assert markers(shown(talk, HEAD)[0])
+    finally:
+        is_over.set()
+        late.join()
 
 
 def test_a_long_transcript_costs_little(talk: ClaudeTalk) -> None:
@@ -288,12 +301,12 @@ def test_a_long_transcript_costs_little(talk: ClaudeTalk) -> None:
         talk._entry(
             "assistant", {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": filler}]}
         )
-    began = time.monotonic()
+    began = time.process_time()
     assert markers(shown(talk, HEAD)[0])
-    assert time.monotonic() - began < 3
-    began = time.monotonic()
+    assert time.process_time() - began < 3
+    began = time.process_time()
     shown(talk, Bash("head -30 shop.py"))
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_a_command_is_of_the_directory_that_it_began_in(talk: ClaudeTalk) -> None:

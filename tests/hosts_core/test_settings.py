@@ -53,7 +53,9 @@ def with_entries(value: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_init_says_what_it_is_to_say_and_uninit_gives_back_the_very_bytes(
     kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -108,7 +110,9 @@ def test_files_are_read_as_others_read_them(kind: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_what_the_user_does_to_the_file_meanwhile_stays(
     kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -16,7 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
-from tests.helpers.files import TEXT, text, with_numbers
+from tests.helpers.files import TEXT, in_time_enough, text, with_numbers
 from tests.helpers.replies import sources
 
 
@@ -186,7 +186,10 @@ def bytes_that_are_no_text(new: Sessions) -> Reply:
 
 
 def timed_out(new: Sessions) -> Reply:
-    return new(root="/").run("echo started; sleep 5", timeout=0.3)
+    return in_time_enough(
+        lambda timeout: new(root="/").run("echo started; sleep 60", timeout=timeout),
+        lambda reply: "started" in reply.text,
+    )
 
 
 def killed(new: Sessions) -> Reply:

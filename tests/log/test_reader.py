@@ -60,7 +60,9 @@ def test_what_was_shown_by_one_process_is_left_out_by_the_next(path: Path) -> No
     assert (reply.outcome, reply.segments[0].sources) == (Outcome.UNCHANGED, ("c1",))  # type: ignore[union-attr]
 
 
-def test_while_a_reply_is_printed_others_write_the_store(path: Path) -> None:
+def test_while_a_reply_is_printed_others_write_the_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 60.0)
+
     def write(_: Reply) -> None:
         with closing(SqliteStore(path)) as store:
             before = time.monotonic()
@@ -69,7 +71,7 @@ def test_while_a_reply_is_printed_others_write_the_store(path: Path) -> None:
 
     waited: list[float] = []
     assert answer(path, cat("c1"), write).reason is Reason.NOT_SEEN
-    assert waited[0] < 2.5  # half of what one waits for a lock
+    assert waited[0] < 30  # half of what one waits for a lock
 
 
 def test_what_nothing_is_left_out_of_is_announced_before_the_store_has_it(path: Path) -> None:

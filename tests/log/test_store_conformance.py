@@ -40,7 +40,9 @@ from readcache.model.view import View
 from tests.helpers import colliding, strategies
 
 StoreFactory = Callable[[], Store]
-ON_ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+ON_ONE_STORE = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 FRESH = (f"session {n}" for n in itertools.count())  # examples share a store, never a session
 
 

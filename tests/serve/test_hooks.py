@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from readcache.cli.short import ShortWay
 from readcache.hosts import host_module
 from readcache.hosts.serve import frames, place
 from readcache.log.store import open_store
+from tests.helpers.files import wait_until
 from tests.serve.conftest import ServerPlace
 
 
@@ -40,6 +40,15 @@ def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: 
         assert connection.recv(1) == b"", "it is logged"
     connection.close()
     return letter + text
+
+
+def status(at: ServerPlace) -> bytes:
+    """What the server says of itself."""
+    connection = place.reach(at.path, 20)
+    connection.sendall(frames.frame(b"Q", frames.head_texts((__version__, "status", at.store, "/", ""), (), (), ())))
+    _, text = frames.read_frame(connection, 1 << 16)
+    connection.close()
+    return text
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])
@@ -122,7 +131,7 @@ def test_what_was_not_printed_is_taken_back_by_the_next_one(at: ServerPlace) -> 
 
     at.start()
     assert ask(at, "claude-code", event("one"), says=b"") == b"T"
-    time.sleep(0.5)  # until the server has seen that the client is gone
+    wait_until(lambda: b'"conversations": 0' in status(at), "that the server sees that its client is gone")
     assert ask(at, "claude-code", event("two")) == b"T"
     assert logged(at) == ["Delivered", "Forgot", "Delivered", "Closed"]
 

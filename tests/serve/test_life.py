@@ -30,16 +30,24 @@ def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerPla
     assert len({place.socket_path("/s", store) for store in ("/a", "/b", "/a/b", "")}) == 4
 
 
-def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(at: ServerPlace) -> None:
+def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
+    at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, words = tmp_path / "gate", place.server_words(at.store)
+    os.mkfifo(gate)
+    monkeypatch.setattr(
+        place, "server_words", lambda _: ["/bin/sh", "-c", f'read x <"{gate}"; exec "$@"', "sh", *words]
+    )
     started: list[bool] = []
-    began = time.monotonic()
-    threads = [threading.Thread(target=lambda: started.append(place.start(at.path, at.store))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: started.append(place.start(at.path, at.store)), daemon=True) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
-    assert time.monotonic() - began < 2
-    assert sorted(started) == [*[False] * 7, True]
+        thread.join(60)
+    assert sorted(started) == [*[False] * 7, True], "while the server is kept from its own start"
+    gate.write_text("open\n")
     first = at.wait()
     assert not place.start(at.path, at.store)
     assert at.wait() == first
@@ -78,12 +86,13 @@ def test_what_a_killed_one_left_is_replaced(at: ServerPlace) -> None:
 
 
 def test_one_that_dies_at_once_is_not_started_again_at_once(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "SOON", 2.0)
+    monkeypatch.setattr(place, "SOON", 600.0)
     monkeypatch.setattr(place, "server_words", lambda _: [sys.executable, "-c", "1/0"])
     assert place.start(at.path, at.store)
     at.wait_for_end()
     assert not place.start(at.path, at.store)
-    time.sleep(2)
+    long_ago = time.time() - 600
+    os.utime(f"{at.path}.lock", (long_ago, long_ago))
     assert place.start(at.path, at.store)
     at.wait_for_end()
 
@@ -116,18 +125,22 @@ def test_it_is_useless_when(change: str, tmp_path: Path, monkeypatch: pytest.Mon
     module.touch()
     monkeypatch.setattr(sys.modules["readcache.hosts.serve.useless"], "__file__", str(module))
 
-    def change_it() -> None:
-        time.sleep(0.2)
-        {
-            "idle": lambda: None,
-            "unreachable": path.unlink,
-            "replaced": lambda: module.write_text("more"),
-            "ended": ended.set,
-        }[change]()
+    looks = 0
 
-    threading.Thread(target=change_it).start()
-    idle = 0.3 if change == "idle" else 60.0
-    assert useless.wait_until_useless(ended, str(path), lambda: 0.0 if idle > 1 else 1.0, idle) == change
+    def idle_for() -> float:
+        """Is asked at each look; nothing changes before the third."""
+        nonlocal looks
+        looks += 1
+        if looks == 3 and change == "unreachable":
+            path.unlink()
+        elif looks == 3 and change == "replaced":
+            module.write_text("more")
+        elif looks == 3 and change == "ended":
+            ended.set()
+        return 60.0 if looks == 3 and change == "idle" else 0.0
+
+    assert useless.wait_until_useless(ended, str(path), idle_for, 60.0) == change
+    assert looks == 3
 
 
 def test_a_client_of_another_version_does_not_find_it(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from readcache import Outcome, Policy, Reason, Session
 from readcache.errors import StoreError, UsageError
 from readcache.log.store.memory import MemoryStore
 from readcache.restore.plan import RestoreItem, RestorePlan
-from tests.helpers.files import TEXT
+from tests.helpers.files import TEXT, in_time_enough
 from tests.helpers.replies import omits
 
 COMMANDS = (
@@ -123,7 +123,7 @@ def test_output_that_is_not_utf_8_is_decoded_with_replacement() -> None:
 
 
 def test_endless_output_ends_with_the_timeout() -> None:
-    reply = Session("/").run("yes", timeout=0.5)
+    reply = in_time_enough(lambda timeout: Session("/").run("yes", timeout=timeout), lambda reply: bool(reply.text))
     assert (reply.exit_code, reply.reason) == (124, Reason.TIMED_OUT)
     assert reply.text.startswith("y\ny\n")
 

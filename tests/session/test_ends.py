@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Session
-from tests.helpers.files import TEXT
+from tests.helpers.files import TEXT, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,13 +142,14 @@ def test_of_a_program_that_is_killed_while_a_command_runs_nothing_counts_as_show
     (tmp_path / "f").write_text(TEXT)
     program = (
         "from readcache import Session\n"
-        "Session('.', session_id='s', store='log.db').run('cat f; touch started; exec sleep 2')"
+        "command = 'cat f; touch started; until [ -e over ]; do sleep 0.02; done'\n"
+        "Session('.', session_id='s', store='log.db').run(command)"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=env) as process:
-        while not (tmp_path / "started").exists():
-            assert process.poll() is None
+        wait_for(tmp_path / "started")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == -signal.SIGTERM, "as without us"
+    (tmp_path / "over").touch()
     with Session(tmp_path, session_id="s", store=tmp_path / "log.db") as session:
         assert session.run("cat f").text == TEXT

@@ -216,7 +216,8 @@ def test_of_parallel_calls_none_points_at_one_that_started_later_or_ended_after_
 def test_commands_that_run_at_once_do_not_point_at_each_other(session: Session, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(TEXT)
     replies: dict[str, str] = {}
-    commands = ("cat f; sleep 0.5", "sleep 0.2; sed -n '1,60p' f")
+    until = "until [ -e {} ]; do sleep 0.02; done"  # each ends when the other one runs, too
+    commands = (f"touch a; cat f; {until.format('b')}", f"touch b; {until.format('a')}; sed -n '1,60p' f")
     threads = [Thread(target=lambda c=c: replies.update({c: session.run(c, cwd=tmp_path).text})) for c in commands]
     for thread in threads:
         thread.start()

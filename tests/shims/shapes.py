@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Until somebody in the background has written `out`, or half a minute has gone.
+_WAIT = "i=0; until [ -s out ] || [ $i -gt 600 ]; do sleep 0.05; i=$((i+1)); done"
+
 # What any POSIX shell runs; `f` was shown before, `sub/g` was not.
 SHAPES = {
     "plain": "cat f",
@@ -115,7 +118,7 @@ SHAPES = {
 
 BASH_SHAPES = {
     "process substitution": "diff <(cat f) <(head -n 59 f)",
-    "process substitution out": "cat f > >(wc -l >out); sleep 0.1; cat out",
+    "process substitution out": f"cat f > >(wc -l >out); {_WAIT}; cat out",
     "here-string": "cat <<<word",
     "both": "cat f &>out",
     "append both": "cat f nosuch &>>out",
@@ -129,7 +132,7 @@ BASH_SHAPES = {
     "lastpipe": "shopt -s lastpipe; cat f | mapfile -t x; echo ${#x[@]}",
     "builtin hash": "hash -r; cat f",
     "which": 'x=$(type -P cat); [ -x "$x" ] && echo found',
-    "disown": "{ sleep 0.1; cat f >out; } & disown; sleep 0.3; wc -l <out",
+    "disown": f"{{ sleep 0.1; cat f >part; mv part out; }} & disown; {_WAIT}; wc -l <out",
 }
 
 # Where bash itself reads `f` for the agent, so that it is cut; everywhere else the shims are not noticed.

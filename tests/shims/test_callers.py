@@ -112,7 +112,8 @@ def test_a_login_shell_that_lost_its_parent_is_not_the_harnesss(sandbox: Sandbox
     exports = "".join(f"export {name}='{value}'\n" for name, value in named.items())
     script(home / ".profile", f"{exports}. '{sandbox.shims}/agent-shell.sh'\n")
     again = 'env -i HOME="$HOME" PATH="$PATH" bash -lc "cat f; :"'
-    command = f"setsid -f {again} {end}; sleep 0.5; cat f; :"
+    wait = "i=0; until cmp -s f out || [ $i -gt 600 ]; do sleep 0.05; i=$((i+1)); done"
+    command = f"setsid -f {again} {end}; {wait}; cat f; :"
     harness = (
         "import subprocess, sys\n"
         "print(subprocess.run(['bash', '-lc', sys.argv[1]], stdout=subprocess.PIPE).stdout.decode())\n"

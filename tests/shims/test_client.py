@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -40,9 +41,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
 @pytest.fixture(scope="module")
 def patient(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """The same place by a client that waits as long as a machine under load needs."""
+    return by_client_that_waits(PATIENT, sandbox, tmp_path_factory.mktemp("patient"))
+
+
+def by_client_that_waits(flag: str, sandbox: Sandbox, top: Path) -> Sandbox:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CPPFLAGS", PATIENT)
-        return replace(sandbox, shims=make_sandbox(tmp_path_factory.mktemp("patient"), "--compile").shims)
+        patch.setenv("CPPFLAGS", flag)
+        return replace(sandbox, shims=make_sandbox(top, "--compile").shims)
 
 
 def place_of(sandbox: Sandbox) -> Path:
@@ -119,7 +124,7 @@ def take(connection: socket.socket) -> None:
 
 
 def sleep(_: socket.socket) -> None:
-    time.sleep(30)
+    time.sleep(120)
 
 
 def say(*parts: bytes) -> Answer:
@@ -168,26 +173,30 @@ def test_a_server_that_does_not_serve_costs_no_byte_and_a_deadline_at_most(sandb
         outs = both_ways(sandbox)
         took = time.monotonic() - began
     assert outs == [(LINES.encode(), 3)] * 2
-    assert took < SOON
+    if took >= SOON:  # the machine is busy, or it waited: what is it without anything that could be waited for?
+        began = time.monotonic()
+        both_ways(sandbox)
+        assert took < SOON + 3 * (time.monotonic() - began)
 
 
 class _Late:
-    """A connection on which our answer takes longer than any client waits."""
+    """A connection on which our answer comes when the client has given up, and left word."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.recv, self.fileno, self._connection = connection.recv, connection.fileno, connection
 
     def sendall(self, data: bytes) -> None:
         if data[:1] in (b"A", b"T"):
-            time.sleep(0.3)
+            select.select([self._connection], [], [], 60)
         self._connection.sendall(data)
 
 
 def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would_have_been_all_of_it(
-    sandbox: Sandbox, patient: Sandbox
+    sandbox: Sandbox, patient: Sandbox, tmp_path: Path
 ) -> None:
     sandbox.reset()
-    way, env = ShortWay(str(sandbox.store)), sandbox.by_bash_env()
+    hurried = by_client_that_waits("-DPATIENCE_MS=1000", sandbox, tmp_path)  # all that comes before is in time
+    way, env = ShortWay(str(sandbox.store)), hurried.by_bash_env()
     words, ended = ["bash", "-c", "cat sub/g; :"], threading.Semaphore(0)
 
     def late(connection: socket.socket) -> None:
@@ -196,10 +205,10 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
 
     with listening(place_of(sandbox), late):
         assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER
-        assert ended.acquire(timeout=10)
+        assert ended.acquire(timeout=60)
         assert way.causes == {"deadline": 1}
         assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER  # and not the marker, which is late too
-        assert ended.acquire(timeout=10)
+        assert ended.acquire(timeout=60)
     with listening(place_of(sandbox), way.converse):
         env = patient.by_bash_env()
         outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]

@@ -152,7 +152,9 @@ FILTER = st.sampled_from(
 LISTS = st.lists(st.tuples(st.sampled_from([" && ", "; ", ";"]), ONE | st.sampled_from(["cd dir", "cd ."])), max_size=2)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(first=ONE, filters=st.lists(FILTER, max_size=2), rest=LISTS)
 @example(first="sed -n '1p;$p' empty", filters=[], rest=[])
 @example(first="sed -n '1,$p' odd empty", filters=[], rest=[])
