@@ -22,7 +22,7 @@ from readcache.errors import StoreError
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.model.line_index import LineIndex
 from readcache.model.records import event_for
 from readcache.model.view import View
@@ -88,6 +88,7 @@ class Log:
     ) -> None:
         self.lock = threading.RLock()
         self.view = View()
+        self.turns = 0  # grows with each event after which an older text may be outdated or gone
         self.failures: Counter[str] = Counter()  # ours, that could not be logged
         self._open_store = open_store
         self._store: Store | None = None
@@ -167,6 +168,7 @@ class Log:
         with self.lock:
             self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
             self._partial = False
+            self.turns += 1
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""
@@ -252,6 +254,7 @@ class Log:
 
     def _start_anew(self) -> None:
         self.view, self._seq, self._index = View(), 0, None
+        self.turns += 1
         self._lately.clear()
 
     def _take(self, record: Record) -> None:
@@ -266,6 +269,7 @@ class Log:
             old.event.text for old in view.of_call(event.call_id) if old.event.origin is event.origin
         )
         view.apply(event)
+        self.turns += not isinstance(event, (Closed, Delivered, Failed, Settled))
         if isinstance(event, (Compacted, Forgot, Rewound)) or took_its_place:
             self._index = None
         if isinstance(event, (Delivered, Settled)):

@@ -70,15 +70,15 @@ class Reader:
         and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours, and
         says when the reader had it, by the log's clock, where that was before it returned. `began`: when the call
         started, by that clock. `announce` is called as soon as it is known that nothing is left out of a call that
-        wrote nothing, before that is logged: whoever shows it need not wait for the store. It may neither wait nor
-        raise.
+        wrote nothing, which is logged once `show` has returned: whoever shows it need not wait for the store. It may
+        neither wait nor raise.
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:
-            reply, delivered = self._judge(call, began, announce, is_shown=show is None)
+            reply, delivered, logged = self._judge(call, began, announce, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
@@ -87,7 +87,7 @@ class Reader:
             self.log.fail(call.call_id, reason, error)
         else:
             if show is not None:
-                self._was_shown(delivered, show(reply))
+                self._was_shown(delivered, logged, show(reply))
             return reply
         writes = call.reading.writes
         if writes:
@@ -97,8 +97,9 @@ class Reader:
 
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
-    ) -> tuple[Reply, Delivered]:
-        """The reply and its event, which is logged without its text unless `is_shown`."""
+    ) -> tuple[Reply, Delivered, int | None]:
+        """The reply and its event, which is logged, without its text unless `is_shown`; of what was announced, which
+        is logged later, also `Log.turns` at that moment."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -116,18 +117,26 @@ class Reader:
                 answer = compose(view, call, judgement, self.rules)
             answered, delivered = answer
             reply = with_frame(answered, call)
-            if announce is not None and reply.outcome is Outcome.FULL and not writes:
-                announce()
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
+            if announce is not None and reply.outcome is Outcome.FULL and not writes:
+                announce()
+                return reply, delivered, log.turns
             logged = delivered if is_shown else withhold(delivered)
             log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
-        return reply, delivered
+        return reply, delivered, None
 
-    def _was_shown(self, delivered: Delivered, at: float | None) -> None:
-        """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation."""
+    def _was_shown(self, delivered: Delivered, turns: int | None, at: float | None) -> None:
+        """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation.
+        `turns`: of one that is not in the log yet."""
         waiting = withhold(delivered)
-        if waiting != delivered:
+        if turns is not None:
+            try:  # not later: what comes in between might have taken it away
+                with self.log.transaction() as view:
+                    self.log.append([self._in_its_place(view, delivered, turns)], at)
+            except StoreError as error:
+                self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
+        elif waiting != delivered:
             self.tell(
                 delivered.call_id,
                 lambda view: (
@@ -135,6 +144,14 @@ class Reader:
                 ),
                 at,
             )
+
+    def _in_its_place(self, view: View, delivered: Delivered, turns: int) -> Delivered:
+        """The delivery behind those that were logged while it was shown. Without its text where something else came,
+        which may have made it outdated or taken it away."""
+        number, tokens = view.calls.number_of(delivered.call_id), self.rules.policy.tokens(delivered.text)
+        delivered = replace(delivered, when=replace(delivered.when, call=number, tokens=view.calls.tokens + tokens))
+        is_first = self.log.turns == turns and not view.of_call(delivered.call_id)
+        return delivered if is_first else withhold(delivered)
 
     def _go_on(self, view: View) -> None:
         """Before anything is logged: is this a session that somebody else did not close?"""

@@ -74,21 +74,63 @@ def test_while_a_reply_is_printed_others_write_the_store(path: Path, monkeypatch
     assert waited[0] < 30  # half of what one waits for a lock
 
 
+def announced(path: Path, call: Call, show: Callable[[Reply], float | None] = lambda _: None) -> list[int]:
+    """Answers the call; how many events were in the store each time that it was announced as shown in full."""
+    counts: list[int] = []
+
+    def count() -> None:
+        with closing(SqliteStore(path)) as store:
+            counts.append(len(store.records("s")))
+
+    in_a_process(path, lambda reader: reader.answer(call, show, announce=count))
+    return counts
+
+
 def test_what_nothing_is_left_out_of_is_announced_before_the_store_has_it(path: Path) -> None:
-    def announced(call: Call) -> list[int]:
-        counts: list[int] = []
+    assert announced(path, cat("c1")) == [0]
+    assert announced(path, cat("c2")) == [], "a marker that the log does not know could never be mended"
+    assert announced(path, cat("c3", "cat g", TEXT.upper())) == [3], "one event, and two for the marker"
+    assert announced(path, cat("c4", "sed -i s/a/b/ f; cat f")) == [], "a write is known before its outcome is seen"
+    assert answer(path, cat("c5", "cat g", TEXT.upper())).outcome is Outcome.UNCHANGED
 
-        def count() -> None:
-            with closing(SqliteStore(path)) as store:
-                counts.append(len(store.records("s")))
 
-        in_a_process(path, lambda reader: reader.answer(call, lambda _: None, announce=count))
-        return counts
+def test_what_was_announced_comes_behind_what_was_shown_meanwhile(path: Path) -> None:
+    def read_another(_: Reply) -> None:
+        announced(path, cat("c2", "cat g", TEXT.upper()))
 
-    assert announced(cat("c1")) == [0]
-    assert announced(cat("c2")) == [], "a marker that the log does not know could never be mended"
-    assert announced(cat("c3", "cat g", TEXT.upper())) == [4], "two events for each call before it"
-    assert announced(cat("c4", "sed -i s/a/b/ f; cat f")) == [], "a write is known before anybody sees what came of it"
+    announced(path, cat("c1"), read_another)
+    with closing(SqliteStore(path)) as store:
+        events = [record.event for record in store.records("s")]
+    assert [(event.call_id, event.when.call) for event in events] == [("c2", 1), ("c1", 2)]  # type: ignore[union-attr]
+    assert events[1].when.tokens > events[0].when.tokens > 0  # type: ignore[union-attr]
+    assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
+    assert answer(path, cat("c4", "cat g", TEXT.upper())).outcome is Outcome.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        lambda reader: reader.note_writes(cat("c2", "sed -i s/a/b/ f", "")),
+        lambda reader: reader.tell("", lambda _: [Compacted(frozenset())]),
+        lambda reader: reader.tell("", lambda _: [Rewound("c0")]),
+        lambda reader: reader.answer(cat("c1", "cat g", TEXT.upper())),
+    ],
+    ids=["a write", "a compaction", "a rewind", "the same id"],
+)
+def test_what_was_announced_is_no_source_where_something_came_meanwhile_that_may_change_it(
+    path: Path, meanwhile: Callable[[Reader], Reply | None]
+) -> None:
+    def show(_: Reply) -> None:
+        in_a_process(path, meanwhile)
+
+    announced(path, cat("c1"), show)
+    assert answer(path, cat("c3")).text == TEXT
+
+
+def test_what_was_announced_and_not_printed_is_never_a_source(path: Path) -> None:
+    with pytest.raises(Killed):
+        announced(path, cat("c1"), be_killed)
+    assert answer(path, cat("c2")).text == TEXT
 
 
 def test_what_is_still_being_printed_is_nobodys_source(path: Path) -> None:

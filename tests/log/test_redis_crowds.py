@@ -80,7 +80,7 @@ def turn(command: str, output: str, call_id: str, compacts: bool) -> tuple[Reply
 
 def work(server: Server, number: int, made: list[int], stop: threading.Event) -> tuple[int, int, float]:
     """Calls until told to stop and until one left something out since the server was last there, each checked: their
-    number, how many left something out, the longest. `made[number]` says at any moment how many calls there have been."""
+    number, how many left something out, the longest. `made[number]` always says how many calls there were."""
     rng, checker, calls, omitted, since, longest = random.Random(number), Checker(), 0, 0, 0, 0.0
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawned, initializer=begin, initargs=(server.url, number)) as process:
