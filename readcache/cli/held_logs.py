@@ -55,9 +55,9 @@ class HeldLog:
         return Reader(self.log, replace(rules, policy=policy), one_call=True)
 
     def fold(self, path: str) -> None:
-        """Makes ready for the next call, unless that comes at once. It does not wait longer than a judgement takes."""
-        time.sleep(_APART)
+        """Makes ready for the next call, which does not wait for that longer than a judgement takes."""
         if self._is_folded:
+            time.sleep(_APART)
             self.log.prepare_index()
             return
         if not self._folding.acquire(blocking=False):
