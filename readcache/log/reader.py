@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from readcache.conversation.resume import unconfirmed
 from readcache.conversation.settle import clip_delivery, settle
@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 # The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
 _ANSWERING: set[tuple[str, str, str]] = set()
 NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
+
+
+class _Before(NamedTuple):
+    """What was logged before a delivery that is not logged yet."""
+
+    turns: int  # see `Log.turns`
+    tokens: int  # delivered
 
 
 class Reader:
@@ -78,7 +85,7 @@ class Reader:
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:
-            reply, delivered, logged = self._judge(call, began, announce, is_shown=show is None)
+            reply, delivered, before = self._judge(call, began, announce, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
@@ -87,7 +94,7 @@ class Reader:
             self.log.fail(call.call_id, reason, error)
         else:
             if show is not None:
-                self._was_shown(delivered, logged, show(reply))
+                self._was_shown(delivered, before, show(reply))
             return reply
         writes = call.reading.writes
         if writes:
@@ -97,9 +104,9 @@ class Reader:
 
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
-    ) -> tuple[Reply, Delivered, int | None]:
+    ) -> tuple[Reply, Delivered, _Before | None]:
         """The reply and its event, which is logged, without its text unless `is_shown`; of what was announced, which
-        is logged later, also `Log.turns` at that moment."""
+        is logged later, also what was before it."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -121,19 +128,19 @@ class Reader:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()
-                return reply, delivered, log.turns
+                return reply, delivered, _Before(log.turns, view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
             log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
         return reply, delivered, None
 
-    def _was_shown(self, delivered: Delivered, turns: int | None, at: float | None) -> None:
+    def _was_shown(self, delivered: Delivered, before: _Before | None, at: float | None) -> None:
         """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation.
-        `turns`: of one that is not in the log yet."""
+        `before`: of one that is not in the log yet."""
         waiting = withhold(delivered)
-        if turns is not None:
+        if before is not None:
             try:  # not later: what comes in between might have taken it away
                 with self.log.transaction() as view:
-                    self.log.append([self._in_its_place(view, delivered, turns)], at)
+                    self.log.append([self._in_its_place(view, delivered, before)], at)
             except StoreError as error:
                 self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
         elif waiting != delivered:
@@ -145,12 +152,13 @@ class Reader:
                 at,
             )
 
-    def _in_its_place(self, view: View, delivered: Delivered, turns: int) -> Delivered:
+    def _in_its_place(self, view: View, delivered: Delivered, before: _Before) -> Delivered:
         """The delivery behind those that were logged while it was shown. Without its text where something else came,
         which may have made it outdated or taken it away."""
-        number, tokens = view.calls.number_of(delivered.call_id), self.rules.policy.tokens(delivered.text)
-        delivered = replace(delivered, when=replace(delivered.when, call=number, tokens=view.calls.tokens + tokens))
-        is_first = self.log.turns == turns and not view.of_call(delivered.call_id)
+        tokens = view.calls.tokens + delivered.when.tokens - before.tokens
+        when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=tokens)
+        delivered = replace(delivered, when=when)
+        is_first = self.log.turns == before.turns and not view.of_call(delivered.call_id)
         return delivered if is_first else withhold(delivered)
 
     def _go_on(self, view: View) -> None:

@@ -16,7 +16,7 @@ from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.call import Call, command_call
 from readcache.model.events import Compacted, Rewound
-from readcache.policy import Policy, Rules
+from readcache.policy import Head, Policy, Rules
 from readcache.reply import Outcome, Reason, Reply
 from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
@@ -125,6 +125,22 @@ def test_what_was_announced_is_no_source_where_something_came_meanwhile_that_may
 
     announced(path, cat("c1"), show)
     assert answer(path, cat("c3")).text == TEXT
+
+
+def test_what_was_announced_is_counted_as_what_was_not(path: Path) -> None:
+    calls = [cat("c1"), cat("c2", "cat g", "a\0b\n" * 500), cat("c3", "cat h", TEXT * 9), cat("c4", "ls", "h\n")]
+    clipped = Policy(clip=Head(1000))
+    counted = []
+    for session, announce in (("s", None), ("t", lambda: None)):
+        for policy in (Policy(), clipped):
+            log = Log(lambda: open_store(path), session, str(policy.clip), time.time)
+            reader = Reader(log, Rules(policy, marker.tag("s")))
+            for call in calls:
+                reader.answer(call, lambda _: None, announce=announce)
+            counted.append((reader.view.calls.tokens, reader.view.calls.counts))
+            log.close()
+    assert counted[:2] == counted[2:]
+    assert counted[0][0] > 1000
 
 
 def test_what_was_announced_and_not_printed_is_never_a_source(path: Path) -> None:
