@@ -163,12 +163,15 @@ class Log:
         """Folds all that is in `store`, which is this log's by another connection. Whoever writes there, or uses this
         log, need not wait for that. Raises StoreError."""
         aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
+        turned: list[int] = []
         for record in store.records(self._session_id, self._agent_id):
+            before = aside.turns
             aside._take(record)
+            turned += [record.seq] * (aside.turns - before)
         with self.lock:
+            self.turns += sum(seq > self._seq for seq in turned)  # those that this log had not seen
             self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
             self._partial = False
-            self.turns += 1
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""

@@ -127,6 +127,27 @@ def test_what_was_announced_is_no_source_where_something_came_meanwhile_that_may
     assert answer(path, cat("c3")).text == TEXT
 
 
+@pytest.mark.parametrize("compacts", [False, True])
+def test_a_log_that_is_folded_meanwhile_takes_away_what_was_announced_only_where_that_is_new(
+    path: Path, compacts: bool
+) -> None:
+    def compact(reader: Reader) -> None:
+        reader.tell("", lambda _: [Compacted(frozenset())])
+
+    def show(_: Reply) -> None:
+        if compacts:
+            in_a_process(path, compact)
+        with closing(SqliteStore(path)) as store:
+            log.fold(store)
+
+    in_a_process(path, compact)
+    log = Log(lambda: open_store(path), "s", "main", time.time)
+    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    reader.answer(cat("c1"), show, announce=lambda: None)
+    assert (reader.answer(cat("c2")).text == TEXT) == compacts
+    log.close()
+
+
 def test_what_was_announced_is_counted_as_what_was_not(path: Path) -> None:
     calls = [cat("c1"), cat("c2", "cat g", "a\0b\n" * 500), cat("c3", "cat h", TEXT * 9), cat("c4", "ls", "h\n")]
     clipped = Policy(clip=Head(1000))

@@ -72,7 +72,7 @@ def test_nothing_is_lost_and_nothing_wrong(at: ServerPlace, record_property: Cal
     stored = 0
     with closing(open_store(at.store)) as store:
         for session, *_ in store.sessions():
-            records = store.records(session)
+            records = list(store.records(session))
             events = [record.event for record in as_shown(records)]
             assert len(events) == CALLS
             assert all(isinstance(event, Delivered) and event.text for event in events), "each with what was shown"
