@@ -1,7 +1,7 @@
 """The stores side by side: SQLite, and Redis on a server of its own, which has to be on PATH.
 
     PYTHONPATH=. python tests/benchmarks/stores.py [--data DIR] [--short] [--check]
-    PYTHONPATH=. python tests/benchmarks/stores.py --gigabytes 1     # SQLite with 1 MB and with so much in it
+    PYTHONPATH=. python tests/benchmarks/stores.py --gigabytes 1     # stores with 1 MB and with so much in them
 
 Latency of a call, of a session that goes on and of one that is opened for the call, as `readcache run` does; events a
 second of 1, 8 and 32 processes, each a transaction that reads and appends; bytes of a session beside what it showed.
@@ -26,6 +26,8 @@ from measuring import Record, Table, main, sessions, tell
 
 from readcache import Session
 from readcache.log.store import open_store
+from readcache.log.store.redis import RedisStore
+from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Delivered, Piece
 from tests.helpers.redis_server import PROGRAM, Server
 
@@ -164,33 +166,41 @@ def sizes(table: Table, stores: dict[str, str | None], recorded: list[list[Recor
 
 def grown(table: Table, directory: Path, gigabytes: float) -> None:
     """The same call in a store of 1 MB and in a large one, in turns."""
-    paths = {"1 MB": directory / "small.db", f"{gigabytes:g} GB": directory / "large.db"}
-    fill(paths["1 MB"], 1e6)
-    fill(paths[f"{gigabytes:g} GB"], gigabytes * 1e9)
-    for one_shot in (False, True):
-        times: dict[str, list[float]] = {name: [] for name in paths}
-        for number, records in enumerate(itertools.islice(sessions(None), 10)):
-            for name, path in random.sample(list(paths.items()), 2):
-                times[name] += timed(str(path), f"new {number} {one_shot}", records, one_shot)
-        small, large = (statistics.median(taken) for taken in times.values())
-        for name, taken in times.items():
-            note = (
-                f"99th percentile {statistics.quantiles(taken, n=100)[98]:.2f} ms, {os.path.getsize(paths[name]):,} B"
-            )
-            what = "opened for it" if one_shot else "goes on"
-            table.row(f"SQLite with {name}: a call, session {what}", statistics.median(taken), note, unit="ms")
-        table.row("  the large one beside the small one", large / small, most=1.5)
+    large = f"{gigabytes:g} GB"
+    with contextlib.ExitStack() as ends:
+        kinds = {"SQLite": {"1 MB": f"{directory}/small.db", large: f"{directory}/large.db"}}
+        if PROGRAM is not None:
+            servers = {size: Server("--appendonly", "no") for size in kinds["SQLite"]}
+            for server in servers.values():
+                ends.callback(server.close)
+            kinds["Redis"] = {size: server.url for size, server in servers.items()}
+        for kind, specs in kinds.items():
+            bytes_of = {size: fill(specs[size], 1e6 if size == "1 MB" else gigabytes * 1e9) for size in specs}
+            for one_shot in (False, True):
+                times: dict[str, list[float]] = {size: [] for size in specs}
+                for number, records in enumerate(itertools.islice(sessions(None), 10)):
+                    for size, spec in random.sample(list(specs.items()), 2):
+                        times[size] += timed(spec, f"new {number} {one_shot}", records, one_shot)
+                for size, taken in times.items():
+                    note = f"99th percentile {statistics.quantiles(taken, n=100)[98]:.2f} ms, {bytes_of[size]:,} B"
+                    what = "opened for it" if one_shot else "goes on"
+                    table.row(f"{kind} with {size}: a call, session {what}", statistics.median(taken), note, unit="ms")
+                ratio = statistics.median(times[large]) / statistics.median(times["1 MB"])
+                table.row("  the large one beside the small one", ratio, most=1.5)
 
 
-def fill(path: Path, size: float) -> None:
-    store, rng = open_store(path), random.Random(0)
-    for number in itertools.count():
-        with store.transaction():
-            texts = [prose(rng, 40_000) for _ in range(5)] + [rng.randbytes(20_000).hex() for _ in range(45)]
-            store.append(f"old {number}", "main", [event(texts, n) for n in range(50)], time.time())
-        if os.path.getsize(path) > size:
-            store.close()
-            return
+def fill(spec: str, size: float) -> int:
+    """Puts other sessions into a store until it holds so many bytes; how many there are."""
+    store, rng = open_store(spec), random.Random(0)
+    assert isinstance(store, RedisStore | SqliteStore)
+    with contextlib.closing(store):
+        for number in itertools.count():
+            with store.transaction():
+                texts = [prose(rng, 40_000) for _ in range(5)] + [rng.randbytes(20_000).hex() for _ in range(45)]
+                store.append(f"old {number}", "main", [event(texts, n) for n in range(50)], time.time())
+            if number % 20 == 0 and (used := store.used_bytes()) > size:
+                return used
+    raise AssertionError
 
 
 def options_of() -> Any:
