@@ -23,8 +23,8 @@ static char *vars[ROOM / 8];
 static int met;    /* were there shims on PATH? */
 static long faced; /* the shell that faces the agent, as this does; 0 for none, -1 in doubt */
 
-/* Is fd 1 something else for sure than "mnt_id:N ino:N …"? The system tells at a third of what /proc costs; of files alone
- * it may tell another number. */
+/* Is fd 1 something else for sure than "mnt_id:N ino:N …"? The system tells sooner than /proc does; of files alone it may
+ * tell another number. */
 static int is_elsewhere(const char *sink) {
   unsigned long facts[32], mode; /* struct statx: stx_mode is in its fourth word, stx_ino the fifth, stx_mnt_id the 19th */
   if (sys6(SYS_statx, 1, (long)"", 0x1000 /* AT_EMPTY_PATH */, 0x1101 /* type, number, mount */, (long)facts, 0)) return 0;

@@ -22,8 +22,6 @@ from readcache.cli.terminal import say
 from readcache.cli.tidy import DAY, kept_seconds
 from readcache.policy import Policy
 
-_PATIENCE = 1.0  # seconds for a server to be reached
-
 
 class _Undone(Exception):
     """Ends a transaction of which nothing is to stay."""
@@ -193,6 +191,7 @@ def _server(settings: Settings) -> str:
 
 def _servers_of_others(settings: Settings) -> Iterator[str]:
     """Of the servers of this store that belong to other versions."""
+    from readcache.cli.serve import PATIENCE
     from readcache.cli.state import server_place
     from readcache.hosts.serve import place
 
@@ -201,7 +200,7 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
     for path in sorted(glob.glob(f"{glob.escape(os.path.dirname(mine))}/*{suffix}")):
         if path == mine:
             continue
-        with contextlib.suppress(place.NoServer), closing(place.reach(path, _PATIENCE)) as connection:
+        with contextlib.suppress(place.NoServer), closing(place.reach(path, PATIENCE)) as connection:
             version, pid = os.path.basename(path).removesuffix(suffix), place.peer(connection)[0]
             yield f"; one of readcache {version} is still there: it ends when nobody asks it, or by `kill {pid}`"
 

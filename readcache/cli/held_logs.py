@@ -22,7 +22,7 @@ from readcache.policy import Rules
 
 MOST_LOGS = 100  # as many readers as `serve` holds for others
 _ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
-_APART = 0.002  # seconds; two commands of one script are no further apart: what can be done later waits for so long
+_APART = 0.002  # seconds; a read by the client takes less, so that the next command of a script comes first
 
 
 class Named(Protocol):
