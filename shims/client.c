@@ -8,6 +8,7 @@
 #ifndef PATIENCE_MS
 #define PATIENCE_MS 50 /* in all; a judgement takes one or two, and a machine under load ten */
 #endif
+#define AWAKE_NS 200000 /* most answers come sooner, and to sleep until then would cost as much as they take */
 #define HOOK_PATIENCE 5 /* seconds, as in readcache/cli/ask.py */
 #ifndef VERSION
 #define VERSION "" /* of the package; no server has this one */
@@ -76,10 +77,12 @@ static int send_bytes(int fd, const char *data, long size) {
 }
 
 static int receive_bytes(int fd, char *data, long size) {
+  long awake_until = now(1) + AWAKE_NS;
   while (size > 0) {
     long got = sys6(SYS_recvfrom, fd, (long)data, size, 0x40 /* MSG_DONTWAIT */, 0, 0);
     if (got > 0) data += got, size -= got;
     else if (got == -EINTR_) continue;
+    else if (got == -EAGAIN_ && now(1) < awake_until) sys(SYS_sched_yield, 0, 0, 0, 0);
     else if (got != -EAGAIN_ || !is_ready(fd, POLL_IN)) return 0;
   }
   return 1;
@@ -255,6 +258,27 @@ static int names_files_alone(char **words) {
   return found;
 }
 
+/* Is the word a number, or of sed lines in a range: `40`, `-40`, `+5`, `1,40p`? */
+static int is_range(const char *word) {
+  if (*word == '-' || *word == '+') word++;
+  if (*word < '0' || *word > '9') return 0;
+  while ((*word >= '0' && *word <= '9') || *word == ',' || *word == '$') word++;
+  return !*word || same(word, "p");
+}
+
+/* Prints the tool lines of files, whatever is thought of it, and ends? Then it need not wait for the server: nobody can
+ * tell whether what it prints went through us. */
+static int prints_files_alone(char **words) {
+  struct facts facts;
+  int ranges = 0, files = 0, is_sed = same(*words, "sed");
+  if (!is_sed && !same(*words, "cat") && !same(*words, "head") && !same(*words, "tail") && !same(*words, "nl")) return 0;
+  for (words++; *words; words++)
+    if (is_range(*words)) ranges++;
+    else if (**words != '-' && facts_of(HERE, *words, 0, &facts)) files++;
+    else if (!same(*words, "-n")) return 0;
+  return files && (ranges || !is_sed);
+}
+
 static int goes_to_a_terminal_or_nobody(void) {
   static char settings[256];
   return !sys(SYS_ioctl, 1, 0x5401 /* TCGETS */, (long)settings, 0) || same_file("/proc/self/fd/1", "/dev/null");
@@ -417,10 +441,10 @@ static void forget_signal(int number) {
   sys(SYS_rt_sigtimedwait, (long)&set, 0, (long)&none, 8);
 }
 
-/* Holds what the program prints: true when it is all there, false when it was passed on as it came. */
-static int collect(struct call *call, int pipe, int signals, long pid, int *status) {
+/* Holds what the program prints, unless it is `passed` on as it comes: true when it is all there, false when it was. */
+static int collect(struct call *call, int pipe, int signals, long pid, int passed, int *status) {
   long until = now(1) + LONGEST_HELD * 1000000000L;
-  int ended = 0, passed = 0;
+  int ended = 0;
   held_size = 0;
   for (;;) {
     struct poll polls[2] = {{pipe, POLL_IN, 0}, {signals, POLL_IN, 0}};
@@ -495,21 +519,38 @@ static void print_judged(int server, int signals, int status) {
   end_like(status);
 }
 
-static int run_held(struct call *call, int server) {
+/* The server's letter for what is about to run: 'H' where it is to be held, and what it reads are plain files. */
+static char hear_verdict(int server, int is_tool) {
+  const char *why = 0;
+  long size, at;
+  char letter = receive_frame(server, scratch, ROOM_HEAD, &size);
+  if (!letter) why = "deadline";
+  if (letter == 'H' && size > 1 && !scratch[size - 1]) {
+    for (at = 2; at < size && is_plain_file(scratch + at, !is_tool);) at += length(scratch + at) + 1;
+    if (at < size) letter = *scratch, why = "no plain file";
+  }
+  if (why) send_word(server, 'N', why);
+  return letter;
+}
+
+/* Holds what the program prints, and prints what the server leaves of it. `is_early`: what the server thinks of the call
+ * is heard while the program is at work. */
+static int run_held(struct call *call, int server, int is_early) {
   long both[2][32];
   int ends[2], signals, status = 0, one_place;
   long pid;
   one_place = !sys(SYS_newfstatat, 1, (long)"", (long)both[0], EMPTY_PATH) &&
               !sys(SYS_newfstatat, 2, (long)"", (long)both[1], EMPTY_PATH) && both[0][0] == both[1][0] && both[0][1] == both[1][1];
-  if (sys(SYS_pipe2, (long)ends, CLOSE_ON_EXEC, 0, 0)) return 1;
+  if (sys(SYS_pipe2, (long)ends, CLOSE_ON_EXEC, 0, 0)) return 0;
   signals = keep_signals();
   pid = signals < 0 ? -1 : start(call, ends[1], one_place);
   sys(SYS_close, ends[1], 0, 0, 0);
   if (pid < 0) {
     let_signals_go();
-    return 1;
+    return 0;
   }
-  if (collect(call, ends[0], signals, pid, &status)) print_judged(server, signals, status);
+  if (collect(call, ends[0], signals, pid, is_early && hear_verdict(server, 1) != 'H', &status))
+    print_judged(server, signals, status);
   let_signals_go();
   send_word(server, 'N', "passed on");
   end_like(status);
@@ -542,8 +583,6 @@ int serve(struct call *call, const char *directory) {
   static char store[4096];
   int server, is_tool = same(call->kind, "tool");
   struct facts facts;
-  const char *why = 0;
-  long size, at;
   char letter;
   if (same(variable(call->environment, "READCACHE_SERVER"), "off")) return 0;
   if (!facts_of(1, "", EMPTY_PATH, &facts)) return 1; /* stdout is closed */
@@ -553,15 +592,9 @@ int serve(struct call *call, const char *directory) {
   server = reach_server(call->environment, directory, store);
   if (server < 0) return server == -2;
   if (!put_head(call, store) || !send_bytes(server, head, end_of_head - head)) return 1;
-  letter = receive_frame(server, scratch, ROOM_HEAD, &size);
-  if (!letter) why = "deadline";
-  if (letter == 'H' && size > 1 && !scratch[size - 1]) {
-    for (at = 2; at < size && is_plain_file(scratch + at, !is_tool);) at += length(scratch + at) + 1;
-    if (at < size) letter = *scratch, why = "no plain file";
-  }
-  if (letter == 'H' && run_held(call, server)) why = "nothing could be held";
+  letter = is_tool && prints_files_alone(call->words) ? 'E' : hear_verdict(server, is_tool);
+  if ((letter == 'E' || letter == 'H') && !run_held(call, server, letter == 'E')) send_word(server, 'N', "nothing could be held");
   if (letter == 'W') run_apart(call, server);
-  if (why) send_word(server, 'N', why);
   sys(SYS_close, server, 0, 0, 0);
   return 1;
 }

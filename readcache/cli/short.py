@@ -83,9 +83,6 @@ class ShortWay:
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
         self.calls += 1
         settings = read_settings(head.environ)
-        if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
-            settings = settings._replace(mode="advise")  # nobody says that compactions are reported
-        settings = settings._replace(host=settings.host or (SHIMS if head.kind == "tool" else RUN))
         try:
             plan = _plan(head, settings)
         except Exception as error:
@@ -94,6 +91,9 @@ class ShortWay:
         if plan is None:
             self._refuse(connection, "")
             return
+        if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
+            settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+        settings = settings._replace(host=settings.host or (SHIMS if head.kind == "tool" else RUN))
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
         otherwise = "W" if plan.reading.writes else "B"
         send_frame(connection, *((b"H", texts(otherwise, *paths)) if plan.is_held else (b"W", b"")))

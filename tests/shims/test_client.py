@@ -21,7 +21,7 @@ from readcache.cli.short import ShortWay
 from readcache.hosts.serve.frames import frame, read_frame, send_frame, texts
 from readcache.hosts.serve.place import socket_path
 from tests.shims.conftest import PATIENT
-from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, start
+from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, script, start
 
 SOURCES = [str(ROOT / "shims" / name) for name in ("tool.c", "client.c")]
 FLAGS = ["-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror"]
@@ -214,6 +214,71 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
         outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]
     way.close()
     assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
+
+
+# ------------------------------------------------------------ what starts before the server has thought about it
+
+
+NUMBERED = "".join(f"{n}\n" for n in range(1, 11))
+REFUSED: dict[str, tuple[bytes, ...]] = {
+    "is none of its business": (frame(b"B", texts("")),),
+    "is to run by itself": (frame(b"W", b""),),
+    "reads what is no file": (frame(b"H", texts("B", "/proc/self/status")),),
+    "is broken": (b"H\xff\xff\xff\xff",),
+}
+
+
+def started_before_the_verdict(sandbox: Sandbox, top: Path, command: str, seconds: float, verdict: Answer) -> bool:
+    """Did the tool of a command start while a server looked at the call for so long? All that it prints comes."""
+    told, found = top / "told", []
+    for tool in ("cat", "head", "tail", "nl", "sed"):
+        script(top / "tools" / tool, f'#!/bin/sh\necho >{told}\nexec /usr/bin/{tool} "$@"\n')
+
+    def look(_: socket.socket) -> None:
+        deadline = time.monotonic() + seconds
+        while not told.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        found.append(told.exists())
+
+    sandbox.reset()
+    (sandbox.place / "7").write_text(NUMBERED)
+    env = sandbox.by_bash_env(PATH=f"{top / 'tools'}:{sandbox.env()['PATH']}")
+    with listening(place_of(sandbox), in_turn(take, look, verdict)):
+        out = start(["bash", "-c", f"{command}; exit 3"], env, "merged", sandbox.place)
+    told.unlink()
+    native = start(["bash", "-c", f"{command}; exit 3"], sandbox.env(), "merged", sandbox.place)
+    assert (out.out, out.status) == (native.out, 3)
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("command", ["cat f", "head -n 3 ./f", "tail -n +5 f", "sed -n 2,5p f", "nl f sub/g"])
+def test_a_tool_that_prints_files_alone_starts_while_the_server_thinks(
+    patient: Sandbox, command: str, tmp_path: Path
+) -> None:
+    assert started_before_the_verdict(patient, tmp_path, command, 20, say(frame(b"B", texts(""))))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tail -s 1 f",
+        "cat -s f",
+        "cat f missing 2>/dev/null",
+        "sed -i.bak s/line/x/ f",
+        "sed -n 7 <f 2>/dev/null",
+        "head -3 7",
+    ],
+)
+def test_any_other_tool_waits_for_what_the_server_says(patient: Sandbox, command: str, tmp_path: Path) -> None:
+    assert not started_before_the_verdict(patient, tmp_path, command, 0.2, say(frame(b"B", texts(""))))
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_started_early_is_passed_on_as_it_comes_where_the_call(
+    patient: Sandbox, what: str, tmp_path: Path
+) -> None:
+    assert started_before_the_verdict(patient, tmp_path, "cat f sub/g", 20, in_turn(say(*REFUSED[what]), stay))
 
 
 # ------------------------------------------------------------ whom it trusts

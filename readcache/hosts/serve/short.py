@@ -35,7 +35,7 @@ def read_head(connection: Connection) -> CallHead | None:
         return None
     if letter != FIRST or data[-1:] != b"\0":
         raise BrokenFrame(f"a frame {letter!r} begins no call")
-    return _parsed(list(map(os.fsdecode, data[:-1].split(b"\0"))))
+    return _parsed(os.fsdecode(data[:-1]).split("\0"))
 
 
 def _parsed(fields: Sequence[str]) -> CallHead:
