@@ -178,8 +178,11 @@ static int ask(char **argv, char **envp) {
 
 /* The script beside this program that does it without a server; it starts one for the next time. */
 static void become_script(char **argv, char **envp) {
+  unsigned long files[2]; /* the most that may be open: a shell opens its script as the eleventh */
   int count = 0;
-  char *to = add(behind, behind + sizeof behind, own_directory());
+  char *to;
+  if (!sys(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, (long)files) && files[0] < 12) return;
+  to = add(behind, behind + sizeof behind, own_directory());
   for (; *envp && count + 3 < (int)(sizeof vars / sizeof *vars); envp++) vars[count++] = *envp;
   if (faced > 0) vars[count++] = "READCACHE_ALONE=" VERSION;
   vars[count] = 0;

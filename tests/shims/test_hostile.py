@@ -226,7 +226,7 @@ def test_a_limit_on_files_leaves_no_half_of_a_compiled_module(tmp_path: Path) ->
 
 
 def test_where_no_pipe_can_be_made_the_tool_itself_still_runs(sandbox: Sandbox) -> None:
-    for limit in range(12, 24):
+    for limit in range(4 if sandbox.has_client else 12, 24):  # a script needs the eleventh
         command = f"ulimit -n {limit}; sed -n 1,30p sub/g; :"
         ours, plain = both(sandbox, command)
         assert ours.out == plain.out, limit
