@@ -191,18 +191,14 @@ def _server(settings: Settings) -> str:
 
 def _servers_of_others(settings: Settings) -> Iterator[str]:
     """Of the servers of this store that belong to other versions."""
-    from readcache.cli.serve import PATIENCE
     from readcache.cli.state import server_place
-    from readcache.hosts.serve import place
+    from readcache.hosts.serve import stop
 
-    mine = server_place(settings.store)[0]
-    suffix = mine[mine.rindex("-") :]
-    for path in sorted(glob.glob(f"{glob.escape(os.path.dirname(mine))}/*{suffix}")):
-        if path == mine:
-            continue
-        with contextlib.suppress(place.NoServer), closing(place.reach(path, PATIENCE)) as connection:
-            version, pid = os.path.basename(path).removesuffix(suffix), place.peer(connection)[0]
-            yield f"; one of readcache {version} is still there: it ends when nobody asks it, or by `kill {pid}`"
+    mine, _ = server_place(settings.store)
+    for path in stop.places_of_all_versions(mine):
+        if path != mine and stop.answers(path):
+            end = "it ends when nobody asks it, or by `readcache serve --stop`"
+            yield f"; one of readcache {stop.version_at(path)} is still there: {end}"
 
 
 def _server_beside(settings: Settings, socket: str) -> str:

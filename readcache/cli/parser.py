@@ -101,7 +101,7 @@ def _build() -> _Parser:
     serve.add_argument(
         "--idle", metavar="SECONDS", type=_count, default=IDLE_SECONDS, help="--on-demand: until it ends"
     )
-    serve.add_argument("--stop", action="store_true", help="end the one that was started on demand")
+    serve.add_argument("--stop", action="store_true", help="end those of this store that were started on demand")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")

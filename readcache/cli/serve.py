@@ -20,9 +20,10 @@ from readcache.cli.held import chosen_policy
 from readcache.cli.settings import Settings
 from readcache.cli.state import server_place, store_file
 from readcache.cli.terminal import say
-from readcache.errors import ReadcacheError, UsageError
-from readcache.hosts.serve import place, server
+from readcache.errors import ReadcacheError
+from readcache.hosts.serve import place, server, stop
 from readcache.hosts.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
+from readcache.hosts.serve.stop import PATIENCE
 from readcache.policy import Mode
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from readcache.hosts.serve.frames import Connection
     from readcache.hosts.serve.short import CallHead
 
-PATIENCE = 1.0  # seconds for the server to say how it is
 _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; who folds a long log must not keep the others waiting for Python's usual 5 ms
 _STOP_SECONDS = 10.0
@@ -145,23 +145,21 @@ def _note(failed: threading.ExceptHookArgs) -> None:
 
 
 def _stop(settings: Settings) -> int:
-    path, _ = server_place(settings.store)
-    try:
-        connection = place.reach(path, PATIENCE)
-    except place.NoServer:
-        say("no server of this store is there")
-        return 0
-    pid, _ = place.peer(connection)
-    connection.close()
-    if pid is None:
-        raise UsageError("this system does not tell which process listens on a socket: end it by its id")
-    os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + _STOP_SECONDS
-    while time.monotonic() < deadline:
-        lock = place.take_lock(path)
-        if lock is not None:
-            os.close(lock)
-            say(f"process {pid} has ended")
-            return 0
+    """Ends the servers of the store, those of other versions too, of which nothing is left then."""
+    mine, _ = server_place(settings.store)
+    places = stop.places_of_all_versions(mine)
+    told = {path: pid for path in places if (pid := stop.tell_to_end(path)) is not None}
+    deadline, left = time.monotonic() + _STOP_SECONDS, dict(told)
+    while left and time.monotonic() < deadline:
         time.sleep(0.02)
-    raise ReadcacheError(f"process {pid} was told to end, and has not within {_STOP_SECONDS:.0f} seconds: kill it")
+        for path in [path for path in left if not stop.is_there(path)]:
+            say(f"process {left.pop(path)} has ended")
+    for path in places:
+        if path != mine:
+            stop.take_away(path)
+    if left:
+        pids = ", ".join(map(str, left.values()))
+        raise ReadcacheError(f"told to end, and still there after {_STOP_SECONDS:.0f} seconds: kill {pids}")
+    if not told:
+        say("no server of this store is there")
+    return 0

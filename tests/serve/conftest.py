@@ -38,12 +38,12 @@ class ServerPlace:
         assert place.start(self.path, self.store)
         return self.wait()
 
-    def wait(self) -> int:
-        """Waits until a server answers; its process id."""
+    def wait(self, path: str = "") -> int:
+        """Waits until a server answers, at `path` or at our own; its process id."""
         deadline = time.monotonic() + 30
         while True:
             with contextlib.suppress(place.NoServer):
-                connection = place.reach(self.path, 5)
+                connection = place.reach(path or self.path, 5)
                 pid, _ = place.peer(connection)
                 connection.close()
                 assert pid is not None
@@ -51,20 +51,20 @@ class ServerPlace:
             assert time.monotonic() < deadline, "no server came"
             time.sleep(0.02)
 
-    def is_held(self) -> bool:
-        """True while a server lives, by its lock."""
+    def is_held(self, path: str = "") -> bool:
+        """True while a server lives, at `path` or at our own, by its lock."""
         try:
-            lock = place.take_lock(self.path)
+            lock = place.take_lock(path or self.path)
         except FileNotFoundError:
             return False
         if lock is not None:
             os.close(lock)
         return lock is None
 
-    def wait_for_end(self, seconds: float = 20) -> None:
-        """Waits until no server lives."""
+    def wait_for_end(self, seconds: float = 20, path: str = "") -> None:
+        """Waits until no server lives, at `path` or at our own."""
         deadline = time.monotonic() + seconds
-        while self.is_held():
+        while self.is_held(path):
             assert time.monotonic() < deadline, "the server goes on"
             time.sleep(0.02)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -11,12 +12,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import readcache
-from readcache.hosts.serve import place, useless
+from readcache.cli import serve
+from readcache.cli.main import main
+from readcache.hosts.serve import place, stop, useless
 from readcache.hosts.serve.place import NoServer
 from tests.serve.conftest import ServerPlace
 
@@ -108,6 +112,86 @@ def test_it_is_told_to_stop(at: ServerPlace) -> None:
     assert at.readcache("serve", "--stop").stdout == f"process {pid} has ended\n".encode()
     assert not Path(at.path).exists()
     assert at.readcache("serve", "--stop").stdout == b"no server of this store is there\n"
+
+
+StartOld = Callable[[str], tuple[int, str]]
+
+
+@pytest.fixture
+def start_old(at: ServerPlace) -> Iterator[StartOld]:
+    """Starts a server as another version of the package does: gives its process id, and where it listens."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(version: str) -> tuple[int, str]:
+        path = at.path.replace(f"/{readcache.__version__}-", f"/{version}-")
+        code = f"import readcache; readcache.__version__ = {version!r}; from readcache.cli.main import main; main()"
+        started.append(subprocess.Popen([sys.executable, "-c", code, "serve", "--on-demand"], env=at.env))
+        return at.wait(path), path
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_those_of_other_versions_are_told_to_stop_too(at: ServerPlace, start_old: StartOld) -> None:
+    pids = {at.start(), start_old("0.0.1")[0], start_old("0.0.2")[0]}
+    said = at.readcache("serve", "--stop").stdout.decode().splitlines()
+    assert sorted(said) == sorted(f"process {pid} has ended" for pid in pids)
+    assert os.listdir(Path(at.path).parent) == [Path(at.path).name + ".lock"]
+    assert at.start() not in pids
+
+
+def test_none_of_another_store_is_told_to_stop(at: ServerPlace) -> None:
+    pid = at.start()
+    assert at.readcache("serve", "--stop", "--store", "other.db").stdout == b"no server of this store is there\n"
+    assert at.wait() == pid
+
+
+def test_nothing_is_taken_away_of_one_that_hangs(
+    start_old: StartOld, at: ServerPlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "_STOP_SECONDS", 0.3)
+    pid, path = start_old("0.0.1")
+    os.kill(pid, signal.SIGSTOP)
+    assert main(["serve", "--stop"]) == 1
+    assert capsys.readouterr().err.endswith(f"kill {pid}\n")
+    assert Path(path).exists()
+    os.kill(pid, signal.SIGKILL)
+    at.wait_for_end(path=path)
+    assert at.readcache("serve", "--stop").stdout == b"no server of this store is there\n"
+    assert not os.listdir(Path(path).parent)
+
+
+def test_a_number_that_a_dead_process_left_behind_is_not_told_to_stop(at: ServerPlace) -> None:
+    folder_of(at)
+    bind = [sys.executable, "-c", BIND_AND_LEAVE, at.path]
+    with subprocess.Popen(bind, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        first.stdout.readline()
+        assert first.wait() == 0
+        assert stop.answers(at.path), "its child listens"
+        assert stop.tell_to_end(at.path) is None
+
+
+BIND_AND_LEAVE = """
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+os.chdir(os.path.dirname(sys.argv[1]))
+listener.bind(os.path.basename(sys.argv[1]))
+listener.listen()
+if not os.fork():
+    sys.stdin.read()
+    os._exit(0)
+print("listening", flush=True)
+"""
+
+
+def test_a_lock_that_is_taken_away_in_this_moment_is_not_had(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of(at)
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", lambda *_: os.unlink(f"{at.path}.lock"))
+        assert place.take_lock(at.path) is None
 
 
 def test_it_ends_when_nobody_asks(at: ServerPlace) -> None:
@@ -231,6 +315,7 @@ def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: Serve
         other.stdout.readline()
         with pytest.raises(NoServer, match="another user's process"):
             place.reach(at.path, 1)
+        assert stop.tell_to_end(at.path) is None
         other.kill()
     os.unlink(at.path)
     at.start()

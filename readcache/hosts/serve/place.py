@@ -16,6 +16,7 @@ import time
 
 import readcache
 
+LOCK = ".lock"  # at the end of a socket's path: the file that its server has locked
 LOCK_FD = 3  # on which a server that was started gets its lock
 SOON = 2.0  # seconds; a server that died so soon after its start is not started again at once
 _LONGEST = 100  # bytes of a socket's path that every system takes
@@ -95,20 +96,23 @@ def is_ours(connection: _socket.socket) -> bool:
 
 
 def take_lock(path: str) -> int | None:
-    """A descriptor that holds the lock of the server at `path`; None where a server has it. OSError."""
-    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    """A descriptor that holds the lock of the server at `path`; None where a server has it, or the file was taken away
+    in this moment. OSError."""
+    lock = os.open(path + LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
+        if os.path.samestat(os.fstat(lock), os.stat(path + LOCK)):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
 
 
 def inherited_lock(path: str) -> int | None:
     """The descriptor of the lock that this process was started with, if it is that of the server at `path`."""
     try:
-        if os.path.samestat(os.fstat(LOCK_FD), os.stat(f"{path}.lock")):
+        if os.path.samestat(os.fstat(LOCK_FD), os.stat(path + LOCK)):
             fcntl.flock(LOCK_FD, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.set_inheritable(LOCK_FD, False)
             return LOCK_FD
