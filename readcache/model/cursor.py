@@ -9,6 +9,7 @@ while record := cursor.step():                      # one event further; nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from readcache.model.events import Delivered, Record, Wrote
 from readcache.model.records import event_for
@@ -33,7 +34,6 @@ class Cursor:
         """What the reader could see here. The cursor owns it: it changes as the cursor moves."""
         self._records: Sequence[Record] = tuple(records)
         self._at = 0
-        self._spans: dict[str, tuple[int, int]] | None = None  # call id -> its first record, and behind its last
 
     @property
     def past(self) -> Sequence[Record]:
@@ -51,18 +51,14 @@ class Cursor:
             self.view.apply(event)
         return record
 
-    def before(self, call_id: str) -> View:
-        """Goes to where the call was about to be made. NoSuchCall as for `after`."""
-        return self._go(self._span(call_id)[0])
-
     def after(self, call_id: str) -> View:
         """Goes to where the call had just been answered; what a harness did to its result later lies ahead. An id that
         was used twice names the newer call. NoSuchCall for one that this reader never made."""
-        return self._go(self._span(call_id)[1])
-
-    def after_seq(self, seq: int) -> View:
-        """Goes behind the record with this number, and all that have lower ones."""
-        return self._go(sum(record.seq <= seq for record in self._records))
+        if call_id not in self._ends:
+            newest = ", ".join(list(self._ends)[: -NAMED - 1 : -1])
+            there = f"its newest calls are {newest}" if newest else "it made none that was recorded"
+            raise NoSuchCall(f"agent {self.agent_id} made no call {call_id!r}: {there}")
+        return self._go(self._ends[call_id])
 
     def end(self) -> View:
         """Goes behind the last record."""
@@ -75,28 +71,13 @@ class Cursor:
             self.step()
         return self.view
 
-    def _span(self, call_id: str) -> tuple[int, int]:
-        if self._spans is None:
-            self._spans = self._find_spans()
-        if call_id not in self._spans:
-            newest = ", ".join(list(self._spans)[: -NAMED - 1 : -1])
-            there = f"its newest calls are {newest}" if newest else "it made none that was recorded"
-            raise NoSuchCall(f"agent {self.agent_id} made no call {call_id!r}: {there}")
-        return self._spans[call_id]
-
-    def _find_spans(self) -> dict[str, tuple[int, int]]:
-        """In the order in which the calls were made."""
-        spans: dict[str, tuple[int, int]] = {}
-        numbers: dict[str, int] = {}
+    @cached_property
+    def _ends(self) -> dict[str, int]:
+        """Call id -> the position behind its last record, in the order in which the calls were made."""
+        ends: dict[str, int] = {}
         for place, record in enumerate(self._records):
             event = record.event
-            if record.agent_id != self.agent_id or not isinstance(event, (Delivered, Wrote)) or not event.call_id:
-                continue
-            number = event.call if isinstance(event, Wrote) else event.when.call
-            name = event.call_id
-            is_same = name in spans and numbers[name] == number
-            first = spans.pop(name)[0] if is_same else place
-            if not is_same:
-                spans.pop(name, None)
-            spans[name], numbers[name] = (first, place + 1), number
-        return spans
+            if record.agent_id == self.agent_id and isinstance(event, (Delivered, Wrote)) and event.call_id:
+                ends.pop(event.call_id, None)
+                ends[event.call_id] = place + 1
+        return ends

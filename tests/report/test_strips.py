@@ -27,10 +27,10 @@ def numbered(references: list[Reference]) -> Spans:
 def assert_as_the_view(lane: Lane, records: list[Record]) -> None:
     """After the last event of each step, the bars are what is visible."""
     strips = {strip.key: strip for strip in lane.strips}
-    cursor, keys = Cursor(records, lane.agent_id), {*KEYS, *strips}
+    keys = {*KEYS, *strips}
     ends = [step.record.seq for step in lane.steps[1:]]
     for step, next_begins in zip(lane.steps, [*ends, records[-1].seq + 1], strict=True):
-        view = cursor.after_seq(next_begins - 1)
+        view = Cursor([record for record in records if record.seq < next_begins], lane.agent_id).end()
         for key in keys:
             known = view.key(key)
             current = numbered(known.current)

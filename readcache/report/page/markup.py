@@ -54,6 +54,6 @@ def brief(value: int) -> str:
     return number(value)
 
 
-def plural(value: int, one: str, many: str = "") -> str:
+def plural(value: int, one: str) -> str:
     """`1 call`, `2 calls`."""
-    return f"{number(value)} {one if value == 1 else many or one + 's'}"
+    return f"{number(value)} {one if value == 1 else one + 's'}"
