@@ -83,38 +83,32 @@ class _Table:
         least = (self._used + len(lines)) * 4 // 3 + 1  # fuller, and looking for a slot takes long
         if least > len(self._slots):
             self._grow(max(least, len(self._slots) * (3 if len(self._slots) > MANY_SLOTS else 4) // 2))
-        slots, size = self._slots, len(self._slots)
-        for line in lines:  # `_find`, written out: every line of every output comes by here
-            name = hash(line) & _HALF
-            at = name % size
-            while (slot := slots[at]) and slot >> 32 != name:
-                at = at + 1 if at + 1 < size else 0
-            self._used += not slot
+        slots = self._slots
+        for name, at in self._find([hash(line) & _HALF for line in lines]):
+            self._used += not slots[at]
             slots[at] = name << 32 | place
 
     def places_of(self, lines: Iterable[str]) -> Iterator[int]:
         """The place of each of these lines that has one."""
+        slots = self._slots
+        for _, at in self._find(hash(line) & _HALF for line in lines):
+            if slot := slots[at]:
+                yield slot & _HALF
+
+    def _find(self, names: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Each of these hashes, and its slot: the next free one where it has none. That may be filled before the next
+        hash is asked for."""
         slots, size = self._slots, len(self._slots)
-        for line in lines:  # `_find`, written out here, too
-            name = hash(line) & _HALF
+        for name in names:
             at = name % size
             while (slot := slots[at]) and slot >> 32 != name:
                 at = at + 1 if at + 1 < size else 0
-            if slot:
-                yield slot & _HALF
-
-    def _find(self, name: int) -> int:
-        """The slot of a hash; the next free one where it has none."""
-        slots, size = self._slots, len(self._slots)
-        at = name % size
-        while (slot := slots[at]) and slot >> 32 != name:
-            at = at + 1 if at + 1 < size else 0
-        return at
+            yield name, at
 
     def _grow(self, size: int) -> None:
-        kept, self._slots = self._slots, array("Q", bytes(8 * size))
-        for slot in filter(None, kept):
-            self._slots[self._find(slot >> 32)] = slot
+        kept, self._slots = [slot for slot in self._slots if slot], array("Q", bytes(8 * size))
+        for slot, (_, at) in zip(kept, self._find(slot >> 32 for slot in kept), strict=True):
+            self._slots[at] = slot
 
 
 def stretches(pieces: Iterable[Piece], count: int, markers: Iterable[int] = ()) -> Iterator[Piece]:
