@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from readcache.conversation.resume import unconfirmed
 from readcache.conversation.settle import clip_delivery, settle
@@ -38,16 +39,11 @@ if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
 
 
+LogShown = Callable[[float | None], None]  # logs that a reply was before the reader, and when, as `Reader.answer` says
+
 # The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
 _ANSWERING: set[tuple[str, str, str]] = set()
 NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
-
-
-class _Before(NamedTuple):
-    """What was logged before a delivery that is not logged yet."""
-
-    turns: int  # see `Log.turns`
-    tokens: int  # delivered
 
 
 class Reader:
@@ -85,7 +81,7 @@ class Reader:
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:
-            reply, delivered, before = self._judge(call, began, announce, is_shown=show is None)
+            reply, log_shown = self._judge(call, began, announce, is_shown=show is None)
         except StoreError as error:
             reason = Reason.STORE_FAILED
             self.log.fail(call.call_id, reason, error)
@@ -94,7 +90,7 @@ class Reader:
             self.log.fail(call.call_id, reason, error)
         else:
             if show is not None:
-                self._was_shown(delivered, before, show(reply))
+                log_shown(show(reply))
             return reply
         writes = call.reading.writes
         if writes:
@@ -104,9 +100,9 @@ class Reader:
 
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
-    ) -> tuple[Reply, Delivered, _Before | None]:
-        """The reply and its event, which is logged, without its text unless `is_shown`; of what was announced, which
-        is logged later, also what was before it."""
+    ) -> tuple[Reply, LogShown]:
+        """The reply, and what is to be logged when it was shown: its text, and the whole delivery where it was
+        announced. All else is logged; the text, too, if it `is_shown`."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -128,38 +124,36 @@ class Reader:
                 delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()
-                return reply, delivered, _Before(log.turns, view.calls.tokens)
+                return reply, partial(self._log_announced, delivered, log.turns, view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
             log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
-        return reply, delivered, None
+        return reply, partial(self._log_text, delivered)
 
-    def _was_shown(self, delivered: Delivered, before: _Before | None, at: float | None) -> None:
-        """Logs that the text of a delivery is before the reader; no more, if the call has left the conversation.
-        `before`: of one that is not in the log yet."""
+    def _log_text(self, delivered: Delivered, at: float | None) -> None:
+        """Logs the text of a delivery that is in the log without it; no more, if the call has left the conversation."""
         waiting = withhold(delivered)
-        if before is not None:
-            try:  # not later: what comes in between might have taken it away
-                with self.log.transaction() as view:
-                    self.log.append([self._in_its_place(view, delivered, before)], at)
-            except StoreError as error:
-                self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
-        elif waiting != delivered:
-            self.tell(
-                delivered.call_id,
-                lambda view: (
-                    [hand_out(delivered)] if waiting in (d.event for d in view.of_call(waiting.call_id)) else []
-                ),
-                at,
-            )
+        if waiting == delivered:
+            return
 
-    def _in_its_place(self, view: View, delivered: Delivered, before: _Before) -> Delivered:
-        """The delivery behind those that were logged while it was shown. Without its text where something else came,
-        which may have made it outdated or taken it away."""
-        tokens = view.calls.tokens + delivered.when.tokens - before.tokens
-        when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=tokens)
-        delivered = replace(delivered, when=when)
-        is_first = self.log.turns == before.turns and not view.of_call(delivered.call_id)
-        return delivered if is_first else withhold(delivered)
+        def events(view: View) -> list[Event]:
+            is_there = any(waiting == d.event for d in view.of_call(waiting.call_id))
+            return [hand_out(delivered)] if is_there else []
+
+        self.tell(delivered.call_id, events, at)
+
+    def _log_announced(self, delivered: Delivered, turns: int, tokens: int, at: float | None) -> None:
+        """Logs a delivery behind those that were logged while it was shown. Without its text where something else came,
+        which may have made it outdated or taken it away. `turns`, `tokens`: of the log and its calls, as it was judged.
+        """
+        try:  # not later: what comes in between might have taken it away
+            with self.log.transaction() as view:
+                after = view.calls.tokens + delivered.when.tokens - tokens
+                when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
+                is_first = self.log.turns == turns and not view.of_call(delivered.call_id)
+                delivered = replace(delivered, when=when)
+                self.log.append([delivered if is_first else withhold(delivered)], at)
+        except StoreError as error:
+            self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
 
     def _go_on(self, view: View) -> None:
         """Before anything is logged: is this a session that somebody else did not close?"""
