@@ -20,7 +20,7 @@ from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Failed
 from readcache.policy import Rules
 
-MOST_LOGS = 100  # as many readers as `serve` holds for others
+MOST_LOGS = 100  # as many readers as hosts/serve/protocol.py holds
 _ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
 _APART = 0.002  # seconds; a read by the client takes less, so that the next command of a script comes first
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from readcache import Reply, Session
 
-KINDS = ("bash", "read", "write", "other", "ignore")
 _READS = ("read", "read_file", "read_text_file", "file_read", "view", "view_file", "open_file", "cat_file", "get_file")
 _WRITES = (
     *("write", "write_file", "file_write", "create", "create_file", "save_file", "append_file", "insert"),
@@ -55,7 +54,7 @@ Judge = Callable[[Session, ToolResult], "Reply | None"]  # a user's own way to t
 
 
 def guess_kind(name: str, arguments: Mapping[str, Any]) -> str:
-    """One of `KINDS`. Names of MCP tools may have their server in front."""
+    """The kind of a tool: "bash", "read", "write" or "other". Names of MCP tools may have their server in front."""
     words = re.split(r"__|[.:/]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())[-1]
     command, has_path = _first(arguments, _COMMANDS), _first(arguments, _PATHS) is not None
     if has_path and command in _EDITOR_VERBS:
@@ -66,7 +65,7 @@ def guess_kind(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def answer_tool(session: Session, result: ToolResult, kind: str) -> Reply | None:
-    """The session's answer to a call of that kind. None: the result stays as it is."""
+    """The session's answer to a call of that kind, see `guess_kind`; or "ignore". None: the result stays as it is."""
     known: dict[str, Any] = {"call_id": result.call_id, "batch": result.batch}
     command, path = _first(result.arguments, _COMMANDS), _first(result.arguments, _PATHS)
     if kind == "ignore":

@@ -1,8 +1,8 @@
 """The view: what this reader can still see. A fold over the session's log, one event at a time.
 
     view = View()
-    for record in store.records(session_id, agent_id):
-        view.apply(record.event)
+    for event in events_for(store.records(session_id), agent_id):
+        view.apply(event)
 
 `apply` costs what the event changes, however long the log is. A `View` belongs to its session; everybody else only
 reads.

@@ -15,9 +15,9 @@ class Sessions:
     """Hands out one `Session` for each conversation and reader.
 
     `root` is the directory that relative paths are of. `host`: as for `Session`; an adapter may name itself before it
-    asks for the first one. `store`: None (memory, one for each conversation), or what
-    `Session` takes. What two conversations were shown is never mixed; the readers of one share its store, so that a
-    write by one is known to the others. Safe to call from any thread.
+    asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
+    What two conversations were shown is never mixed; the readers of one share its store, so that a write by one is
+    known to the others. Safe to call from any thread.
     """
 
     def __init__(
