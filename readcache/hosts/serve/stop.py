@@ -97,7 +97,7 @@ def _process(pid: int) -> Iterator[int | None]:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         raise
-    except OSError:  # Linux before 5.3, and some sandboxes
+    except (AttributeError, OSError):  # no Linux, one before 5.3, and some sandboxes
         yield None
         return
     try:
