@@ -14,7 +14,16 @@ from readcache.cli.state import state_directory
 from readcache.errors import ReadcacheError, UsageError
 
 _NAME = "readcache"  # by which a host's settings are known to be ours
-_SCRIPT = '#!/bin/sh\n# readcache {version}: for what the program above does not do itself.\nexec {words} "$@"\n'
+_SCRIPT = """\
+#!/bin/sh
+# readcache {version}: for what the program above does not do itself.
+program={program}
+[ -x "$program" ] || {{
+  echo "readcache: $program is gone: install readcache again, or take its hooks out of the host's settings" >&2
+  exit 1
+}}
+exec {words} "$@"
+"""
 _SAYS = re.compile(r"^# readcache (\S+):", re.M)
 
 
@@ -96,4 +105,5 @@ def _place() -> str:
 
 
 def _script() -> str:
-    return _SCRIPT.format(version=__version__, words=shlex.join(python_program()))
+    words = python_program()
+    return _SCRIPT.format(version=__version__, program=shlex.quote(words[0]), words=shlex.join(words))

@@ -260,7 +260,8 @@ def _failures() -> str:
     found = failures.noted()
     if not found:
         return "none were noted"
+    what = "1 failure" if len(found) == 1 else f"{len(found)} failures"
     raise Broken(
-        f"{len(found)} failures, all of whose output was shown; the last: {found[-1]}; "
+        f"{what}, all of whose output was shown; the last: {found[-1]}; "
         f"when it is repaired, delete {failures.path()}"
     )

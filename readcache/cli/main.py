@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # --help and --version
         return end.code if isinstance(end.code, int) else 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            return _lose_output(error)
         return _complain(f"a bug, please report it: {_where(error)}", BUG_STATUS)
 
 
@@ -47,6 +51,14 @@ def _complain(text: str, status: int) -> int:
 
     warn(text)
     return status
+
+
+def _lose_output(error: OSError) -> int:
+    """stdout takes no more; whatever writes a file says so itself, with its name."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # or Python tries again as it ends, and says that in words of its own
+    os.close(nowhere)
+    return _complain(f"cannot write the output: {error.strerror}; send stdout to a place with room", 1)
 
 
 def _where(error: Exception) -> str:

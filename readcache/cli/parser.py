@@ -98,9 +98,8 @@ def _build() -> _Parser:
     serve.add_argument("--socket", metavar="PATH", help="on a Unix socket, for many clients; else on stdin and stdout")
     serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
     serve.add_argument("--on-demand", action="store_true", help="as hooks start it: for what ends with one tool call")
-    serve.add_argument(
-        "--idle", metavar="SECONDS", type=_count, default=IDLE_SECONDS, help="--on-demand: until it ends"
-    )
+    idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
+    serve.add_argument("--idle", metavar="SECONDS", type=_count, help=idle)
     serve.add_argument("--stop", action="store_true", help="end those of this store that were started on demand")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from readcache import __version__
 from readcache.cli import failures
 from readcache.cli.held import chosen_policy
+from readcache.cli.options import IDLE_SECONDS
 from readcache.cli.settings import Settings
 from readcache.cli.state import server_place, store_file
 from readcache.cli.terminal import say
@@ -40,9 +41,13 @@ _STOP_SECONDS = 10.0
 def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Answers until there is nobody to answer; the exit status. ReadcacheError."""
     if options.stop:
+        if options.socket is not None:
+            raise UsageError("--stop ends the server that was started on demand; one at --socket ends at a SIGTERM")
         return _stop(settings)
     if options.on_demand:
-        return _serve_on_demand(settings, options.idle)
+        return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
+    if options.idle is not None:
+        raise UsageError("--idle is for --on-demand: any other server stays until it is ended")
     policy, store, way = chosen_policy(settings), settings.store_spec(), None
     if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
         policy = replace(policy, mode=Mode.OFF)

@@ -9,6 +9,8 @@ import os
 import re
 import shlex
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -149,10 +151,24 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
 
 
 def remove(place: str, mark: Mark) -> None:
-    """Takes away what was installed, and the directory when nothing else is in it. OSError."""
-    _unlink(place, _names(place, mark))
+    """Takes away what was installed, a socket at which nobody listens any more, and the directory when nothing else is
+    in it. OSError."""
+    names = _names(place, mark)
+    _unlink(place, {*names, SOCKET} if mark.static and _is_left_alone(os.path.join(place, SOCKET)) else names)
     if not os.listdir(place):
         os.rmdir(place)
+
+
+def _is_left_alone(path: str) -> bool:
+    """Is it a socket of a server that has ended without taking it away?"""
+    with socket.socket(socket.AF_UNIX) as asking:
+        try:
+            asking.connect(path)
+        except ConnectionRefusedError:  # as of any other file, too
+            return stat.S_ISSOCK(os.lstat(path).st_mode)
+        except OSError:
+            return False
+    return False
 
 
 def find_trouble(place: str) -> Iterator[str]:
@@ -216,7 +232,8 @@ def find_unfit_name(place: str) -> str | None:
 
 def find_closed_to_others(place: str) -> str | None:
     """The first file or directory that a read needs and that not every user may read; None when there is none."""
-    for needed in (place, sys.executable, os.path.realpath(sys.executable), _package(), *import_directories()):
+    python = (sys.executable, os.path.realpath(sys.executable), _package(), *import_directories())
+    for needed in (place, *(() if static_socket(place) else python)):
         steps = [needed]
         while steps[-1] != os.path.dirname(steps[-1]):
             steps.append(os.path.dirname(steps[-1]))

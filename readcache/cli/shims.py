@@ -39,7 +39,10 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False, sta
         advice = "install one (cc, gcc or clang)" + ("" if static else ", or the shims without --compile")
         raise ReadcacheError(f"no C compiler is on PATH, and nothing was written: {advice}") from None
     except subprocess.CalledProcessError as error:
-        raise ReadcacheError(f"the compiler failed, install without --compile: {error.stderr or error}") from None
+        advice = "try another one (CC=…)" + ("" if static else ", or install without --compile")
+        raise ReadcacheError(
+            f"{error.cmd[0]} failed, and nothing was written: {advice}: {error.stderr or error}"
+        ) from None
     except OSError as error:
         raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
     say(f"{place}: {'static ' if static else 'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
@@ -56,6 +59,8 @@ def uninstall(directory: str) -> int:
     except OSError as error:
         raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
     say(f"{place}: shims removed")
+    if mark.static and os.path.lexists(left := os.path.join(place, shim_files.SOCKET)):
+        say(f"a server is still at {left}: it ends at a SIGTERM")
     return 0
 
 

@@ -44,7 +44,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
         agents = sorted({record.agent_id for record in records})
         if not records:
             where = without_password(spec)
-            raise ReadcacheError(f"there is no session {session_id} in {where}: see `readcache log` without --session")
+            raise ReadcacheError(f"there is no session {session_id} in {where}: see `readcache sessions`")
         if settings.agent not in agents:
             warn(f"agent {settings.agent} has no events; there are: {', '.join(agents)}")
         cursor = Cursor(records, settings.agent)

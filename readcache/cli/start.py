@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 def start_command_line(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (default: this process's); returns the exit status."""
+    if sys.version_info < (3, 10):  # noqa: UP036 - pip refuses it, a checkout on PYTHONPATH cannot
+        version, path = ".".join(map(str, sys.version_info[:3])), sys.executable
+        sys.stderr.write(f"readcache: {path} is Python {version}, and readcache needs 3.10 or later: use another one\n")
+        return 1
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
         from readcache.cli import ask

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 from readcache import __version__
 from readcache.cli import compiled_hook
+from readcache.cli.hook import python_program
 from readcache.hosts.serve import place
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of
@@ -99,6 +101,16 @@ def test_the_one_of_another_version_is_not_taken(at: ServerPlace, program: str) 
     script.write_text(script.read_text().replace("# readcache ", "# readcache 0."))
     assert program
     assert compiled_hook.find_program() == ""
+
+
+def test_without_its_python_it_says_so_and_prints_nothing(at: ServerPlace, program: str) -> None:
+    """Readcache was uninstalled, and the hooks were left."""
+    script = at.state / "readcache" / "bin" / ".tool" / "readcache"
+    script.write_text(script.read_text().replace(shlex.quote(python_program()[0]), "'/gone/a python'"))
+    ran = subprocess.run([program, "hook", "codex"], input=b"{}", capture_output=True, timeout=60, env=at.env)
+    advice = b"install readcache again, or take its hooks out of the host's settings"
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert ran.stderr == b"readcache: /gone/a python is gone: " + advice + b"\n"
 
 
 def told_of(at: ServerPlace, name: str, env: dict[str, str] | None = None) -> list[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from readcache.cli import shim_files
+from readcache.cli.main import main
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, served, start
 
 APPLETS = ("sh", "cat", "head", "tail", "sed", "nl", "sleep", "wc", "env", "mkdir")
@@ -128,6 +131,23 @@ def test_a_pipeline_and_a_redirection_have_every_byte(static: Sandbox, container
     assert out.split() == ["60", "60", str(len(LINES) - 1)]
 
 
+@pytest.mark.usefixtures("server")
+def test_the_last_program_of_a_command_which_the_shell_becomes_is_served_with_an_exit_behind_it(
+    static: Sandbox, container: Sequence[str]
+) -> None:
+    def last(command: str, behind: str) -> tuple[str, int]:
+        env = {"PATH": "/bin", "READCACHE_SESSION": "c", "READCACHE": "on"}
+        text = f". {static.shims}/agent-shell.sh; cd /work; {static.shims}/{command}{behind}"
+        ran = start([*container, "sh", "-c", text], env, "pipe", static.place)
+        return ran.out.decode(), ran.status
+
+    assert last("cat f", "") == (LINES, 0)
+    assert last("cat f", "\nexit $?") == (LINES, 0), "the first was not recorded"
+    assert last("cat f", "") == (LINES, 0)
+    assert last("cat f", "\nexit $?")[0].startswith(CUT)
+    assert last("cat missing", "\nexit $?") == ("", 1)
+
+
 def test_without_a_server_every_byte_comes(static: Sandbox, container: Sequence[str]) -> None:
     static.reset()
     assert [cat(static, container, "f") for _ in range(2)] == [LINES] * 2
@@ -140,6 +160,54 @@ def test_nothing_of_this_machines_python_is_in_the_directory(static: Sandbox) ->
         assert os.fsencode(sys.prefix) not in path.read_bytes(), path
         assert os.fsencode(ROOT) not in path.read_bytes(), path
     assert list(shim_files.find_trouble(str(static.shims))) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root sees every file")
+def test_doctor_looks_for_no_python_that_the_sandbox_does_not_need(static: Sandbox) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(os.path.realpath(name)) / "closed"
+        place.parent.chmod(0o755)
+        place.mkdir(0o700)
+        (place / "d").mkdir()
+        shutil.copy(static.shims / shim_files.MARK, place / "d")
+        assert shim_files.find_closed_to_others(str(place / "d")) == str(place)
+        place.chmod(0o755)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "executable", f"{name}/python")  # which nobody may read, since it is not there
+            assert shim_files.find_closed_to_others(str(place / "d")) is None
+
+
+def test_what_a_server_left_behind_goes_with_the_shims(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    if shim_files.find_compiler() is None:
+        pytest.skip("no C compiler here")
+    place = tmp_path / "d"
+    for is_living in (True, False):
+        main(["shims", "install", str(place), "--compile", "--static"])
+        (place / shim_files.SOCKET).unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(place / shim_files.SOCKET))
+            if is_living:
+                server.listen()
+            capfd.readouterr()
+            assert main(["shims", "uninstall", str(place)]) == 0
+        left = f"a server is still at {place}/.socket: it ends at a SIGTERM\n"
+        assert capfd.readouterr().out == f"{place}: shims removed\n" + (left if is_living else "")
+        assert place.exists() == is_living
+
+
+def test_a_compiler_that_fails_is_named_and_nothing_is_written(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cc").write_text("#!/bin/sh\necho out of luck >&2; exit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("CC", f"{tmp_path}/cc")
+    for static, advice in (((), ", or install without --compile"), (("--static",), "")):
+        assert main(["shims", "install", f"{tmp_path}/d", "--compile", *static]) == 1
+        said = (
+            f"readcache: {tmp_path}/cc failed, and nothing was written: try another one (CC=…){advice}: out of luck\n"
+        )
+        assert capfd.readouterr().err == said
+        assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.usefixtures("server")

@@ -1,0 +1,68 @@
+"""What people do wrong, and what they are told: in one line what happened, to what, and what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from readcache.cli.main import main
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [("doctor",), ("demo",), ("stats", "--json")])
+def test_a_full_disk_under_stdout_is_no_bug(
+    run: Run, words: tuple[str, ...], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("run", "-c", "cat f")
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with open("/dev/full", "wb") as full:
+        done = run(*words, stdout=full)
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == b"readcache: cannot write the output: No space left on device; send stdout to a place with room\n"
+    )
+
+
+def test_a_python_that_is_too_old_is_named() -> None:
+    program = """
+import sys
+sys.version_info = (3, 9, 18, "final", 0)
+from readcache.cli.start import start_command_line
+sys.exit(start_command_line(["demo"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = f"readcache: {sys.executable} is Python 3.9.18, and readcache needs 3.10 or later: use another one\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--idle", "9"), "--idle is for --on-demand: any other server stays until it is ended"),
+        (("--socket", "x", "--idle", "9"), "--idle is for --on-demand: any other server stays until it is ended"),
+        (
+            ("--socket", "x", "--stop"),
+            "--stop ends the server that was started on demand; one at --socket ends at a SIGTERM",
+        ),
+    ],
+)
+def test_an_option_that_a_server_would_not_heed_is_an_error(capfd: Capture, words: tuple[str, ...], said: str) -> None:
+    assert main(["serve", *words]) == 2
+    assert capfd.readouterr().err == f"readcache: {said}\n"
+
+
+@pytest.mark.usefixtures("work")
+def test_who_names_a_session_that_is_not_there_is_told_where_they_are_listed(capfd: Capture) -> None:
+    main(["run", "-c", "cat f"])
+    capfd.readouterr()
+    assert main(["stats", "--session", "misspelt"]) == 1
+    assert capfd.readouterr().err.endswith(": see `readcache sessions`\n")
