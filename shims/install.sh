@@ -7,6 +7,7 @@ for python in python3 python python3.13 python3.12 python3.11 python3.10; do
   "$python" -c "$path; import readcache.cli.main; sys.exit(sys.version_info < (3, 10))" 2>/dev/null || continue
   exec "$python" -c "$path; from readcache.cli.main import main; sys.exit(main(['shims', 'install', *sys.argv[1:]]))" "$@"
 done
-echo "readcache: no Python 3.10 or newer with readcache is on PATH here, and the shims need one: install it with pip," \
-  "or leave the sandbox as it is and wrap its tool on the host with Session.observe" >&2
+echo "readcache: no Python 3.10 or newer with readcache is on PATH here: install it with pip; or say" \
+  "'readcache shims install DIR --compile --static' on the host and mount DIR here at the same path; or wrap the tool of" \
+  "the sandbox on the host with Session.observe" >&2
 exit 1

@@ -361,6 +361,7 @@ def test_without_python_the_installer_says_what_to_do_instead(place: Path) -> No
     script = ROOT / "shims" / "install.sh"
     done = subprocess.run(["/bin/sh", script, "d"], env={"PATH": str(place)}, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "--compile --static' on the host" in done.stderr
     assert "Session.observe" in done.stderr
     assert not (place / "d").exists()
 
