@@ -262,6 +262,5 @@ def _failures() -> str:
         return "none were noted"
     what = "1 failure" if len(found) == 1 else f"{len(found)} failures"
     raise Broken(
-        f"{what}, all of whose output was shown; the last: {found[-1]}; "
-        f"when it is repaired, delete {failures.path()}"
+        f"{what}, all of whose output was shown; the last: {found[-1]}; when it is repaired, delete {failures.path()}"
     )

@@ -52,7 +52,7 @@ def _build() -> _Parser:
     run.add_argument("--advise", action="store_true", help=ADVISE.help)
     log = add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
-    explain.add_argument("path", metavar="PATH")
+    explain.add_argument("path", metavar="PATH", type=_path)
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
     for command in (log, explain, stats):
@@ -69,33 +69,41 @@ def _build() -> _Parser:
     )
     report.usage = "readcache report [SESSION | FILE] -o OUT.html [--policy NAME]"
     report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
-    report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page; - is stdout")
+    report.add_argument("-o", "--output", metavar="FILE", type=_path, required=True, help="the page; - is stdout")
     report.add_argument("--policy", metavar="NAME", help="of a transcript: default, delta or max")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
-    doctor.add_argument("--shims", metavar="DIR", help="check these shims too")
+    doctor.add_argument("--shims", metavar="DIR", type=_path, help="check these shims too")
     doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
     compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
     compacted.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that stay")
-    compacted.add_argument("--restored", metavar="FILE", help="the plan put back, of restore --json; - is stdin")
+    compacted.add_argument(
+        "--restored", metavar="FILE", type=_path, help="the plan put back, of restore --json; - is stdin"
+    )
     restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
     restore.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that will stay")
-    restore.add_argument("--messages", metavar="FILE", help="the message list before that, as JSON; - is stdin")
+    restore.add_argument(
+        "--messages", metavar="FILE", type=_path, help="the message list before that, as JSON; - is stdin"
+    )
     restore.add_argument("--json", action="store_true", help="one JSON object: items, left_out, text (the section)")
     for field in dataclasses.fields(Budget):
         option = f"--{field.name.replace('_', '-')}"
         restore.add_argument(option, metavar="N", type=_count, default=field.default, help=f"(default {field.default})")
     wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
-    wrote.add_argument("path", metavar="PATH")
-    wrote.add_argument("--content-file", metavar="FILE", help="the whole file as the agent gave it; - is stdin")
+    wrote.add_argument("path", metavar="PATH", type=_path)
+    wrote.add_argument(
+        "--content-file", metavar="FILE", type=_path, help="the whole file as the agent gave it; - is stdin"
+    )
     settle = add("settle", "tell the session what the harness finally showed of a call, after cutting or redacting it")
     settle.add_argument("call_id", metavar="CALL_ID")
-    settle.add_argument("--text-file", metavar="FILE", default="-", help="that text (stdin)")
+    settle.add_argument("--text-file", metavar="FILE", type=_path, default="-", help="that text (stdin)")
     rewind = add("rewind", "tell the session that everything after a call is gone from the conversation")
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     _add_hosts(commands)
     serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
-    serve.add_argument("--socket", metavar="PATH", help="on a Unix socket, for many clients; else on stdin and stdout")
+    serve.add_argument(
+        "--socket", metavar="PATH", type=_path, help="on a Unix socket, for many clients; else on stdin and stdout"
+    )
     serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
     serve.add_argument("--on-demand", action="store_true", help="as hooks start it: for what ends with one tool call")
     idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
@@ -104,7 +112,9 @@ def _build() -> _Parser:
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
-    mcp.add_argument("--root", metavar="DIR", default=".", help="the directory of a client that names no roots (.)")
+    mcp.add_argument(
+        "--root", metavar="DIR", type=_path, default=".", help="the directory of a client that names no roots (.)"
+    )
     mcp.add_argument(
         "--one-reader",
         action="store_true",
@@ -119,7 +129,7 @@ def _build() -> _Parser:
         "env DIR [--launch] [--policy NAME])"
     )
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
-    shims.add_argument("dir", metavar="DIR")
+    shims.add_argument("dir", metavar="DIR", type=_path)
     shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
     shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
     shims.add_argument("--static", action="store_true", help="for a sandbox without Python, with --compile")
@@ -134,7 +144,7 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay = commands.add_parser("replay", help=text, description=text, allow_abbrev=False)
     replay.usage = "readcache replay PATH… [--policy NAME]… [--since WHEN] [--json]"
     replay.add_argument(
-        "paths", metavar="PATH", nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
+        "paths", metavar="PATH", type=_path, nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
     )
     replay.add_argument("--policy", metavar="NAME", action="append", help="default, delta or max; several are compared")
     replay.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
@@ -192,6 +202,13 @@ def _count(word: str) -> int:
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 up")
     return int(word)
+
+
+def _path(word: str) -> str:
+    """An empty one, as of a variable that is not set, would be the working directory."""
+    if not word:
+        raise argparse.ArgumentTypeError("an empty path names nothing: give one")
+    return word
 
 
 def _reader_options() -> _Parser:

@@ -21,7 +21,7 @@ from readcache.cli.options import IDLE_SECONDS
 from readcache.cli.settings import Settings
 from readcache.cli.state import server_place, store_file
 from readcache.cli.terminal import say
-from readcache.errors import ReadcacheError
+from readcache.errors import ReadcacheError, UsageError
 from readcache.hosts.serve import place, server, stop
 from readcache.hosts.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
 from readcache.hosts.serve.stop import PATIENCE

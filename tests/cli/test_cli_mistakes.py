@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,27 @@ sys.exit(start_command_line(["demo"]))
 def test_an_option_that_a_server_would_not_heed_is_an_error(capfd: Capture, words: tuple[str, ...], said: str) -> None:
     assert main(["serve", *words]) == 2
     assert capfd.readouterr().err == f"readcache: {said}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("shims", "install", ""),
+        ("wrote", ""),
+        ("explain", ""),
+        ("replay", ""),
+        ("report", "-o", ""),
+        ("serve", "--socket", ""),
+        ("doctor", "--shims", ""),
+        ("mcp", "--root", ""),
+        ("settle", "x", "--text-file", ""),
+    ],
+)
+def test_an_empty_path_is_not_the_working_directory(capfd: Capture, work: Path, words: tuple[str, ...]) -> None:
+    """As `readcache shims install "$PLACE"` says it where PLACE is not set."""
+    assert main(list(words)) == 2
+    assert f": an empty path names nothing: give one; see readcache {words[0]} --help" in capfd.readouterr().err
+    assert [path.name for path in work.iterdir()] == ["f"]
 
 
 @pytest.mark.usefixtures("work")
