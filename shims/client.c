@@ -529,7 +529,7 @@ static char hear_verdict(int server, int is_tool) {
     for (at = 2; at < size && is_plain_file(scratch + at, !is_tool);) at += length(scratch + at) + 1;
     if (at < size) letter = *scratch, why = "no plain file";
   }
-  if (why) send_word(server, 'N', why);
+  if (why && letter != 'W') send_word(server, 'N', why); /* of what runs apart its end is told */
   return letter;
 }
 

@@ -33,7 +33,7 @@ class Named(Protocol):
 
 
 class HeldLog:
-    """One reader's log, and which answers are still on their way to that reader."""
+    """One reader's log, and for whose word it waits."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -44,11 +44,12 @@ class HeldLog:
         self._arrived: set[Named] = set()
         self._noted: list[Failed] = []
 
-    def reader(self, rules: Rules) -> Reader:
-        """The reader by the rules of one call. What clients have said by now, that they showed our answer, is logged
-        first: they do not wait for that, and the next command may have run meanwhile. A log that was not folded yet may
-        be a long one: of that the reader knows what matters to one call alone."""
-        self._let_arrive()
+    def reader(self, rules: Rules, own: Named | None = None) -> Reader:
+        """The reader by the rules of the call on the connection `own`. What other clients have said by now, that they
+        showed our answer or that a command has ended, is logged first: they do not wait for that, and the next command
+        may have run meanwhile. A log that was not folded yet may be a long one: of that the reader knows what matters
+        to one call alone."""
+        self._let_arrive(own)
         if self._is_folded:
             return Reader(self.log, rules)
         policy = replace(rules.policy, any_output=False)  # for which all of the log would be needed
@@ -71,16 +72,22 @@ class HeldLog:
 
     @contextlib.contextmanager
     def waiting(self, connection: Named) -> Iterator[None]:
-        """An answer goes out, and it is not known yet whether it was shown."""
+        """It is not known yet whether an answer was shown, or what a command wrote."""
         event = threading.Event()
         with self._lock:
             self._waiting[connection] = event
         try:
             yield
         finally:
-            with self._lock:
-                self._waiting.pop(connection, None)
-                self._arrived.discard(connection)
+            self.is_logged(connection)
+            event.set()
+
+    def is_logged(self, connection: Named) -> None:
+        """Nobody need wait for what this client said."""
+        with self._lock:
+            event = self._waiting.pop(connection, None)
+            self._arrived.discard(connection)
+        if event is not None:
             event.set()
 
     def has_arrived(self, connection: Named) -> None:
@@ -96,10 +103,10 @@ class HeldLog:
             self._noted = failed
         return new
 
-    def _let_arrive(self) -> None:
+    def _let_arrive(self, own: Named | None) -> None:
         deadline = time.monotonic() + _ARRIVES
         with self._lock:
-            waiting = list(self._waiting.items())
+            waiting = [(connection, event) for connection, event in self._waiting.items() if connection is not own]
             arrived = set(self._arrived)
         if not waiting:
             return

@@ -14,7 +14,7 @@ import shlex
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -97,24 +97,37 @@ class ShortWay:
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
         otherwise = "W" if plan.reading.writes else "B"
         send_frame(connection, *((b"H", texts(otherwise, *paths)) if plan.is_held else (b"W", b"")))
-        letter, data = read_frame(connection, MOST_OUTPUT)
-        if letter in (b"E", b"O"):
-            status, output = split_text(data)
-            with self.logs.use(settings.session, settings.agent) as held:
-                try:
-                    if letter == b"O":
-                        self._judge(connection, plan, int(status), output, settings, held)
-                    else:
-                        _reader(held, settings).note_writes(plan.make_call("", int(status)))
-                except (NotShown, OSError):
-                    pass  # what was not printed is no source
-                except Exception as error:
-                    failures.note_error(settings.session, error)
-                finally:
-                    _note_failures(held, settings)
-            tidy_once_a_day(settings)
-        else:
-            self._count(letter, data)
+        with self._awaited(connection, settings) if plan.reading.writes else contextlib.nullcontext():
+            letter, data = read_frame(connection, MOST_OUTPUT)
+            if letter in (b"E", b"O"):
+                self._end(letter, data, connection, plan, settings)
+            else:
+                self._count(letter, data)
+
+    @contextlib.contextmanager
+    def _awaited(self, connection: socket.socket, settings: Settings) -> Iterator[None]:
+        """Until it is logged what a command wrote: the next one may be here before that, and waits for it."""
+        with self.logs.use(settings.session, settings.agent) as held, held.waiting(connection):
+            connection.recv(1, socket.MSG_PEEK)
+            held.has_arrived(connection)
+            yield
+
+    def _end(self, letter: bytes, data: bytes, connection: socket.socket, plan: _Plan, settings: Settings) -> None:
+        status, output = split_text(data)
+        with self.logs.use(settings.session, settings.agent) as held:
+            try:
+                if letter == b"O":
+                    self._judge(connection, plan, int(status), output, settings, held)
+                else:
+                    _reader(held, settings, connection).note_writes(plan.make_call("", int(status)))
+                    held.is_logged(connection)
+            except (NotShown, OSError):
+                pass  # what was not printed is no source
+            except Exception as error:
+                failures.note_error(settings.session, error)
+            finally:
+                _note_failures(held, settings)
+        tidy_once_a_day(settings)
 
     def _judge(
         self, connection: socket.socket, plan: _Plan, status: int, output: bytes, settings: Settings, held: HeldLog
@@ -140,7 +153,7 @@ class ShortWay:
         try:
             text = output.decode("utf-8", "replace")
             if plan.is_text or "\ufffd" not in text or text.encode() == output:
-                call, reader = plan.make_call(text, status), _reader(held, settings)
+                call, reader = plan.make_call(text, status), _reader(held, settings, connection)
                 with held.waiting(connection):
                     reader.answer(call, show, began=settings.began, announce=announce)
         finally:
@@ -214,9 +227,9 @@ def _plan_command(head: CallHead, settings: Settings) -> _Plan | None:
     return _Plan(is_held, reading, True, make_call)
 
 
-def _reader(held: HeldLog, settings: Settings) -> Reader:
+def _reader(held: HeldLog, settings: Settings, connection: socket.socket) -> Reader:
     named = settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
-    return held.reader(_rules(named))
+    return held.reader(_rules(named), connection)
 
 
 @lru_cache(maxsize=256)

@@ -149,3 +149,12 @@ def test_what_a_command_wrote_on_a_terminal_is_on_record(run: Run, work: Path, r
     assert b"line 1" in on_a_terminal(*run_words, "sed -i 's/line/LINE/;s/LINE/line/' f; head -1 f")
     assert run("run", "-c", "cat f").stdout == whole
     assert b"LINE" in run("explain", "f").stdout.partition(b"writes seen:")[2]
+
+
+def test_what_a_command_wrote_that_reads_no_plain_file_is_on_record(run: Run, work: Path) -> None:
+    whole = (work / "f").read_bytes()
+    (work / "status").symlink_to("/proc/self/status")
+    assert run("run", "-c", "cat f").stdout == whole
+    assert run("run", "-c", "head -n 1 status; sed -i 's/line/LINE/;s/LINE/line/' f").stdout.startswith(b"Name:")
+    assert run("run", "-c", "cat f").stdout == whole
+    assert b"LINE" in run("explain", "f").stdout.partition(b"writes seen:")[2]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from readcache import Reply, Session
+from readcache import Reply, Session, __version__
 from readcache.cli import held_logs
 from readcache.cli.held import held_call
 from readcache.cli.held_logs import HeldLogs
+from readcache.cli.short import ShortWay
+from readcache.hosts.serve.frames import frame, head_texts, read_frame, send_frame, texts
 from readcache.judging import marker
 from readcache.policy import Policy, Rules
 from readcache.reply import Outcome, Reason
@@ -92,3 +96,59 @@ def test_a_store_that_was_taken_away_is_forgotten(path: str) -> None:
     assert answer(logs, "cat g", TEXT.upper()).outcome is Outcome.FULL
     assert answer(logs, "cat g", TEXT.upper()).reason is Reason.COVERED
     logs.close()
+
+
+class _Busy:
+    """The server's end of a connection, on a machine on which it comes late to what is there."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.fileno, self.sendall, self._connection = connection.fileno, connection.sendall, connection
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        data = self._connection.recv(size, flags)
+        if not flags and data[:1] == b"E":
+            time.sleep(0.3)
+        return data
+
+
+def asked(way: ShortWay, command: str) -> tuple[socket.socket, threading.Thread, bytes]:
+    """The client's end of a call by `readcache-run`, the thread that serves it, and the letter of the verdict."""
+    ours, theirs = socket.socketpair()
+
+    def converse() -> None:
+        with theirs:
+            way.converse(_Busy(theirs))  # type: ignore[arg-type]  # all that is used of a socket
+
+    thread = threading.Thread(target=converse)
+    thread.start()
+    environment = ("READCACHE=on", "READCACHE_SESSION=s")
+    send_frame(ours, b"Q", head_texts((__version__, "run", "", "/w", ""), environment, (command,), ()))
+    return ours, thread, read_frame(ours, 1 << 16)[0]
+
+
+def read_by(way: ShortWay, command: str) -> bytes:
+    """The letter of the answer to a command that prints `TEXT`."""
+    ours, thread, verdict = asked(way, command)
+    with ours:
+        assert verdict == b"H"
+        ours.sendall(frame(b"O", texts("0") + TEXT.encode()))
+        letter, _ = read_frame(ours, 1 << 16)
+        ours.sendall(frame(b"S", texts(str(time.time()))))
+    thread.join()
+    return letter
+
+
+def test_what_a_command_wrote_is_known_to_the_next_one_on_a_busy_machine(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_logs, "_ARRIVES", 60.0)
+    way = ShortWay(path)
+    assert read_by(way, "cat f") == b"A"
+    assert read_by(way, "head -n 99 f") == b"T"
+    ours, thread, verdict = asked(way, "sed -i s/a/b/ f")
+    assert verdict == b"W"
+    ours.sendall(frame(b"E", texts("0")))
+    ours.close()  # the client has gone, and the agent has its next command
+    assert read_by(way, "cat f") == b"A"
+    thread.join()
+    way.close()

@@ -366,7 +366,7 @@ def test_the_environment_names_no_socket_and_no_program(sandbox: Sandbox, tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_version_is_the_packages(sandbox: Sandbox) -> None:
+def test_the_version_is_the_packages(patient: Sandbox) -> None:
     """Of another one's server it does not even know the name."""
     heads: list[bytes] = []
 
@@ -374,8 +374,8 @@ def test_the_version_is_the_packages(sandbox: Sandbox) -> None:
         heads.append(read_frame(connection, 1 << 22)[1])
         send_frame(connection, b"B", texts(""))
 
-    sandbox.reset()
-    with listening(place_of(sandbox), answer):
-        both_ways(sandbox)
+    patient.reset()
+    with listening(place_of(patient), answer):
+        both_ways(patient)
     assert {head.split(b"\0")[0].decode() for head in heads} == {__version__}
     assert [head.split(b"\0")[1] for head in heads] == [b"tool", b"run"]

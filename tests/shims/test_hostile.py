@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shims.sandbox import LINES, OTHER, ROOT, Ran, Sandbox, no_shell_above, script, start
+from tests.shims.sandbox import LINES, ROOT, Ran, Sandbox, no_shell_above, script, start
 
 CUT = b"UNCHANGED "
 WAYS = ["agent-shell.sh", "agent-command.sh"]
@@ -194,10 +194,11 @@ def test_of_a_tool_or_a_shim_that_was_killed_no_more_is_remembered_than_was_show
     fake = script(sandbox.place / "bin" / "cat", f'#!/bin/sh\nhead -n 30 "$@"\nkill -9 {victim}\nsleep 0.2\n')
     env = sandbox.by_bash_env()
     faked = env | {"PATH": f"{fake.parent}:{env['PATH']}"}
-    got = start(["bash", "-c", "cat sub/g; echo $?"], faked, "pipe", sandbox.place)
-    lines = OTHER.splitlines(keepends=True)
+    lines = [f"line {n}, which no other test shows to {victim}\n" for n in range(1, 41)]
+    (sandbox.place / "own").write_text("".join(lines))
+    got = start(["bash", "-c", "cat own; echo $?"], faked, "pipe", sandbox.place)
     assert got.out.decode() == "".join(lines[:shown]) + "137\n"
-    again = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out.decode()
+    again = start(["bash", "-c", "cat own; :"], env, "pipe", sandbox.place).out.decode()
     assert again.endswith("".join(lines[shown:]))
 
 
