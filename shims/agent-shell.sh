@@ -108,6 +108,9 @@ READCACHE_END"
           [ "$readcache_value" ] || readcache_kind=
         fi ;;
     esac
+    # Of a process that has ended meanwhile (`setsid -f`) nothing of this need have been true: its parent is 0 by then.
+    read -r readcache_value <"/proc/$readcache_pid/stat" || readcache_value=
+    case "${readcache_value##*) }" in [!ZX]*) ;; *) readcache_kind= ;; esac
     [ "$readcache_who" = between ] || readcache_near=
     [ -z "$readcache_had" ] || readcache_kind=
     readcache_pid=${readcache_kind:+$readcache_next}
