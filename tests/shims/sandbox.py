@@ -55,9 +55,11 @@ class Sandbox:
         (self.place / "script").write_text("#!/bin/sh\ncat f\nhead -3 f >out.script\n")
         (self.place / "script").chmod(0o755)
         (self.place / "Makefile").write_text("all: out.make\n\tcat f\nout.make: f\n\tsed 's/line/LINE/' f > $@\n")
-        for path in self.store.parent.glob(f"{self.store.name}*"):
+        whole = self.store.with_name("whole.db")
+        shutil.copy(self.primed, whole)
+        for path in self.store.parent.glob(f"{self.store.name}-*"):
             path.unlink(missing_ok=True)  # a server may just be closing the one before
-        shutil.copy(self.primed, self.store)
+        whole.replace(self.store)  # at once: a server that folds the last call's log opens what is at this path
 
     def files(self) -> dict[str, bytes]:
         return {
