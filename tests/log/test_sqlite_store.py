@@ -248,6 +248,33 @@ def test_the_database_of_another_program_is_refused_and_left_alone(path: Path) -
     assert path.read_bytes() == before
 
 
+def test_a_store_that_another_process_makes_meanwhile_is_no_other_programs(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA journal_mode = WAL")  # as far as another process has come; then it makes the tables
+    plain_connect = sqlite3.connect
+    made: list[bool] = []
+
+    def another_is_first(statement: str) -> None:
+        if "sqlite_master" in statement and not made:
+            made.append(True)
+            SqliteStore(path).close()
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = plain_connect(*arguments, **options)
+        if not made:
+            db.set_trace_callback(another_is_first)
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    store = SqliteStore(path)
+    assert made
+    store.append("s", "a", [shows("1")], 1.0)
+    assert call_ids(store) == ["1"]
+    store.close()
+
+
 def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) -> None:
     store.close()
     with closing(sqlite3.connect(path)) as db, db:

@@ -119,14 +119,19 @@ def _refuse_foreign_owner(name: str) -> None:
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
-    version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
+    db.execute("BEGIN")  # one view of the file: another process may be making the store
+    try:
+        version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
+        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    finally:
+        if db.in_transaction:  # some errors end it
+            db.execute("ROLLBACK")
     if version > len(MIGRATIONS) and application == APPLICATION_ID:
         raise StoreError(
             f"the store {path} has schema version {version}, this readcache knows up to {len(MIGRATIONS)}: "
             "upgrade readcache, or name another file"
         )
-    empty = not application and not version and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application != APPLICATION_ID and not empty:
+    if application != APPLICATION_ID and (application or version or tables):
         raise StoreError(f"{path} is the database of another program: name another file for the store")
 
 
