@@ -104,18 +104,18 @@ class HeldLog:
         return new
 
     def _let_arrive(self, own: Named | None) -> None:
-        deadline = time.monotonic() + _ARRIVES
-        with self._lock:
-            waiting = [(connection, event) for connection, event in self._waiting.items() if connection is not own]
-            arrived = set(self._arrived)
-        if not waiting:
-            return
-        poll = select.poll()
-        for connection, _ in waiting:
-            poll.register(connection.fileno(), select.POLLIN)
-        readable = {fd for fd, _ in poll.poll(0)}
-        for connection, event in waiting:
-            if connection in arrived or connection.fileno() in readable:
+        deadline, poll = time.monotonic() + _ARRIVES, select.poll()
+        with self._lock:  # whoever is waited for is not closed yet
+            waiting = {
+                connection.fileno(): (event, connection in self._arrived)
+                for connection, event in self._waiting.items()
+                if connection is not own
+            }
+        for number in waiting:
+            poll.register(number, select.POLLIN)
+        readable = {number for number, _ in poll.poll(0)} if waiting else set()
+        for number, (event, has_arrived) in waiting.items():
+            if has_arrived or number in readable:
                 event.wait(max(0.0, deadline - time.monotonic()))
 
 

@@ -108,8 +108,8 @@ class ShortWay:
     def _awaited(self, connection: socket.socket, settings: Settings) -> Iterator[None]:
         """Until it is logged what a command wrote: the next one may be here before that, and waits for it."""
         with self.logs.use(settings.session, settings.agent) as held, held.waiting(connection):
-            connection.recv(1, socket.MSG_PEEK)
-            held.has_arrived(connection)
+            if connection.recv(1, socket.MSG_PEEK) == b"E":  # an output has still to be judged: nobody waits for it
+                held.has_arrived(connection)
             yield
 
     def _end(self, letter: bytes, data: bytes, connection: socket.socket, plan: _Plan, settings: Settings) -> None:
