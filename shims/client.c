@@ -581,7 +581,7 @@ static int has_room(void) {
 
 int serve(struct call *call, const char *directory) {
   static char store[4096];
-  int server, is_tool = same(call->kind, "tool");
+  int server, is_tool = same(call->kind, "tool"), is_early;
   struct facts facts;
   char letter;
   if (same(variable(call->environment, "READCACHE_SERVER"), "off")) return 0;
@@ -592,8 +592,9 @@ int serve(struct call *call, const char *directory) {
   server = reach_server(call->environment, directory, store);
   if (server < 0) return server == -2;
   if (!put_head(call, store) || !send_bytes(server, head, end_of_head - head)) return 1;
-  letter = is_tool && prints_files_alone(call->words) ? 'E' : hear_verdict(server, is_tool);
-  if ((letter == 'E' || letter == 'H') && !run_held(call, server, letter == 'E')) send_word(server, 'N', "nothing could be held");
+  is_early = is_tool && prints_files_alone(call->words);
+  letter = is_early ? 'H' : hear_verdict(server, is_tool);
+  if (letter == 'H' && !run_held(call, server, is_early)) send_word(server, 'N', "nothing could be held");
   if (letter == 'W') run_apart(call, server);
   sys(SYS_close, server, 0, 0, 0);
   return 1;
