@@ -60,6 +60,19 @@ def seconds(work: Work) -> float:
         gc.enable()
 
 
+def beside_a_loop(work: Work) -> float:
+    """How many times as long the work takes as a loop of a million steps, some 0.05 seconds: on a slow machine, or one
+    that is busy, both take longer."""
+    before = seconds(_loop)
+    return seconds(work) / max(before, seconds(_loop))
+
+
+def _loop() -> None:
+    total = 0
+    for number in range(1_000_000):
+        total += number
+
+
 # ---------------------------------------------------------------- commands
 
 COMMANDS: dict[str, Callable[[int], str]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from readcache.hosts.claude_code import claude_hook, transcript
 from readcache.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
+from tests.helpers.adversaries import beside_a_loop
 from tests.helpers.claude import ClaudeTalk, QuickClaude
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
@@ -301,12 +301,10 @@ def test_a_long_transcript_costs_little(talk: ClaudeTalk) -> None:
         talk._entry(
             "assistant", {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": filler}]}
         )
-    began = time.process_time()
-    assert markers(shown(talk, HEAD)[0])
-    assert time.process_time() - began < 3
-    began = time.process_time()
-    shown(talk, Bash("head -30 shop.py"))
-    assert time.process_time() - began < 3
+    replies = list[str]()
+    assert beside_a_loop(lambda: replies.append(shown(talk, HEAD)[0])) < 60
+    assert markers(replies[0])
+    assert beside_a_loop(lambda: shown(talk, Bash("head -30 shop.py"))) < 60
 
 
 def test_a_command_is_of_the_directory_that_it_began_in(talk: ClaudeTalk) -> None:

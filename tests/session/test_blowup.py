@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from readcache.judging.marker import find_markers, find_possible, tag
 from readcache.model.notices import find_cuts
 from readcache.shell.read import read_command
-from tests.helpers.adversaries import CASES, per_doubling
+from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 
 # Quadratic work takes 4 times as long for a doubling; the machine may be busy with something else.
 MOST = 3.0
@@ -36,7 +35,5 @@ FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to l
 
 
 @pytest.mark.parametrize("name", FOR_EVER)
-def test_what_once_took_for_ever_takes_two_seconds_at_most(name: str) -> None:
-    began = time.process_time()
-    FOR_EVER[name]()
-    assert time.process_time() - began < 2
+def test_what_once_took_for_ever_is_soon_done(name: str) -> None:
+    assert beside_a_loop(FOR_EVER[name]) < 40

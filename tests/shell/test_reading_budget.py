@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import resource
 import shlex
-import time
 
 import pytest
 
 from readcache.model.claims import WHOLE_TREE, Anything, FileLines
 from readcache.shell.read import read_command
+from tests.helpers.adversaries import beside_a_loop
 
 MANY = " ".join(str(n) for n in range(50))
 
@@ -49,9 +49,7 @@ LONG = {
 @pytest.mark.parametrize("command", LONG.values(), ids=LONG)
 def test_a_command_is_read_in_time_or_not_at_all(command: str) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.process_time()
-    read_command(command, "/r")
-    assert time.process_time() - start < 2
+    assert beside_a_loop(lambda: read_command(command, "/r")) < 40
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 300_000  # KiB
 
 
