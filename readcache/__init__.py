@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from readcache.disk.changes import Change, notice
-    from readcache.errors import ReadcacheError, StoreError, UsageError
+    from readcache.model.errors import ReadcacheError, StoreError, UsageError
     from readcache.model.frame import Frame
+    from readcache.model.policy import Budget, Head, HeadTail, Insist, Mode, Policy
+    from readcache.model.reply import Omitted, Outcome, Reason, Reply, Shown
     from readcache.model.view import View
-    from readcache.policy import Budget, Head, HeadTail, Insist, Mode, Policy
-    from readcache.reply import Omitted, Outcome, Reason, Reply, Shown
     from readcache.restore.plan import Compaction, RestoreItem, RestorePlan
     from readcache.session import Session, Sessions
 
@@ -70,11 +70,11 @@ def lazy_names(homes: dict[str, str], package: dict[str, Any]) -> Callable[[str]
 __getattr__ = lazy_names(
     {
         "readcache.disk.changes": "Change notice",
-        "readcache.errors": "ReadcacheError StoreError UsageError",
+        "readcache.model.errors": "ReadcacheError StoreError UsageError",
         "readcache.model.frame": "Frame",
         "readcache.model.view": "View",
-        "readcache.policy": "Budget Head HeadTail Insist Mode Policy",
-        "readcache.reply": "Omitted Outcome Reason Reply Shown",
+        "readcache.model.policy": "Budget Head HeadTail Insist Mode Policy",
+        "readcache.model.reply": "Omitted Outcome Reason Reply Shown",
         "readcache.restore.plan": "Compaction RestoreItem RestorePlan",
         "readcache.session": "Session Sessions",
     },

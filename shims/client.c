@@ -9,7 +9,7 @@
 #define PATIENCE_MS 50 /* in all; a judgement takes one or two, and a machine under load ten */
 #endif
 #define AWAKE_NS 200000 /* most answers come sooner, and to sleep until then would cost as much as they take */
-#define HOOK_PATIENCE 5 /* seconds, as in readcache/cli/ask.py */
+#define HOOK_PATIENCE 5 /* seconds, as in readcache/serve/ask.py */
 #ifndef VERSION
 #define VERSION "" /* of the package; no server has this one */
 #endif
@@ -19,7 +19,7 @@
 
 enum {
   ROOM_HEAD = 4 << 20,                  /* bytes; the server takes no longer head */
-  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/cli/child.py, where it is said why */
+  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/process/child.py, where it is said why */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
@@ -128,7 +128,7 @@ static int find_server(char **environment, const char *directory, char *place, c
 #else
   const char *state = variable(environment, "XDG_STATE_HOME"), *home = variable(environment, "HOME");
   const char *given = variable(environment, "READCACHE_STORE"), *digit = "0123456789abcdef";
-  unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/hosts/serve/place.py */
+  unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/serve/place.py */
   char *to, *limit = place + 4096;
   int at;
   (void)directory;

@@ -192,7 +192,7 @@ static void become_script(char **argv, char **envp) {
 
 /* ------------------------------------------------------------ whole commands */
 
-/* The context of an agent that is served, as readcache/cli/settings.py has it: into `inside`. 0 where it is none. */
+/* The context of an agent that is served, as readcache/process/settings.py has it: into `inside`. 0 where it is none. */
 static int find_context(char **envp) {
   static const char *modes[] = {"", "on", "1", "true", "yes", "advise"};
   const char *mode = variable(envp, "READCACHE"), *session = variable(envp, "READCACHE_SESSION");

@@ -9,9 +9,9 @@ import subprocess
 
 from readcache import __version__
 from readcache.cli import shim_files
-from readcache.cli.hook import python_program
-from readcache.cli.state import state_directory
-from readcache.errors import ReadcacheError, UsageError
+from readcache.hosts.hooks import python_program
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.process.state import state_directory
 
 _NAME = "readcache"  # by which a host's settings are known to be ours
 _SCRIPT = """\

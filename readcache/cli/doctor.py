@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 from readcache import __version__
-from readcache.cli import failures
-from readcache.cli.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.cli.state import is_default, is_missing, store_file
 from readcache.cli.terminal import say
-from readcache.cli.tidy import DAY, kept_seconds
-from readcache.policy import Policy
+from readcache.model.policy import Policy
+from readcache.process import failures
+from readcache.process.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
+from readcache.process.state import is_default, is_missing, store_file
+from readcache.process.tidy import DAY, kept_seconds
 
 
 class _Undone(Exception):
@@ -171,7 +171,7 @@ def _writable_place(path: str) -> str:
 
 def _server(settings: Settings) -> str:
     from readcache.cli.serve import ask_status
-    from readcache.hosts.serve.place import NoServer
+    from readcache.serve.place import NoServer
 
     if store_file(settings.store_spec()) is None:
         return "none is needed: the store is on one"
@@ -191,8 +191,8 @@ def _server(settings: Settings) -> str:
 
 def _servers_of_others(settings: Settings) -> Iterator[str]:
     """Of the servers of this store that belong to other versions."""
-    from readcache.cli.state import server_place
-    from readcache.hosts.serve import stop
+    from readcache.serve import stop
+    from readcache.serve.place import server_place
 
     mine, _ = server_place(settings.store)
     for path in stop.places_of_all_versions(mine):
@@ -204,7 +204,7 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
 def _server_beside(settings: Settings, socket: str) -> str:
     """The server of a directory of static shims."""
     from readcache.cli.serve import ask_status
-    from readcache.hosts.serve.place import NoServer
+    from readcache.serve.place import NoServer
 
     start = f"`readcache serve --socket {shlex.quote(socket)}`"
     try:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from readcache import Outcome
-from readcache.cli.settings import Settings
 from readcache.cli.show import call_of, clock, open_recorded, row, short
 from readcache.cli.terminal import say
 from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
@@ -15,6 +14,7 @@ from readcache.model.paths import canonical_path
 from readcache.model.spans import Spans, merge_spans
 from readcache.model.view import View
 from readcache.model.writes import concerns
+from readcache.process.settings import Settings
 
 _LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
-from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings
-from readcache.cli.state import is_missing
 from readcache.cli.terminal import say, warn
-from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store
+from readcache.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.process.ages import seconds_of
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.plain import gain_csv, gain_json
 from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, gain_table, short_line

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from readcache import RestorePlan, Session
-from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings
-from readcache.cli.state import is_missing
 from readcache.cli.terminal import warn
-from readcache.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import without_password
+from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered
-from readcache.policy import Budget
+from readcache.model.policy import Budget
+from readcache.process.held import chosen_policy
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing
 
 PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
 TODO = "tell it again, or go on with a new session: what is gone would count as visible"

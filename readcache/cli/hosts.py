@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 
 from readcache import __version__
 from readcache.cli.compiled_hook import build_program, program, program_path, program_state
-from readcache.cli.settings import Settings
-from readcache.cli.state import state_directory
 from readcache.cli.terminal import say
-from readcache.errors import ReadcacheError, UsageError
 from readcache.hosts import MODULES, host_module
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
-from readcache.policy import Policy
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.policy import Policy
+from readcache.process.settings import Settings
+from readcache.process.state import state_directory
 
 
 def init(options: argparse.Namespace, _: Settings) -> int:

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.cli.settings import Settings, clip_sizes, read_settings, require_store
-from readcache.errors import ReadcacheError, UsageError
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.process.settings import Settings, clip_sizes, read_settings, require_store
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ReadcacheError as error:
         return _complain(str(error), 1)
     except (BrokenPipeError, KeyboardInterrupt) as error:
-        from readcache.cli.child import end_like
+        from readcache.process.child import end_like
 
         return end_like(-(signal.SIGPIPE if isinstance(error, BrokenPipeError) else signal.SIGINT))
     except SystemExit as end:  # --help and --version
@@ -73,7 +73,7 @@ def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["run"]:
         return _run(argv[1:])
     if argv[:1] == ["hook"] and not {"-h", "--help"} & {*argv}:
-        from readcache.cli.hook import hook
+        from readcache.hosts.hooks import hook
 
         hook(argv[1:], sys.stdin.buffer.read())
         return 0
@@ -150,7 +150,7 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
 def _require_preset(name: str | None) -> None:
     """UsageError for an option that names none."""
     if name:
-        from readcache.policy import Policy
+        from readcache.model.policy import Policy
 
         Policy.named(name)
 

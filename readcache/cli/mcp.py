@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from readcache.cli.held import chosen_policy
-from readcache.cli.settings import Settings
-from readcache.policy import Mode
+from readcache.model.policy import Mode
+from readcache.process.held import chosen_policy
+from readcache.process.settings import Settings
 
 
 def start_mcp(options: argparse.Namespace, settings: Settings) -> int:
     """Serves until the client goes. Without a named session each start is a new conversation."""
-    from readcache.hosts.mcp.server import serve_mcp
+    from readcache.serve.mcp.server import serve_mcp
 
     policy = replace(chosen_policy(settings), horizon_tokens=options.horizon)
     if settings.mode not in ("on", "advise"):

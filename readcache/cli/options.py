@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 
 
 class Option(NamedTuple):

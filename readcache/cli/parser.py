@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from readcache import __version__
 from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
-from readcache.errors import UsageError
 from readcache.hosts import MODULES
-from readcache.policy import Budget
+from readcache.model.errors import UsageError
+from readcache.model.policy import Budget
 from readcache.report.gain import DIMENSIONS
 
 

@@ -7,19 +7,19 @@ import json
 import sys
 import time
 
-from readcache.cli.ages import seconds_of
 from readcache.cli.terminal import say, warn
+from readcache.process.ages import seconds_of
 
 
 def replay(options: argparse.Namespace) -> int:
     """Prints the table, or one JSON object; 1 when an omission was wrong or a named file was not understood."""
     from tqdm import tqdm
 
-    from readcache.policy import PRESETS, Policy
+    from readcache.model.policy import PRESETS, Policy
     from readcache.replay.as_json import replay_json
-    from readcache.replay.content import find_files
     from readcache.replay.table import table
     from readcache.replay.workers import replay_files
+    from readcache.transcripts.content import find_files
 
     policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:

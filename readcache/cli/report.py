@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 
-from readcache.cli.settings import Settings
 from readcache.cli.show import open_recorded
 from readcache.cli.terminal import say, warn
-from readcache.errors import ReadcacheError, UsageError
+from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.events import Record
-from readcache.policy import Policy
+from readcache.model.policy import Policy
+from readcache.process.settings import Settings
 
 # What others may do with a page: it holds the contents of files.
 MODE = 0o600

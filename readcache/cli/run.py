@@ -20,10 +20,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from readcache.cli import child, held
-from readcache.cli.settings import INSIDE, Settings, clip_sizes
-from readcache.cli.state import state_directory
-from readcache.errors import ReadcacheError, UsageError
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.process import child, held
+from readcache.process.settings import INSIDE, Settings, clip_sizes
+from readcache.process.state import state_directory
 from readcache.shell.prefilter import may_matter
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
     except OSError:  # the working directory is gone, stdout is closed
         return None
     except Exception as error:
-        from readcache.cli import failures
+        from readcache.process import failures
 
         failures.note_error(settings.session, error)
         return None

@@ -15,23 +15,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from readcache import __version__
-from readcache.cli import failures
-from readcache.cli.held import chosen_policy
 from readcache.cli.options import IDLE_SECONDS
-from readcache.cli.settings import Settings
-from readcache.cli.state import server_place, store_file
 from readcache.cli.terminal import say
-from readcache.errors import ReadcacheError, UsageError
-from readcache.hosts.serve import place, server, stop
-from readcache.hosts.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
-from readcache.hosts.serve.stop import PATIENCE
-from readcache.policy import Mode
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.policy import Mode
+from readcache.process import failures
+from readcache.process.held import chosen_policy
+from readcache.process.settings import Settings
+from readcache.process.state import store_file
+from readcache.serve import place, server, stop
+from readcache.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
+from readcache.serve.place import server_place
+from readcache.serve.stop import PATIENCE
 
 if TYPE_CHECKING:
     import socket
 
-    from readcache.hosts.serve.frames import Connection
-    from readcache.hosts.serve.short import CallHead
+    from readcache.serve.frames import Connection
+    from readcache.serve.head import CallHead
 
 _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; who folds a long log must not keep the others waiting for Python's usual 5 ms
@@ -108,7 +109,7 @@ class _Ways:
 
     def __init__(self, file: str, *, has_hooks: bool) -> None:
         from readcache.cli.served_hooks import ServedHooks
-        from readcache.cli.short import ShortWay
+        from readcache.serve.calls import ShortWay
 
         self._file, self._began = file, time.time()
         self._hooks = ServedHooks(file)

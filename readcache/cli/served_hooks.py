@@ -7,18 +7,18 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, cast
 
 from readcache import Session, Sessions
-from readcache.cli import failures
-from readcache.cli.held import chosen_policy
-from readcache.cli.hook import hook_answer, hook_settings
-from readcache.cli.settings import Settings
-from readcache.cli.state import store_file
-from readcache.cli.tidy import tidy_once_a_day
-from readcache.errors import UsageError
-from readcache.hosts.serve.frames import read_frame, send_frame, texts
+from readcache.hosts.hooks import hook_answer, hook_settings
+from readcache.model.errors import UsageError
+from readcache.process import failures
+from readcache.process.held import chosen_policy
+from readcache.process.settings import Settings
+from readcache.process.state import store_file
+from readcache.process.tidy import tidy_once_a_day
+from readcache.serve.frames import read_frame, send_frame, texts
 
 if TYPE_CHECKING:
-    from readcache.hosts.serve.frames import Connection
-    from readcache.hosts.serve.short import CallHead
+    from readcache.serve.frames import Connection
+    from readcache.serve.head import CallHead
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
 MOST_CONVERSATIONS = 100  # held in memory; each has two files open

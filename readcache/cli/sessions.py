@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from readcache.cli.ages import seconds_of
-from readcache.cli.settings import Settings
-from readcache.cli.state import is_missing
-from readcache.errors import ReadcacheError, StoreError
+from readcache.model.errors import ReadcacheError, StoreError
+from readcache.process.ages import seconds_of
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing
 
 if TYPE_CHECKING:
     from readcache.log.store.redis import RedisStore

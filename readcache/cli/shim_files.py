@@ -90,7 +90,7 @@ def text_files(place: str, mark: Mark) -> dict[str, tuple[str, int]]:
         "PYTHON": shlex.quote(sys.executable),
         "LIBRARY": shlex.quote(_library()),
         "LOADER": shlex.quote(mark.loader),
-        "ENTRY": shlex.quote(os.path.join(_package(), "shim", "entry.py")),
+        "ENTRY": shlex.quote(os.path.join(_package(), "cli", "shim_entry.py")),
         "IMPORTS": shlex.quote(":".join(import_directories())),
         "TOOLS": " ".join(mark.tools),
         "DIR": shlex.quote(place),

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
-from readcache.cli.settings import Settings, session_variable
-from readcache.cli.state import store_file
 from readcache.cli.terminal import say, warn
-from readcache.errors import ReadcacheError, UsageError
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.process.settings import Settings, session_variable
+from readcache.process.state import store_file
 
 
 def install(directory: str, tools: Sequence[str], *, compiled: bool = False, static: bool = False) -> int:

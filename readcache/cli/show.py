@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.settings import Settings
-from readcache.cli.state import is_missing
 from readcache.cli.terminal import one_line, say, warn
-from readcache.errors import ReadcacheError
 from readcache.log.store import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
+from readcache.model.errors import ReadcacheError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing
 
 LABEL_CHARS = 60
 _COUNTERS = {

@@ -17,11 +17,11 @@ def start_command_line(argv: Sequence[str] | None = None) -> int:
         return 1
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"} & {*words}:
-        from readcache.cli import ask
+        from readcache.serve import ask
 
         data = ask.ask_hook(words[1:])
         if data is not None:
-            from readcache.cli.hook import hook
+            from readcache.hosts.hooks import hook
 
             hook(words[1:], data)
             ask.start_server(words[1:])

@@ -17,14 +17,14 @@ from readcache.context.prompt import invented_numbers, known_files, request_of, 
 from readcache.context.pruner import PruneRules, mend_list, prune_messages
 from readcache.context.split import Split, merge_users, split_turns
 from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.conversation.sync import Reconciler
-from readcache.errors import UsageError
 from readcache.messages.editing import with_results
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.errors import UsageError
 from readcache.model.events import Forgot
-from readcache.policy import Budget
-from readcache.reply import Reason
+from readcache.model.policy import Budget
+from readcache.model.reply import Reason
+from readcache.sync.sync import Reconciler
 
 if TYPE_CHECKING:
     from readcache.session import Session

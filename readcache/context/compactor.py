@@ -34,10 +34,10 @@ from readcache.context.compaction import (
 from readcache.context.history import History, MessageLog
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
-from readcache.errors import UsageError
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
 from readcache.messages.structure import repair
-from readcache.policy import Budget
+from readcache.model.errors import UsageError
+from readcache.model.policy import Budget
 
 if TYPE_CHECKING:
     from readcache.session import Session

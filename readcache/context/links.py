@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from readcache.conversation.locate import CharSpan
-from readcache.conversation.sync import Reconciler
 from readcache.messages.messages import Kind, Message, raw_messages
 from readcache.model.events import Origin
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
+from readcache.sync.locate import CharSpan
+from readcache.sync.sync import Reconciler
 
 ResultPlace = tuple[int, str | None]  # the index of a message, the call whose result it is
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache.context.summary import file_map
-from readcache.errors import StoreError
 from readcache.messages.messages import Message, Raw
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.errors import StoreError
 from readcache.model.text import digest
 
 if TYPE_CHECKING:

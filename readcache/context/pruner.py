@@ -24,16 +24,16 @@ from readcache.context.tool_calls import (
     shell_command,
     tool_calls,
 )
-from readcache.errors import UsageError
 from readcache.judging.marker import ASK_AGAIN
 from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
+from readcache.model.errors import UsageError
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery
 from readcache.model.paths import matches
+from readcache.model.policy import MIN_CHARS, Mode
 from readcache.model.text import count_lines
-from readcache.policy import MIN_CHARS, Mode
 
 if TYPE_CHECKING:
     from readcache.session import Session

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from readcache.context.links import Links, PlainResult
 from readcache.context.notes import has_note
-from readcache.conversation.locate import locate
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
@@ -23,6 +22,7 @@ from readcache.model.paths import canonical_path
 from readcache.model.text import find_separator, split_lines
 from readcache.model.view import View
 from readcache.shell.read import read_command
+from readcache.sync.locate import locate
 
 # The names under which the tools of known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent,
 # Cursor, the reference MCP server for files).

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from readcache.reply import Reason
+from readcache.model.reply import Reason
 
 # Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
 TIMED_OUT_STATUS = 124

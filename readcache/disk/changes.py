@@ -24,9 +24,9 @@ from readcache.disk.lines import MOST_BYTES
 from readcache.disk.watch import Watch
 from readcache.model.call import Call
 from readcache.model.claims import FileLines, glob_stem
+from readcache.model.reply import Reason
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
-from readcache.reply import Reason
 
 Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
 Printed = tuple[str, str | None]  # what a tool printed, and the separator after the numbers in front of its lines

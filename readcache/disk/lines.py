@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from readcache.disk.stable import BLOCK, read_stable
-from readcache.reply import Reason
+from readcache.model.reply import Reason
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from readcache.errors import UsageError
 from readcache.model.call import Call
+from readcache.model.errors import UsageError
+from readcache.model.reply import Reason
 from readcache.model.view import View
-from readcache.reply import Reason
 
 if TYPE_CHECKING:
     from readcache.disk.changes import Change, SeenFiles

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from readcache.disk.lines import LineReader
 from readcache.model.events import Event
+from readcache.model.policy import Budget, Policy
 from readcache.model.text import split_lines
 from readcache.model.view import View
-from readcache.policy import Budget, Policy
 from readcache.restore.choose import plan_restore
 from readcache.restore.plan import RestorePlan
 from readcache.restore.refuse import why_not_name, why_not_text

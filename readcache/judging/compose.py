@@ -12,11 +12,11 @@ from readcache.judging.protect import kept_label
 from readcache.judging.worth import is_worth
 from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
+from readcache.model.policy import Mode, Policy, Rules
+from readcache.model.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 from readcache.model.stored_text import share_digest
 from readcache.model.view import View
 from readcache.model.withheld import withhold
-from readcache.policy import Mode, Policy, Rules
-from readcache.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
 GAIN = 2

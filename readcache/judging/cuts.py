@@ -29,10 +29,10 @@ from readcache.model.call import Call
 from readcache.model.claims import is_blob
 from readcache.model.events import Origin, Stand
 from readcache.model.key_view import Delivery, Reference
+from readcache.model.reply import Omitted
 from readcache.model.spans import Span, merge_spans
 from readcache.model.text import DIFF, GREP, path_in
 from readcache.model.view import View
-from readcache.reply import Omitted
 
 _CHANGED = ", changed since"
 _MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: what came of it is not known

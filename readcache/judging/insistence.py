@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from readcache.judging.cover import Run
+from readcache.judging.line_index import stretches
 from readcache.judging.sources import Sources
 from readcache.model.call import Call
 from readcache.model.events import Origin, Piece
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.line_index import stretches
 from readcache.model.text import split_lines
 from readcache.model.view import View
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from readcache.judging import marker
 from readcache.judging.cover import Coverage, Run, cover
 from readcache.judging.insistence import find_rest, insists
+from readcache.judging.line_index import LineIndex
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected
@@ -22,11 +23,10 @@ from readcache.model import text
 from readcache.model.call import Call
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.line_index import LineIndex
 from readcache.model.paths import matches
+from readcache.model.policy import Insist, Policy, Rules
+from readcache.model.reply import Outcome, Reason
 from readcache.model.view import View
-from readcache.policy import Insist, Policy, Rules
-from readcache.reply import Outcome, Reason
 
 # Characters. Splitting and comparing a larger output would cost more than the command that printed it.
 LARGEST = 8_000_000

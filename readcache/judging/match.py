@@ -22,9 +22,9 @@ from fnmatch import fnmatchcase
 from operator import itemgetter
 
 from readcache.judging.landmarks import find_landmarks
+from readcache.judging.notices import complains, find_complaints, find_cuts
 from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal, glob_stem
 from readcache.model.events import Piece
-from readcache.model.notices import complains, find_complaints, find_cuts
 from readcache.model.text import GREP, count_lines, find_separators, is_blank, split_lines, split_number
 from readcache.model.view import View
 

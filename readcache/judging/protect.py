@@ -8,7 +8,7 @@ from itertools import chain
 
 from readcache.model.call import Call
 from readcache.model.paths import matches
-from readcache.policy import Policy
+from readcache.model.policy import Policy
 
 HIDDEN = "(a command that names a protected file)"  # it may hold what is written there
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command

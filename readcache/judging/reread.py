@@ -18,11 +18,11 @@ from readcache.model.call import Call
 from readcache.model.claims import ANY_SEPARATOR, FileLines, is_blob
 from readcache.model.events import Account, Delivered, Moment, Origin, Pointer, Stand
 from readcache.model.key_view import Reference
+from readcache.model.policy import Insist, Mode, Policy, Rules
+from readcache.model.reply import Omitted, Outcome, Reason, Reply
 from readcache.model.stored_text import count_lines_of, digest_of
 from readcache.model.text import digest
 from readcache.model.view import View
-from readcache.policy import Insist, Mode, Policy, Rules
-from readcache.reply import Omitted, Outcome, Reason, Reply
 
 
 def answer_reread(view: View, call: Call, rules: Rules) -> tuple[Reply, Delivered] | None:

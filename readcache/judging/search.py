@@ -13,14 +13,14 @@ from dataclasses import replace
 from operator import itemgetter
 
 from readcache.judging.cover import Coverage, Run, can_stand_for
+from readcache.judging.diffs import find_changes
+from readcache.judging.line_index import LineIndex, stretches
 from readcache.judging.sources import Sources
-from readcache.model.diffs import find_changes
 from readcache.model.events import Piece
 from readcache.model.key_view import Reference
-from readcache.model.line_index import LineIndex, stretches
+from readcache.model.policy import Policy
 from readcache.model.text import bodies, is_blank
 from readcache.model.view import View
-from readcache.policy import Policy
 
 # A line that says something but stands in more places than this in one output is no landmark ("return None").
 MOST_PLACES = 8

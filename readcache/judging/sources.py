@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from readcache.model.call import Call
 from readcache.model.key_view import Delivery
+from readcache.model.policy import Policy
 from readcache.model.view import View
-from readcache.policy import Policy
 
 
 class Sources:

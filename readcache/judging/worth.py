@@ -5,8 +5,8 @@ The promise decides what may be left out; this decides what is. It never looks a
 
 from __future__ import annotations
 
+from readcache.model.policy import Policy
 from readcache.model.view import View
-from readcache.policy import Policy
 
 
 def is_worth(view: View, tokens: int, policy: Policy) -> bool:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from readcache.judging.notices import find_complaints
 from readcache.judging.protect import kept_label, leads_to_protected
 from readcache.model.call import Call
 from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
 from readcache.model.names import names_in
-from readcache.model.notices import find_complaints
 from readcache.model.paths import matches
+from readcache.model.policy import Policy
+from readcache.model.reply import Reason
 from readcache.model.text import count_lines, split_lines
 from readcache.model.view import View
 from readcache.model.writes import concerns
-from readcache.policy import Policy
-from readcache.reply import Reason
 
 
 def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:

@@ -7,11 +7,11 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 
-from readcache.errors import StoreError
 from readcache.log.store import Store
+from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Failed
 from readcache.model.history_events import HistoryEvent
-from readcache.reply import Reason
+from readcache.model.reply import Reason
 
 
 class HistoryLog:

@@ -18,16 +18,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from readcache.errors import StoreError
+from readcache.judging.line_index import LineIndex
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
+from readcache.model.errors import StoreError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
-from readcache.model.line_index import LineIndex
 from readcache.model.records import event_for
+from readcache.model.reply import Reason
 from readcache.model.view import View
 from readcache.model.withheld import as_shown
-from readcache.reply import Reason
 
 # Texts of which it is remembered when they could be seen: while one command runs fewer come, and where more do nothing
 # is a source for it.

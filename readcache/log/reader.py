@@ -17,26 +17,26 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.conversation.resume import unconfirmed
-from readcache.conversation.settle import clip_delivery, settle
-from readcache.errors import StoreError, UsageError
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log
 from readcache.model.call import Call
+from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
 from readcache.model.frame import with_frame
+from readcache.model.policy import Mode, Rules
+from readcache.model.reply import Outcome, Reason, Reply
 from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
-from readcache.policy import Mode, Rules
-from readcache.reply import Outcome, Reason, Reply
 from readcache.shell.never import is_answer
+from readcache.sync.resume import unconfirmed
+from readcache.sync.settle import clip_delivery, settle
 
 if TYPE_CHECKING:
-    from readcache.conversation.sync import Reconciler, Synced
     from readcache.restore.plan import Compaction, RestorePlan
+    from readcache.sync.sync import Reconciler, Synced
 
 
 LogShown = Callable[[float | None], None]  # logs that a reply was before the reader, and when, as `Reader.answer` says
@@ -245,7 +245,7 @@ class Reader:
     def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
         `Reconciler.reconcile` for `gives_back`."""
-        from readcache.conversation.sync import Reconciler, Synced
+        from readcache.sync.sync import Reconciler, Synced
 
         synced = Synced()
         self._resumes = False
@@ -276,8 +276,8 @@ class Reader:
 
     def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
         """See `Session.compacted`. `restored_id` names the restored section."""
-        from readcache.conversation.compaction import compaction_events
         from readcache.restore.plan import Compaction
+        from readcache.sync.compaction import compaction_events
 
         tokens = self.rules.policy.tokens(restored.render()) if restored is not None else 0
         done = Compaction()
@@ -293,7 +293,7 @@ class Reader:
 
     def inherit(self, view: View) -> None:
         """Starts with a copy of what another reader sees."""
-        from readcache.conversation.inherit import inherited_events
+        from readcache.sync.inherit import inherited_events
 
         self._resumes = False
         events = inherited_events(view)

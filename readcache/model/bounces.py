@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from readcache.model.events import Account, Delivered, Moment
+from readcache.model.reply import Outcome, Reason
 from readcache.model.spans import Span, merge_spans, subtract
-from readcache.reply import Outcome, Reason
 
 # A call bounces off an omission when at most this many other calls came between: a model may look around first.
 WITHIN = 3

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from readcache.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
+from readcache.model.reply import Reason
 from readcache.model.text import digest
-from readcache.reply import Reason
 
 # Names of tools in reports, whatever a host calls its own.
 BASH, READ = "bash", "read"

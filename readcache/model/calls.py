@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from readcache.model.bounces import Bounces
 from readcache.model.events import Account, Delivered, Settled, Wrote
 from readcache.model.key_view import Invalidation
-from readcache.reply import Outcome, Reason
+from readcache.model.reply import Outcome, Reason
 
 # Answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64

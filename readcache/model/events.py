@@ -13,8 +13,8 @@ import enum
 from dataclasses import dataclass
 
 from readcache.model.history_events import HistoryEvent
+from readcache.model.reply import Outcome, Reason
 from readcache.model.stored_text import stores_text
-from readcache.reply import Outcome, Reason
 
 
 @dataclass(frozen=True, slots=True)

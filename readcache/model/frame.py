@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from readcache.model.call import Call
-from readcache.reply import Reply, Shown
+from readcache.model.reply import Reply, Shown
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 

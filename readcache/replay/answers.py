@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from readcache import Frame, Outcome, Reply, Session
-from readcache.replay.records import AskedCommand, AskedRead, RecordedCall
+from readcache.transcripts.records import AskedCommand, AskedRead, RecordedCall
 
 
 def answer_recorded(session: Session, call: RecordedCall) -> Reply | None:

@@ -13,8 +13,8 @@ from readcache import Omitted, Outcome, Policy, Reply, Session
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.checker import Checker, Proof, Wrong
 from readcache.replay.prices import Carried
-from readcache.replay.records import HistoryCut, RecordedCall
 from readcache.replay.tally import PolicyTally
+from readcache.transcripts.records import HistoryCut, RecordedCall
 
 # What a session may count of readers that asked again for what was left out, and of failures of ours.
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from readcache import Mode, Policy, RestorePlan, Session
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.prices import Carried
-from readcache.replay.records import HistoryCut, RecordedCall
 from readcache.replay.rereads import Rereads, ShownLines
 from readcache.replay.tally import DearReread, Tally
+from readcache.transcripts.records import HistoryCut, RecordedCall
 
 _GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
 _BLOB = "git:"  # begins the keys of what is no file of the work tree

@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from readcache import Policy
-from readcache.replay.records import RequestSent
+from readcache.transcripts.records import RequestSent
 
 CHARS_PER_TOKEN = 4.0  # where no turn tells
 # What a session goes by when it weighs an omission: ratios of uncached input, Anthropic's for a cache of five minutes.

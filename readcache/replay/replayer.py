@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from readcache import Policy
 from readcache.replay.arm import Arm
 from readcache.replay.onlooker import Onlooker
-from readcache.replay.records import HistoryCut, Recording, RequestSent
 from readcache.replay.request_log import RequestLog
 from readcache.replay.tally import Replayed, Tally
+from readcache.transcripts.records import HistoryCut, Recording, RequestSent
 
 
 def replay_recording(recording: Recording, policies: Mapping[str, Policy]) -> Replayed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from readcache.replay.prices import Bill, Stay
-from readcache.replay.records import RecordedCall, RequestSent
+from readcache.transcripts.records import RecordedCall, RequestSent
 
 
 class RequestLog:

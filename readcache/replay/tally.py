@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from readcache.replay.records import Damage
+from readcache.transcripts.records import Damage
 
 DEAREST = 10  # re-reads that are named
 MOST_NAMED = 5  # wrong omissions, and files that were not understood, that are named

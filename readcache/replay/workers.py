@@ -10,11 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from functools import partial
 
 from readcache import Policy
-from readcache.replay.content import Found, Unit, read_content, units_of
-from readcache.replay.formats import BAD_SHAPES, recordings_in
-from readcache.replay.records import NotUnderstood
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Outcomes, Sum
+from readcache.transcripts.content import Found, Unit, read_content, units_of
+from readcache.transcripts.formats import BAD_SHAPES, recordings_in
+from readcache.transcripts.records import NotUnderstood
 
 SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
 AHEAD = 4  # units for each process that wait for it: more would hold memory, fewer let it idle

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from readcache.model.events import Event
+from readcache.model.policy import CHARS_PER_TOKEN, Budget
 from readcache.model.spans import Span, merge_spans
 from readcache.model.view import View
-from readcache.policy import CHARS_PER_TOKEN, Budget
 from readcache.restore.evidence import FileEvidence, Input, gather
 from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from readcache.model.policy import Budget
 from readcache.model.spans import Spans, merge_spans
-from readcache.policy import Budget
 from readcache.restore.plan import Bytes, RestoreItem, RestorePlan
 from readcache.restore.rank import Stretch
 

@@ -9,7 +9,7 @@ import enum
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 from readcache.model.events import Piece
 
 HEADING = "Files restored after compaction"

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from readcache.errors import StoreError, UsageError
 from readcache.judging import marker
 from readcache.log.reader import Reader
+from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Record
+from readcache.model.policy import Budget, Policy
 from readcache.model.records import events_for
+from readcache.model.reply import Reason
 from readcache.model.view import View
-from readcache.policy import Budget, Policy
-from readcache.reply import Reason
 
 if TYPE_CHECKING:
     from readcache.messages.messages import Message

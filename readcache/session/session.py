@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from readcache.disk.lines import LineReader
 from readcache.disk.links import real_paths
 from readcache.disk.others import Others
-from readcache.errors import StoreError
 from readcache.judging import marker
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
@@ -26,11 +25,12 @@ from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
+from readcache.model.errors import StoreError
 from readcache.model.events import MADE_UP_ID
 from readcache.model.frame import Framing, framed
 from readcache.model.paths import canonical_path, matches
-from readcache.policy import Policy, Rules
-from readcache.reply import Reason, Reply
+from readcache.model.policy import Policy, Rules
+from readcache.model.reply import Reason, Reply
 from readcache.session.conversation import Conversation, new_id
 from readcache.session.wrap import Wrapped, wrap
 from readcache.shell.read import read_command

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
-from readcache.errors import StoreError
 from readcache.log.store import Store
-from readcache.policy import Policy
+from readcache.model.errors import StoreError
+from readcache.model.policy import Policy
 from readcache.session.session import PYTHON, Session
 
 

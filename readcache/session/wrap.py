@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from readcache.reply import Reason, Reply
+from readcache.model.reply import Reason, Reply
 
 _STATUS_NAMES = ("returncode", "exit_code")
 

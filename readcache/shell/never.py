@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from readcache.policy import Policy
+from readcache.model.policy import Policy
 
 _JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin behind one
 

@@ -24,7 +24,7 @@ from measuring import Table, processor_seconds, run_measured
 from rivals import digest
 
 from readcache import __version__
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-replay.json")
 TRANSCRIPTS = Path(__file__).parents[1] / "replay/data"

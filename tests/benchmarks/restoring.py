@@ -30,9 +30,9 @@ from measuring import Record, Table, main, sessions, tell
 from readcache import Budget, Mode, Policy, Session
 from readcache.context.summary import file_map
 from readcache.model.events import Compacted, Delivered, Event, Origin
+from readcache.model.policy import count_by_chars
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
-from readcache.policy import count_by_chars
 from readcache.restore import choose
 from readcache.restore.evidence import FileEvidence, Input, gather
 from readcache.restore.plan import RestorePlan

@@ -49,7 +49,7 @@ from measuring import Record, Table, sessions
 from visible import Conversation, Finding, Line, read_lines
 
 from readcache import Policy, __version__
-from readcache.policy import CHARS_PER_TOKEN, PRESETS
+from readcache.model.policy import CHARS_PER_TOKEN, PRESETS
 
 MEASURED = Path(__file__).with_name("measured-rivals.json")
 EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whatever it is worth"

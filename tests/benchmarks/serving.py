@@ -22,9 +22,9 @@ from measuring import Table, main, quartiles
 
 from readcache import Session, __version__
 from readcache.cli.compiled_hook import build_program
-from readcache.cli.state import server_place
 from readcache.hosts import host_module
-from readcache.hosts.serve import frames, place
+from readcache.serve import frames, place
+from readcache.serve.place import server_place
 
 PAUSE = 0.02  # seconds between two events; no agent calls tools without a pause
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import failures
 from readcache.cli.main import main
+from readcache.process import failures
 
 Capture = pytest.CaptureFixture[str]
 

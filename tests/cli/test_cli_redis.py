@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import failures
 from readcache.cli.main import main
+from readcache.process import failures
 from tests.helpers.redis_server import Server
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import child, failures
 from readcache.cli.main import main
+from readcache.process import child, failures
 from tests.helpers.files import wait_for
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import failures
+from readcache.process import failures
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
-from readcache.cli.settings import read_settings
+from readcache.process.settings import read_settings
 
 LINES = "".join(f"line {n} of a file that is read twice\n" for n in range(60))
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Session, UsageError
-from readcache.cli import tidy
-from readcache.cli.ages import age_seconds, seconds_of
 from readcache.cli.main import main
 from readcache.log import retention
 from readcache.log.store.sqlite import SqliteStore
+from readcache.process import tidy
+from readcache.process.ages import age_seconds, seconds_of
 from tests.helpers.files import TEXT, text
 
 Capture = pytest.CaptureFixture[str]
@@ -218,7 +218,7 @@ def test_where_there_can_be_no_state_directory_nothing_is_tidied_and_nothing_rai
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "f/state"))
     (tmp_path / "f").write_text("")
-    from readcache.cli.settings import read_settings
+    from readcache.process.settings import read_settings
 
     tidy.tidy_once_a_day(read_settings({}))
     assert (tmp_path / "f").read_text() == ""

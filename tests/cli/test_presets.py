@@ -20,7 +20,7 @@ from readcache import Policy, UsageError
 from readcache.cli.main import main
 from readcache.hosts import host_module
 from readcache.hosts.host import Where
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 from tests.shims.sandbox import ROOT, Sandbox, make_sandbox
 
 Env = Mapping[str, str]

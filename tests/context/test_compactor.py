@@ -11,7 +11,7 @@ import pytest
 from readcache import Budget, Mode, Policy, Session
 from readcache.context import Compactor, How, normalise
 from readcache.context.compactor import is_overflow
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 from tests.helpers.chats import (
     APIS,
     Messages,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from readcache import Reason, Session
 from readcache.context import Compactor, Condensed, History, How, Item, Replaced, prune, repair
-from readcache.errors import StoreError
 from readcache.log.store.memory import MemoryStore
 from readcache.messages import messages as reading
+from readcache.model.errors import StoreError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, result_messages, scripted, text, turn_of, user
 from tests.helpers.compactor import Model, TooLong, assert_true_markers, commands, six_reads
 from tests.helpers.histories import restart
@@ -296,7 +296,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
     from readcache.context import compaction, history, split
-    from readcache.conversation import texts
+    from readcache.sync import texts
 
     counts: dict[str, int] = {}
     real = reading.normalise_one

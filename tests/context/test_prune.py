@@ -9,7 +9,7 @@ import pytest
 
 from readcache import Mode, Policy, Session
 from readcache.context import normalise, prune
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
 
 NOW = Step("ls", "f\n")  # the turn that is under way

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy, Session, Sessions
-from readcache.conversation.settle import align
-from readcache.hosts.claude_code.transcript import Transcript
-from readcache.hosts.serve.protocol import Protocol, parse, to_line
 from readcache.judging.marker import find_markers, tag
 from readcache.log.store.memory import MemoryStore
 from readcache.messages.messages import normalise
 from readcache.messages.structure import cut_points, repair
 from readcache.messages.transcript import serialize_transcript
-from readcache.replay.content import find_files, read_content, units_of
-from readcache.replay.formats import recordings_in
+from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.shell.parse import parse_command
 from readcache.shell.read import _read, read_command
+from readcache.sync.settle import align
+from readcache.transcripts.claude_code_requests import Transcript
+from readcache.transcripts.content import find_files, read_content, units_of
+from readcache.transcripts.formats import recordings_in
 
 Work = Callable[[], object]
 Case = Callable[[int], Work]

@@ -10,9 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from readcache.conversation.settle import settle
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Piece, Rewound, Wrote
 from readcache.model.history_events import Condensed
+from readcache.sync.settle import settle
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Sessions
-from readcache.cli.hook import hook_answer
-from readcache.hosts.claude_code import claude_hook, transcript
-from readcache.policy import PRESETS
+from readcache.hosts.claude_code import claude_hook
+from readcache.hosts.hooks import hook_answer
+from readcache.model.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
+from readcache.transcripts import claude_code_requests as transcript
 from tests.helpers.adversaries import beside_a_loop
 from tests.helpers.claude import ClaudeTalk, QuickClaude
 

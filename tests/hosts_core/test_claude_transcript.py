@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.hosts.claude_code.entries import bare
-from readcache.hosts.claude_code.transcript import Transcript, transcripts
+from readcache.transcripts.claude_code_entries import bare
+from readcache.transcripts.claude_code_requests import Transcript, transcripts
 
 RECORDED = Path(__file__).parent / "claude-code-2.1.330.jsonl"
 TRANSCRIPT = Transcript(RECORDED.read_bytes())

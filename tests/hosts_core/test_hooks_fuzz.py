@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache.cli.hook import hook
 from readcache.hosts import host_module
+from readcache.hosts.hooks import hook
 from tests.helpers.spoiled import spoil
 
 OUTPUT = "".join(f"{n} bottles of beer on the wall\n" for n in range(40))
@@ -51,7 +51,7 @@ def test_any_value_of_an_event_may_be_another(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
-    monkeypatch.setattr("readcache.hosts.claude_code.transcript.PATIENCE", 0.0)
+    monkeypatch.setattr("readcache.transcripts.claude_code_requests.PATIENCE", 0.0)
     events = copy.deepcopy(EVENTS[name](str(tmp_path)))
     spoil(seed, events)
     for event in events:

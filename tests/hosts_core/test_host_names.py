@@ -14,10 +14,10 @@ import pytest
 
 from readcache import Policy, Session, Sessions
 from readcache.hosts.adapter_settings import session_by_settings
-from readcache.hosts.mcp.hook import hook_result
-from readcache.hosts.mcp.readers import McpReaders
 from readcache.log.store import open_store
 from readcache.model.events import Delivered
+from readcache.serve.mcp.hook import hook_result
+from readcache.serve.mcp.readers import McpReaders
 
 TOP = Path(__file__).resolve().parents[2]
 TEXT = "".join(f"line {number} of a file\n" for number in range(60))

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from readcache import ReadcacheError
-from readcache.cli import failures
 from readcache.cli.main import main
 from readcache.hosts import MODULES
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.settings_files.switch import Switch
+from readcache.process import failures
 
 USERS = '{\n\t// mine\n\t"theme": "dark", // as I like it\n\t"hooks": {"AfterTool": [{"matcher": "x"}]}\n}'
 

@@ -18,10 +18,10 @@ import pytest
 from readcache import Mode, Policy, Reply, Sessions, UsageError
 from readcache.hosts import MODULES
 from readcache.hosts.host import Host
-from readcache.hosts.mcp.files import allowed_path, replace_once, root_directories
-from readcache.hosts.mcp.hook import event_of, hook_result
-from readcache.hosts.mcp.readers import McpReaders
-from readcache.hosts.mcp.results import shown_reply
+from readcache.serve.mcp.files import allowed_path, replace_once, root_directories
+from readcache.serve.mcp.hook import event_of, hook_result
+from readcache.serve.mcp.readers import McpReaders
+from readcache.serve.mcp.results import shown_reply
 
 TEXT = "".join(f"line {n} of a file that is read again and again\n" for n in range(40))
 

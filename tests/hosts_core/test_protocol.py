@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Sessions, __version__
-from readcache.hosts.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
-from readcache.hosts.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
+from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
+from readcache.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))

@@ -22,9 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import UsageError
-from readcache.hosts.serve import json_client, server
-from readcache.hosts.serve.protocol import MOST_BYTES
-from readcache.hosts.serve.socket_file import listening
+from readcache.serve import json_client, server
+from readcache.serve.protocol import MOST_BYTES
+from readcache.serve.socket_file import listening
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))

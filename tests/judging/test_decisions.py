@@ -13,9 +13,9 @@ from unittest import mock
 import pytest
 
 from readcache import Mode, Outcome, Policy, Reason, Reply, Session
-from readcache.errors import StoreError
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
+from readcache.model.errors import StoreError
 from tests.helpers.files import TEXT, in_time_enough, text, with_numbers
 from tests.helpers.replies import sources
 

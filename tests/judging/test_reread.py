@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from readcache import Insist, Mode, Policy, Reply, Session
 from readcache.judging.compose import compose
 from readcache.judging.judge import decide
+from readcache.judging.line_index import LineIndex
 from readcache.judging.reread import answer_reread
 from readcache.model.call import Call, make_request, read_call
 from readcache.model.claims import FileLines, Reading
 from readcache.model.events import Compacted, Delivered, Wrote
-from readcache.model.line_index import LineIndex
+from readcache.model.policy import Rules
 from readcache.model.view import View
-from readcache.policy import Rules
 from tests.helpers.machine import POLICIES, make_text
 
 TAG = "7f3a"

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session
 from readcache.judging.cover import Coverage, Run
+from readcache.judging.line_index import LineIndex
 from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
 from readcache.model.call import tool_call
 from readcache.model.events import Delivered, Moment, Piece, Wrote
-from readcache.model.line_index import LineIndex
 from readcache.model.view import View
 from tests.helpers.files import TEXT, text, with_numbers
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from readcache import Policy, Session, UsageError
 from readcache.judging.worth import is_worth
 from readcache.model.events import Delivered, Moment
+from readcache.model.policy import Prices
 from readcache.model.view import View
-from readcache.policy import Prices
 from tests.helpers.files import text
 
 

@@ -7,9 +7,9 @@ import typing
 import pytest
 from hypothesis import given
 
-from readcache.errors import StoreError
 from readcache.log.store.codec import KINDS, decode, encode, names, wanted
 from readcache.model.claims import WHOLE_TREE
+from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
 from readcache.model.text import digest
 from tests.helpers import strategies

@@ -13,8 +13,8 @@ from readcache import Reason, Session
 from readcache.log.store.migrations import MIGRATIONS
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Account, Delivered, Moment, Piece
+from readcache.model.reply import Outcome
 from readcache.model.text import digest
-from readcache.reply import Outcome
 from tests.helpers.files import text
 
 TEXT = text()

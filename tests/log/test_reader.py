@@ -16,8 +16,8 @@ from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.call import Call, command_call
 from readcache.model.events import Compacted, Rewound
-from readcache.policy import Head, Policy, Rules
-from readcache.reply import Outcome, Reason, Reply
+from readcache.model.policy import Head, Policy, Rules
+from readcache.model.reply import Outcome, Reason, Reply
 from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from readcache import Session
-from readcache.errors import StoreError
 from readcache.log.store import open_store
 from readcache.log.store.redis import RedisStore
+from readcache.model.errors import StoreError
 from readcache.model.events import Compacted
 from tests.helpers.redis_server import PROGRAM, Server, free_port
 from tests.log.test_redis_store import client, omits, wait_until

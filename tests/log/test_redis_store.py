@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from readcache import Omitted, Outcome, Session
-from readcache.errors import StoreError, UsageError
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import StoreGone, open_store, redis, redis_server
 from readcache.log.store.redis import RedisStore
+from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Settled
 from readcache.model.history_events import Item
 from tests.helpers import colliding

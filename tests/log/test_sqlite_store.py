@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
-from readcache.errors import StoreError, UsageError
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import open_store
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.migrations import MIGRATIONS
 from readcache.log.store.sqlite import SqliteStore
+from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
 from readcache.model.history_events import Item
 from tests.helpers import colliding, strategies
@@ -419,7 +419,7 @@ def test_an_event_with_a_value_of_a_wrong_type_is_refused_or_survived(path: Path
 def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> None:
     program = """
         import resource, sys
-        from readcache.errors import StoreError
+        from readcache.model.errors import StoreError
         from readcache.model.events import Delivered
         from readcache.log.store.sqlite import SqliteStore
         store = SqliteStore(sys.argv[1])

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache.errors import StoreError
 from readcache.log.store import HELD_SECONDS, Store
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.claims import WHOLE_TREE
+from readcache.model.errors import StoreError
 from readcache.model.events import (
     Compacted,
     Delivered,

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.conversation import compaction, mend, settle, sync
 from readcache.judging import cover, cuts, judge, marker, omissions, reread, search
 from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
 from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
 from readcache.model.key_view import Reference
+from readcache.model.policy import Policy, Rules
 from readcache.model.view import View
-from readcache.policy import Policy, Rules
+from readcache.sync import compaction, mend, settle, sync
 
 Patch = tuple[Any, str, Any]
 _FOLD = log.Log._fold

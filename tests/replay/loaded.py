@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy
-from readcache.replay.content import Found, read_content, units_of
-from readcache.replay.formats import recordings_in
-from readcache.replay.records import HistoryCut, RecordedCall, Recording, RequestSent
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Tally
+from readcache.transcripts.content import Found, read_content, units_of
+from readcache.transcripts.formats import recordings_in
+from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
 
 DATA = Path(__file__).parent / "data"
 PRESETS = {name: Policy.named(name) for name in ("default", "delta", "max")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from readcache.replay.records import AskedCommand, AskedRead, Recording, RequestSent
+from readcache.transcripts.records import AskedCommand, AskedRead, Recording, RequestSent
 from tests.replay.loaded import calls, cuts, load, load_rows, replay, requests
 from tests.replay.sessions import lines
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from readcache.replay.content import Found, read_content, units_of
-from readcache.replay.formats import recordings_in
-from readcache.replay.records import NotUnderstood
+from readcache.transcripts.content import Found, read_content, units_of
+from readcache.transcripts.formats import recordings_in
+from readcache.transcripts.records import NotUnderstood
 from tests.replay.loaded import DATA, calls, cuts, kinds, load, replay, requests
 
 # name -> format, reader, calls by what they asked for, files written, requests with usage, cuts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache.replay.records import NotUnderstood
+from readcache.transcripts.records import NotUnderstood
 from tests.helpers.spoiled import spoil
 from tests.replay.loaded import DATA, load_rows, replay
 

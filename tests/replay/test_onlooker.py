@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from readcache.replay.onlooker import Onlooker
-from readcache.replay.records import AskedCommand, RecordedCall
+from readcache.transcripts.records import AskedCommand, RecordedCall
 
 LINES = [f"line {n} of the file, like no other" for n in range(1, 31)]
 

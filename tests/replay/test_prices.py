@@ -7,7 +7,7 @@ import random
 import pytest
 
 from readcache.replay.prices import READ, TURN_OUTPUT, TURN_PROMPT, WRITE, Bill, Carried, Stay
-from readcache.replay.records import RequestSent
+from readcache.transcripts.records import RequestSent
 
 
 def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
 from readcache.model.events import Account, Delivered, Moment
-from readcache.reply import Outcome, Reason
+from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_csv, gain_json
 from readcache.report.gain.table import gain_table, short_line
 from readcache.report.gain.totals import Asked, Gain

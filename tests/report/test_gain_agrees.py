@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from readcache import Mode, Policy, Session, UsageError
 from readcache.log.store import open_store
 from readcache.replay.arm import Arm
-from readcache.replay.records import AskedCommand, HistoryCut, RecordedCall
+from readcache.transcripts.records import AskedCommand, HistoryCut, RecordedCall
 from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
 
 FILES = {"a.py": numbered(120), "b.py": numbered(90, "another line of a file")}

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Budget, Policy, Session
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 from readcache.model.events import Delivered, Event, Settled
+from readcache.model.policy import count_by_chars
 from readcache.model.text import split_lines
 from readcache.model.view import View
-from readcache.policy import count_by_chars
 from readcache.restore.choose import plan_restore
 from readcache.restore.plan import Bytes, RestorePlan
 from tests.helpers.files import text, with_numbers

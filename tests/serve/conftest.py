@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli.state import server_place
-from readcache.hosts.serve import place
+from readcache.serve import place
+from readcache.serve.place import server_place
 
 TOP = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,8 @@ import time
 from collections import Counter
 
 from readcache import __version__
-from readcache.cli.state import server_place
-from readcache.hosts.serve import frames, place
+from readcache.serve import frames, place
+from readcache.serve.place import server_place
 
 PATIENCE = 20.0  # seconds; a shared machine with 32 readers is slow, and a late answer is no wrong one
 PAUSE = 0.02  # seconds; a call without a server takes nothing: all would be over before the next server is there

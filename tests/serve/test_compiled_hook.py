@@ -16,8 +16,8 @@ import pytest
 
 from readcache import __version__
 from readcache.cli import compiled_hook
-from readcache.cli.hook import python_program
-from readcache.hosts.serve import place
+from readcache.hosts.hooks import python_program
+from readcache.serve import place
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from readcache import Reply, Session, __version__
-from readcache.cli import held_logs
-from readcache.cli.held import held_call
-from readcache.cli.held_logs import HeldLogs
-from readcache.cli.short import ShortWay
-from readcache.hosts.serve.frames import frame, head_texts, read_frame, send_frame, texts
 from readcache.judging import marker
-from readcache.policy import Policy, Rules
-from readcache.reply import Outcome, Reason
+from readcache.model.policy import Policy, Rules
+from readcache.model.reply import Outcome, Reason
+from readcache.process.held import held_call
+from readcache.serve import logs as held_logs
+from readcache.serve.calls import ShortWay
+from readcache.serve.frames import frame, head_texts, read_frame, send_frame, texts
+from readcache.serve.logs import HeldLogs
 from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 

@@ -14,10 +14,10 @@ import pytest
 
 from readcache import __version__
 from readcache.cli.served_hooks import ServedHooks
-from readcache.cli.short import ShortWay
 from readcache.hosts import host_module
-from readcache.hosts.serve import frames, place
 from readcache.log.store import open_store
+from readcache.serve import frames, place
+from readcache.serve.calls import ShortWay
 from tests.helpers.files import wait_until
 from tests.serve.conftest import ServerPlace
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache import __version__
-from readcache.hosts.serve import frames, place
+from readcache.serve import frames, place
 from tests.serve.conftest import ServerPlace
 
 HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())

@@ -20,8 +20,9 @@ import pytest
 import readcache
 from readcache.cli import serve
 from readcache.cli.main import main
-from readcache.hosts.serve import place, stop, useless
-from readcache.hosts.serve.place import NoServer
+from readcache.serve import expiry as useless
+from readcache.serve import place, stop
+from readcache.serve.place import NoServer
 from tests.serve.conftest import ServerPlace
 
 
@@ -207,7 +208,7 @@ def test_it_is_useless_when(change: str, tmp_path: Path, monkeypatch: pytest.Mon
     path, ended, module = tmp_path / "s", threading.Event(), tmp_path / "module.py"
     path.touch()
     module.touch()
-    monkeypatch.setattr(sys.modules["readcache.hosts.serve.useless"], "__file__", str(module))
+    monkeypatch.setattr(sys.modules["readcache.serve.expiry"], "__file__", str(module))
 
     looks = 0
 

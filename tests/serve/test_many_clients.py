@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from readcache.hosts.serve import place
 from readcache.log.store import open_store
 from readcache.model.events import Delivered
 from readcache.model.withheld import as_shown
+from readcache.serve import place
 from tests.serve.conftest import TOP, ServerPlace
 
 PROCESSES, CALLS = 32, 313

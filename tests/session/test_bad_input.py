@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Policy, Reason, Session
-from readcache.errors import StoreError, UsageError
 from readcache.log.store.memory import MemoryStore
+from readcache.model.errors import StoreError, UsageError
 from readcache.restore.plan import RestoreItem, RestorePlan
 from tests.helpers.files import TEXT, in_time_enough
 from tests.helpers.replies import omits

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from readcache.judging.marker import find_markers, find_possible, tag
-from readcache.model.notices import find_cuts
+from readcache.judging.notices import find_cuts
 from readcache.shell.read import read_command
 from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Policy, Reason, Session
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 from tests.helpers.files import LINES, TEXT, text, with_numbers
 from tests.helpers.replies import omits, sources
 

@@ -11,7 +11,7 @@ import pytest
 from readcache import Head, HeadTail, Mode, Outcome, Policy, Reason, Session
 from readcache.context import Compactor, prune
 from readcache.log.store import open_store
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, results, texts
 from tests.helpers.compactor import Model, commands
 from tests.helpers.files import TEXT, text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Reply, Session
-from readcache.errors import UsageError
+from readcache.model.errors import UsageError
 from tests.helpers.files import TEXT
 
 

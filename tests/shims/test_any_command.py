@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli.short import ShortWay
+from readcache.serve.calls import ShortWay
 from tests.shims.conftest import PATIENT
 from tests.shims.sandbox import LINES, OTHER, Sandbox, make_sandbox, start
 from tests.shims.test_client import listening, place_of

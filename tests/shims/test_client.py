@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from readcache import __version__
-from readcache.cli.short import ShortWay
-from readcache.hosts.serve.frames import frame, read_frame, send_frame, texts
-from readcache.hosts.serve.place import socket_path
+from readcache.serve.calls import ShortWay
+from readcache.serve.frames import frame, read_frame, send_frame, texts
+from readcache.serve.place import socket_path
 from tests.shims.conftest import PATIENT
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, make_sandbox, script, start
 

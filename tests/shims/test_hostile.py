@@ -158,7 +158,9 @@ def _wait_for_the_tool(pid: int) -> None:
     """Python's own start prints a traceback when it is interrupted; once the tool was started, nothing does."""
     deadline = time.monotonic() + 60
     place = Path(f"/proc/{pid}")
-    while "shim/entry.py" not in (place / "cmdline").read_text() or not (place / f"task/{pid}/children").read_text():
+    while (
+        "cli/shim_entry.py" not in (place / "cmdline").read_text() or not (place / f"task/{pid}/children").read_text()
+    ):
         assert time.monotonic() < deadline
 
 
@@ -219,7 +221,8 @@ def test_under_any_limit_the_tool_does_what_it_does(sandbox: Sandbox, limit: str
 def test_a_limit_on_files_leaves_no_half_of_a_compiled_module(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "readcache", tmp_path / "readcache", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "f").write_text("line\n" * 100)
-    entry = shlex.join([sys.executable, "-ISE", str(tmp_path / "readcache/shim/entry.py"), str(tmp_path), "cat", "f"])
+    script = str(tmp_path / "readcache/cli/shim_entry.py")
+    entry = shlex.join([sys.executable, "-ISE", script, str(tmp_path), "cat", "f"])
     env = {"PATH": os.environ["PATH"], "READCACHE_SINK": f"{os.getpid()} mnt_id:1 ino:1 shell bash"}
     subprocess.run(["bash", "-c", f"ulimit -f 1; {entry}"], env=env, cwd=tmp_path, check=True, capture_output=True)
     for compiled in (tmp_path / "readcache").rglob("*.pyc"):

@@ -119,7 +119,7 @@ def test_shims_whose_python_half_has_moved_pass_through_and_env_says_what_to_do(
     main(["shims", "env", "d"])
     assert capfd.readouterr().err == ""
     python = place / "d/python.sh"
-    python.write_text(python.read_text().replace("readcache/shim/entry.py", "readcache/shim.py"))
+    python.write_text(python.read_text().replace("readcache/cli/shim_entry.py", "readcache/shim.py"))
     main(["shims", "env", "d"])
     told = capfd.readouterr()
     assert told.err.startswith(f"readcache: {python} is not what readcache ")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy
-from readcache.cli import failures
-from readcache.policy import SUBMIT_COMMANDS
+from readcache.model.policy import SUBMIT_COMMANDS
+from readcache.process import failures
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, start
 
 CUT = "[FILE_UNCHANGED "
@@ -197,7 +197,7 @@ def test_a_script_is_not_the_agents_own_command(sandbox: Sandbox, words: list[st
 
 def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox: Sandbox) -> None:
     code = (
-        "import os, sys; from readcache.shim import run\n"
+        "import os, sys; from readcache.cli import shim_run as run\n"
         "def fail(*a, **k): raise BlockingIOError\n"
         "os.fork = fail\n"
         "sys.exit(run.stand_in('cat', ['f']))"

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.entries import bare
 from readcache.hosts.claude_code.settings import changes, in_force
-from readcache.hosts.claude_code.transcript import Transcript, tail, transcripts
 from readcache.hosts.host import Host
+from readcache.transcripts.claude_code_entries import bare
+from readcache.transcripts.claude_code_requests import Transcript, tail, transcripts
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions

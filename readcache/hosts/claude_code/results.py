@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reply, Session, Shown
-from readcache.hosts.claude_code.entries import bare
+from readcache.transcripts.claude_code_entries import bare
 
 Event = Mapping[str, Any]
 MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the model gets a preview of 2 KB

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
-from readcache.hosts.codex.rollout import Rollout
 from readcache.hosts.host import Entry, Host, Where
+from readcache.transcripts.codex_rollout import Rollout
 
 if TYPE_CHECKING:
     from readcache import Sessions

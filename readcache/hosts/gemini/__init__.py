@@ -14,9 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.gemini.chat import OUTPUT, chat_messages, may_be_of_subagent
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
 from readcache.hosts.host import Entry, Host, Where
+from readcache.transcripts.gemini_chat import OUTPUT, chat_messages, may_be_of_subagent
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from readcache.errors import StoreError, UsageError
+from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Event, Record
 
 NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log

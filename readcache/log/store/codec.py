@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from readcache.errors import StoreError
 from readcache.model.claims import WHOLE_TREE
+from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled
 from readcache.model.records import UNREADABLE
+from readcache.model.reply import Reason
 from readcache.model.stored_text import digest_of
-from readcache.reply import Reason
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.

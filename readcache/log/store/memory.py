@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from readcache.errors import StoreError
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import SOURCE, names, wanted
+from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Record, Settled, Wrote
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from readcache.reply import UNCREDITED
+from readcache.model.reply import UNCREDITED
 
 APPLICATION_ID = 0x72646361  # tells this program's files from others' SQLite files
 

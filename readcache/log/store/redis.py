@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from readcache.errors import StoreError
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT, StoreGone
 from readcache.log.store.codec import wanted
 from readcache.log.store.redis_rows import (
@@ -42,6 +41,7 @@ from readcache.log.store.redis_uncommitted import (
     require_storable,
     without_text,
 )
+from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Record, Settled
 
 LEASE = 2.0  # seconds after which a writer that was killed no longer keeps others waiting; a transaction takes 2 ms

@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, unquote_to_bytes
 
-from readcache.errors import StoreError
 from readcache.log.store import NOTHING_LEFT
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
+from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Failed, Record, Settled
+from readcache.model.reply import Reason
 from readcache.model.stored_text import digest_of
-from readcache.reply import Reason
 
 TAG_BITS = 30  # with 23 for its number a seq stays below 2 ** 53, which JSON's readers in other languages take whole
 _COMPRESSED, _PLAIN = b"z", b"="

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from readcache.errors import StoreError, UsageError
 from readcache.log.store import require_client, without_password
+from readcache.model.errors import StoreError, UsageError
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
 PREFIX = "readcache"

@@ -7,8 +7,8 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from readcache.errors import StoreError
 from readcache.log.store.redis_rows import TAG_BITS, step_append
+from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Record, Settled, Wrote
 from readcache.model.withheld import withhold
 

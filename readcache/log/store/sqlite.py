@@ -13,9 +13,9 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from readcache.errors import StoreError
 from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
+from readcache.model.errors import StoreError
 from readcache.model.events import Event, Record, Settled
 
 _SIZES = ("page_count", "freelist_count", "page_size")

@@ -11,8 +11,8 @@ import time
 import weakref
 from typing import Protocol
 
-from readcache.errors import StoreError
 from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
+from readcache.model.errors import StoreError
 
 BUSY_SECONDS = 5.0
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from readcache.errors import StoreError
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
+from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of
 from readcache.model.withheld import withhold

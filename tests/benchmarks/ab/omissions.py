@@ -13,7 +13,7 @@ from typing import Any
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
 from readcache.replay.checker import Checker, Wrong
-from readcache.replay.loaders.values import block_text, list_in, object_in
+from readcache.transcripts.values import block_text, list_in, object_in
 
 Message = Mapping[str, Any]
 

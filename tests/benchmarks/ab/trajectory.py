@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from readcache.replay.loaders.chats import usage_of
-from readcache.replay.loaders.values import list_in, object_in
+from readcache.transcripts.chats import usage_of
+from readcache.transcripts.values import list_in, object_in
 
 from .budget import Spent
 from .omissions import check_omissions

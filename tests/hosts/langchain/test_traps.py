@@ -29,7 +29,7 @@ from langgraph.types import Command, interrupt
 from readcache import Budget, Mode, Policy, Reply, Session
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.hosts.tool_results import ToolResult
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 from readcache.testing.conformance import make_project
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread

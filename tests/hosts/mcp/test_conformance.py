@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from readcache import Mode, Policy
-from readcache.hosts.mcp.readers import McpReaders
-from readcache.hosts.mcp.tools import McpRequest, McpTools
+from readcache.serve.mcp.readers import McpReaders
+from readcache.serve.mcp.tools import McpRequest, McpTools
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.mcp.client import NOW, Connected, Got, connected

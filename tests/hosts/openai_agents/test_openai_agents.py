@@ -32,7 +32,7 @@ from openai.types.responses import ResponseCompactionItem, ResponseFunctionShell
 import readcache.hosts
 from readcache import Mode, Policy
 from readcache.hosts.openai_agents import ReadcacheFilter
-from readcache.policy import PRESETS
+from readcache.model.policy import PRESETS
 from readcache.testing.requests import markers
 from tests.hosts.openai_agents.agents_host import make_tools
 

@@ -1,0 +1,128 @@
+"""`readcache hook HOST`: one event on stdin, the answer on stdout.
+
+A host starts it at each tool call, and its user waits: nothing is imported that the event does not need. Whatever fails
+here, the host goes on as without us: nothing is printed, the status is 0, and the failure is noted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from readcache.model.errors import UsageError
+from readcache.process.settings import MODES, Settings, read_settings
+
+if TYPE_CHECKING:
+    from readcache import Session, Sessions
+
+WITH_VALUE = ("--policy", "--store")
+
+
+def hook(words: Sequence[str], data: bytes) -> None:
+    """Answers one event, the JSON of which is given. `words`: those of the command line after `hook`."""
+    try:
+        name, settings = hook_settings(words, os.environ)
+        if settings.mode == "off":
+            return
+        sessions = _LaterSessions(settings, name)
+        try:
+            text = hook_answer(name, data, cast("Sessions", sessions))
+        finally:
+            sessions.close_all()
+        if text:
+            os.write(1, text.encode())
+    except Exception as error:
+        from readcache.process import failures
+
+        failures.note_error(f"hook {' '.join(words)}", error)
+
+
+def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str, Settings]:
+    """(the host's name, the settings) of a hook. UsageError."""
+    name, flags = _read_words(words)
+    settings = read_settings(environ, flags)
+    settings = settings._replace(mode="off") if flags.get("off") else settings
+    if settings.mode not in MODES.values():
+        raise UsageError(f"READCACHE={settings.mode} means nothing: set on, advise or off")
+    return name, settings
+
+
+def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
+    """The answer's JSON; "" for none. UsageError; ValueError for an answer with a number that JSON does not have;
+    whatever an event that is none makes the host's adapter raise."""
+    import json
+
+    from readcache.hosts import host_module
+
+    event, host = json.loads(data), host_module(name).HOST
+    if not isinstance(event, dict):
+        raise UsageError("what stands on stdin is no JSON object")
+    answer = None if host.hook is None else host.hook(event, sessions)
+    return "" if answer is None else json.dumps(answer, allow_nan=False)
+
+
+class _LaterSessions:
+    """A `Sessions` that is made when an event needs one: most of a hook's time is its import."""
+
+    def __init__(self, settings: Settings, host: str) -> None:
+        self._settings, self._host, self._made = settings, host, cast("Sessions | None", None)
+        self._got: dict[tuple[str, str], Session] = {}
+
+    def get(self, conversation: str, agent: str = "main") -> Session:
+        """As `Sessions` does."""
+        session: Session = self.__getattr__("get")(conversation, agent)
+        self._got[conversation, agent] = session
+        return session
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            from readcache import Sessions
+            from readcache.process.held import chosen_policy
+
+            policy, store = chosen_policy(self._settings), self._settings.store_spec()
+            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True, host=self._host)
+        return getattr(self._made, name)
+
+    def close_all(self) -> None:
+        """As `Sessions` does. What no store took is noted."""
+        from readcache.process import failures
+
+        for (conversation, _), session in self._got.items():
+            for failed in session.reader.unlogged():
+                failures.note(conversation, failed.cause, failed.detail)
+        if self._made is not None:
+            from readcache.process.tidy import tidy_once_a_day
+
+            self._made.close_all()
+            tidy_once_a_day(self._settings)
+
+
+def python_program() -> tuple[str, ...]:
+    """The program beside this Python, else the module."""
+    beside = os.path.join(os.path.dirname(sys.executable), "readcache")
+    return (beside,) if os.access(beside, os.X_OK) else (sys.executable, "-m", "readcache")
+
+
+def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
+    """(the host's name, the options). UsageError."""
+    names, flags, left = list[str](), dict[str, str](), iter(words)
+    for word in left:
+        if word in WITH_VALUE:
+            flags[word[2:]] = _next(left, word)
+        elif word in ("--advise", "--off"):
+            flags[word[2:]] = "yes"
+        elif word.startswith("-"):
+            raise UsageError(f"hook has no option {word}")
+        else:
+            names.append(word)
+    if len(names) != 1:
+        raise UsageError("hook needs the name of one host")
+    return names[0], flags
+
+
+def _next(words: Iterator[str], option: str) -> str:
+    for word in words:
+        return word
+    raise UsageError(f"{option} needs a value")

@@ -1,0 +1,33 @@
+"""Ages and dates, as people write them on a command line."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+from readcache.model.errors import UsageError
+
+_AGE = re.compile(r"(\d+)([hdw])")
+_DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)")  # ccusage takes it without dashes, and Python 3.10 does not
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+
+
+def age_seconds(age: str, what: str) -> float:
+    """Seconds of an age (36h, 7d, 2w). UsageError for anything else, which names `what` has it."""
+    if found := _AGE.fullmatch(age):
+        return float(found[1]) * _SECONDS[found[2]]
+    raise UsageError(f"{what} {age!r} is no age: give hours, days or weeks (36h, 7d, 2w)")
+
+
+def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> float:
+    """Seconds since the epoch of a date (2026-11-01, with or without a time) or of an age before `now` (36h, 7d, 2w).
+    `is_end`: of a date without a time it is the end. UsageError for anything else, which names `what` has it."""
+    if _AGE.fullmatch(moment):
+        return now - age_seconds(moment, what)
+    try:
+        if day := _DAY.fullmatch(moment):
+            year, month, number = map(int, day.groups())
+            return (datetime.datetime(year, month, number) + datetime.timedelta(days=is_end)).timestamp()
+        return datetime.datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        raise UsageError(f"{what} {moment!r} is neither a date (2026-11-01) nor an age (36h, 7d, 2w)") from None

@@ -1,0 +1,123 @@
+"""One call of a process that ends with it: a program's output is held, judged by the log, and what is left is printed.
+
+`readcache run` and the shims do this. They import no `Session`: a start of Python is most of what such a call costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from readcache.process import child
+from readcache.process.settings import Settings, clip_sizes
+
+if TYPE_CHECKING:
+    from readcache.log.reader import Reader
+    from readcache.model.call import Call
+    from readcache.model.claims import Reading
+    from readcache.model.policy import Policy
+    from readcache.model.reply import Reply
+
+RUN = "run"  # the host where nobody named one
+
+
+def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
+    """Runs a program: (what it printed, its exit status, negative for a signal).
+
+    None instead of the output when it was passed on as it came, see `child.collect`. stderr is held together with
+    stdout where both go to the same place. OSError when the program cannot be started.
+    """
+    pipe, end = os.pipe()
+    with child.Forwarding() as signals:
+        try:
+            signals.start(words, env, stdout=end, stderr=end if child.one_place() else 2)
+        finally:
+            os.close(end)
+        with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
+            import readcache.log.reader
+            from readcache.log.store import is_on_server
+
+            if is_on_server(os.environ.get("READCACHE_STORE", "")):
+                import redis  # noqa: F401
+            else:
+                import readcache.log.store.sqlite  # noqa: F401
+        return child.collect(pipe, signals)
+
+
+def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings) -> None:
+    """Prints what the agent should see of `output`, the very bytes unless something is left out, and logs it; all of it
+    when something fails. Raises `child.OutputLost`."""
+    shown = False
+
+    def show(reply: Reply) -> None:
+        nonlocal shown
+        shown = True
+        child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
+
+    try:
+        with_reader(settings, lambda reader: reader.answer(make_call(), show, began=settings.began))
+    finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
+        if not shown:
+            child.show(output)
+
+
+def held_call(
+    command: str, cwd: str, text: str, reading: Reading, status: int, *, call_id: str | None = None, batch: str = ""
+) -> Call:
+    """The call that printed `text` and ended with `status`, negative for a signal."""
+    from readcache.model.call import command_call
+    from readcache.model.events import MADE_UP_ID
+    from readcache.model.reply import Reason
+
+    return command_call(
+        call_id or MADE_UP_ID + os.urandom(6).hex(),
+        command,
+        cwd,
+        text,
+        reading,
+        exit_code=status,
+        batch=batch,
+        trouble=Reason.KILLED if status < 0 else None,
+    )
+
+
+def chosen_policy(settings: Settings) -> Policy:
+    """The policy that the settings name. UsageError when they name none."""
+    from dataclasses import replace
+
+    from readcache.model.policy import Head, HeadTail, Mode, Policy
+
+    sizes = clip_sizes(settings.clip)
+    clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
+    mode = Mode.ADVISE if settings.mode == "advise" else Mode.ON
+    return replace(Policy.named(settings.policy), clip=clip, mode=mode)
+
+
+def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
+    """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
+    from readcache.process import failures
+
+    try:
+        from readcache.judging import marker
+        from readcache.log.log import Log
+        from readcache.log.reader import Reader
+        from readcache.log.store import open_store
+        from readcache.model.policy import Rules
+
+        log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
+        rules = Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
+        reader = Reader(log, rules, one_call=True)
+        try:
+            use(reader)
+        finally:
+            log.close()
+            for failed in reader.unlogged():
+                failures.note(settings.session, failed.cause, failed.detail)
+    except Exception as error:
+        failures.note_error(settings.session, error)
+    from readcache.process.tidy import tidy_once_a_day
+
+    tidy_once_a_day(settings)

@@ -1,0 +1,98 @@
+"""What the environment and the flags say: session, agent, store, mode."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from readcache.model.errors import UsageError
+from readcache.process.state import default_store, store_file
+
+MODES = {
+    **dict.fromkeys(("", "on", "1", "true", "yes"), "on"),
+    **dict.fromkeys(("off", "0", "false", "no"), "off"),
+    "advise": "advise",
+}
+# Names the variable that names the session, where READCACHE_SESSION does not.
+SESSION_FROM = "READCACHE_SESSION_FROM"
+# Set for the children of a wrapped command: what runs inside one does not print what the agent reads.
+INSIDE = "READCACHE_INSIDE"
+
+
+class Settings(NamedTuple):  # not a dataclass: importing those takes longer than all else that `run` needs
+    """Whose conversation it is and where it is kept. `session` is "" when none was named."""
+
+    session: str
+    agent: str
+    store: str  # a path or URL; "" for the default
+    mode: str  # "on", "advise", "off", or what READCACHE holds that is none of these
+    clip: str  # what the harness shows of a long output, see `clip_sizes`
+    policy: str  # the name of a preset, see `Policy.named`
+    batch: str  # what this call shares with others that the model made at once; "" for nothing
+    began: float  # when this process began, near enough; seconds since the epoch
+    host: str  # the harness, for `readcache gain`; "" where nobody named it
+
+    @property
+    def acts(self) -> bool:
+        """False where commands are let pass and nothing else is done."""
+        return self.mode in ("on", "advise") and self.session != ""
+
+    @property
+    def context(self) -> str:
+        """The value of `INSIDE` for the children of this context's commands."""
+        return f"{self.session}/{self.agent}"
+
+    def store_spec(self) -> str:
+        """The store to open. UsageError when there is no home directory to put the default one into."""
+        return self.store or default_store()
+
+
+def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """`flags`: the options of the command line by name. They win over the environment; an empty value is none."""
+    flags = flags or {}
+    given = env.get("READCACHE", "").strip().lower()
+    mode = MODES.get(given, given)
+
+    def named(name: str) -> str:
+        return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")
+
+    mode = "advise" if flags.get("advise") and mode == "on" else mode
+    # A host that names the conversation in a variable of its own needs one setting for all its conversations.
+    session = named("session") or env.get(env.get(SESSION_FROM, ""), "")
+    reader = session, named("agent") or "main", named("store")
+    return Settings(
+        *reader,
+        mode,
+        named("clip"),
+        named("policy") or "default",
+        named("batch"),
+        time.time(),
+        env.get("READCACHE_HOST", ""),
+    )
+
+
+def session_variable(env: Mapping[str, str], session: str) -> str:
+    """The variable that `session` was taken from, where that is not READCACHE_SESSION; "" for none."""
+    name = env.get(SESSION_FROM, "")
+    return name if name and not env.get("READCACHE_SESSION") and session == env.get(name, "") else ""
+
+
+def clip_sizes(clip: str) -> tuple[int, ...]:
+    """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
+    parts = clip.split(",") if clip else []
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is neither HEAD nor HEAD,TAIL: give numbers of characters")
+    return tuple(int(part) for part in parts)
+
+
+def require_store(spec: str) -> None:
+    """UsageError for what can never be a store: a URL of an unknown kind, a directory, a server without its client."""
+    path = store_file(spec)
+    if path is None:
+        from readcache.log.store import require_client
+
+        require_client()
+    elif os.path.isdir(path):
+        raise UsageError(f"the store {spec!r} is a directory: name a file in it")

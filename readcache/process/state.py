@@ -1,0 +1,45 @@
+"""Where this user's state lives, and the server of a store. Quick to import: see `ask`."""
+
+from __future__ import annotations
+
+import os
+
+from readcache.model.errors import UsageError
+
+
+def state_directory() -> str:
+    """$XDG_STATE_HOME/readcache; a relative value is ignored, as the XDG specification wants. UsageError."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.local/state")
+    if not os.path.isabs(base):
+        raise UsageError("no home directory is known to keep the store in; name a file with --store or READCACHE_STORE")
+    return os.path.join(base, "readcache")
+
+
+def default_store() -> str:
+    """The store where none is named. UsageError when there is no home directory to put it into."""
+    return os.path.join(state_directory(), "readcache.db")
+
+
+def store_file(spec: str) -> str | None:
+    """The file that a store's path or `sqlite:///` URL names; None for one on a server. UsageError for other URLs."""
+    path = spec.removeprefix("sqlite:///")
+    if "://" in path:
+        from readcache.log.store import is_on_server, unknown_kind
+
+        if is_on_server(path):
+            return None
+        raise unknown_kind(spec)
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def is_default(spec: str) -> bool:
+    """True for the store that nobody named, also where somebody wrote out its path. UsageError."""
+    return not spec or store_file(spec) == default_store()
+
+
+def is_missing(spec: str) -> bool:
+    """True where a store's file is not there. A server is taken to be: using it says more."""
+    path = store_file(spec)
+    return path is not None and not os.path.exists(path)

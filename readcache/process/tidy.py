@@ -1,0 +1,60 @@
+"""How long sessions are kept in the store that nobody named, and taking them out once a day. Another store is its
+owner's to clear.
+
+A shim's process ends with this, so that next to nothing is imported on a day on which it was done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+
+from readcache.process.settings import Settings
+from readcache.process.state import is_default, state_directory
+
+KEEP = "READCACHE_KEEP"
+FOREVER = "forever"
+DAY = 86_400
+PATIENCE = 0.2  # seconds that it may cost a command
+RESUME_SECONDS = 60  # where they did not suffice
+
+
+def kept_seconds(env: Mapping[str, str]) -> float | None:
+    """How long a session is kept after its last event; None: for ever. UsageError."""
+    given = env.get(KEEP, "")
+    if given == FOREVER:
+        return None
+    from readcache.log.retention import KEEP_SECONDS
+    from readcache.process.ages import age_seconds
+
+    return age_seconds(given, f"{KEEP}, which is not {FOREVER!r},") if given else KEEP_SECONDS
+
+
+def tidy_once_a_day(settings: Settings) -> None:
+    """Takes out what has been kept for long enough. Never raises."""
+    with contextlib.suppress(Exception):
+        if not is_default(settings.store):
+            return
+        now, stamp = time.time(), os.path.join(state_directory(), "tidied")
+        if not _is_due(stamp, now):
+            return
+        keep, path = kept_seconds(os.environ), settings.store_spec()
+        if keep is None or not os.path.exists(path):
+            return
+        os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.utime(stamp, (now, now))  # before the work: nobody else is to do it too
+        from readcache.log.retention import tidy
+        from readcache.log.store.sqlite import SqliteStore
+
+        with contextlib.closing(SqliteStore(path)) as store:
+            if not tidy(store, now, keep, patience=PATIENCE):
+                os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
+
+
+def _is_due(stamp: str, now: float) -> bool:
+    try:
+        return abs(now - os.stat(stamp).st_mtime) > DAY  # a clock that was set back must not stop it
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,81 @@
+"""`readcache hook` by the server: asks the one that is there, and prints what it answers.
+
+A host starts this at each tool call, and its user waits: what is imported here is what a start of Python does not have
+already, and no more. Where no server answers, `hook` does all of it by itself, and starts one for the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from readcache import __version__
+
+PATIENCE = 5.0  # seconds; some hosts write down what a hook has to read while it runs, and a hook may take 30
+_NO = ("off", "0", "false", "no")  # as in `settings.MODES`
+_MOST = 64 * 1024 * 1024  # bytes of an answer
+
+
+def ask_hook(words: list[str]) -> bytes | None:
+    """Answers one event on stdin by the server, `words` being those of the command line after `hook`. None when that
+    was done; else what was read from stdin, for `hook` to answer."""
+    # The compiled program that became this one says its version: one of another version asked for another server.
+    data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "") == __version__
+    try:
+        data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
+        return None if not was_asked and _is_wanted() and _is_answered(words, data) else data
+    except Exception:  # no server is a correct state
+        return data
+
+
+def start_server(words: list[str]) -> None:
+    """Starts the server that `ask_hook` did not find, for the next time; does not wait for it."""
+    from readcache.serve import place
+    from readcache.serve.place import server_place
+
+    try:
+        if _is_wanted():
+            place.start(*server_place(_store(words)))
+    except Exception:  # it costs nothing but speed
+        pass
+
+
+def _is_wanted() -> bool:
+    """READCACHE_SERVER=off: nobody is asked and nothing started. READCACHE=off: nothing at all is done."""
+    return not {os.environ.get("READCACHE_SERVER"), os.environ.get("READCACHE", "").strip().lower()} & {*_NO}
+
+
+def _is_answered(words: list[str], data: bytes) -> bool:
+    from readcache.serve import frames, place
+    from readcache.serve.place import server_place
+
+    path, file = server_place(_store(words))
+    environ = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("READCACHE")]
+    head = frames.head_texts((__version__, "hook", file, os.getcwd(), ""), environ, words, ())
+    connection = place.reach(path, PATIENCE)
+    try:
+        connection.sendall(frames.frame(frames.FIRST, head) + frames.frame(b"I", data))
+        letter, text = frames.read_frame(connection, _MOST)
+        if letter != b"T":
+            return False
+        if _is_printed(text):
+            frames.send_frame(connection, b"S")
+    finally:
+        connection.close()
+    return True
+
+
+def _is_printed(text: bytes) -> bool:
+    try:
+        while text:
+            text = text[os.write(1, text) :]
+    except OSError:  # nobody reads it, nor what could be printed in its place
+        return False
+    return True
+
+
+def _store(words: list[str]) -> str:
+    """The store as it is named; an option wins over the environment."""
+    if "--store" in words[:-1]:
+        return words[words.index("--store") + 1]
+    return os.environ.get("READCACHE_STORE", "")

@@ -1,0 +1,82 @@
+"""The clients on one socket: a thread for each, no more of them than there is room for, and none of another user.
+
+A thread takes the next client when it has served one, and starts another thread only where nobody waits for the next: a
+start takes as long as an answer does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from readcache.serve.place import is_ours
+
+SPARE = 4  # threads that wait for clients: as many as ask at once where a few agents work
+PAUSE = 0.05  # seconds
+SEND_SECONDS = 30  # a client that takes nothing for so long is given up
+Serve = Callable[[socket.socket], None]
+
+
+class Connections:
+    """`serve` is given each connection, in a thread of its own, and `refuse` those for which there is no room: both may
+    raise OSError when the client has gone. `most`: how many there may be at once."""
+
+    def __init__(self, serve: Serve, refuse: Serve, most: int) -> None:
+        self._serve, self._refuse, self._most = serve, refuse, most
+        self._lock = threading.Lock()
+        self._open = self._waiting = 0
+        self._last_ended = time.monotonic()
+
+    @contextlib.contextmanager
+    def accepted(self, listener: socket.socket) -> Iterator[None]:
+        """While it lasts, those that come are served; the listener is closed by whoever opened it."""
+        self._wait_in_a_thread(listener)
+        yield
+
+    def idle_for(self) -> float:
+        """Seconds since the last client went; 0 while there is one."""
+        with self._lock:
+            return 0.0 if self._open else time.monotonic() - self._last_ended
+
+    def _wait_in_a_thread(self, listener: socket.socket) -> None:
+        with self._lock:
+            self._waiting += 1
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                if listener.fileno() < 0:  # closed: the server ends
+                    return
+                time.sleep(PAUSE)  # no more files may be open: some client will end
+                continue
+            with self._lock:
+                self._open += 1
+                has_room = self._open <= self._most
+                self._waiting -= 1
+                is_last = not self._waiting
+            if is_last:
+                self._wait_in_a_thread(listener)
+            try:
+                self._run(connection, self._serve if has_room else self._refuse)
+            finally:
+                with self._lock:
+                    self._open -= 1
+                    self._last_ended = time.monotonic()
+            with self._lock:
+                if self._waiting >= SPARE:
+                    return
+                self._waiting += 1
+
+    def _run(self, connection: socket.socket, serve: Serve) -> None:
+        with connection, contextlib.suppress(OSError):
+            if is_ours(connection):
+                # Only sending has a deadline: a client may be silent for as long as it likes.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
+                serve(connection)

@@ -1,0 +1,106 @@
+"""A client that speaks JSON: a line for each request, a line for each answer."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+from collections.abc import Callable, Iterator
+
+from readcache.serve.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
+
+MOST_COMMANDS = 32  # of one client at once
+CHUNK = 65536
+
+
+class JsonClient:
+    """One client: requests from `read`, answers to `write`, whose file descriptor is `fd`."""
+
+    def __init__(
+        self, protocol: Protocol, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int
+    ) -> None:
+        self._protocol, self._read, self._write, self._fd = protocol, read, write, fd
+        self._writing = threading.Lock()  # answers do not mix
+        self._lock = threading.Lock()  # of what follows
+        self._stops: dict[object, Callable[[], None]] = {}
+        self._commands: set[threading.Thread] = set()
+
+    def serve(self) -> None:
+        """Until the client has sent its last request, and what it runs has ended, or it has gone."""
+        with contextlib.suppress(OSError):  # it has gone, or takes nothing
+            for line in lines(self._read):
+                request = parse(line)
+                if self._protocol.is_long(request):
+                    self._begin(request)
+                else:
+                    self._answer(request)
+        while running := self.running():
+            if _hung_up(self._fd):
+                self.kill_commands()
+            running[0].join(0.1)
+
+    def kill_commands(self) -> None:
+        """Kills the commands that it runs."""
+        with self._lock:
+            stops = list(self._stops.values())
+        for stop in stops:
+            with contextlib.suppress(RuntimeError):  # it ended just now
+                stop()
+
+    def _begin(self, request: object) -> None:
+        if len(self.running()) >= MOST_COMMANDS:
+            request = RequestError("busy", f"{MOST_COMMANDS} commands run already: wait for one; nothing was run")
+        thread = threading.Thread(target=self._answer, args=(request,), daemon=True)
+        with self._lock:
+            self._commands.add(thread)
+        thread.start()
+
+    def running(self) -> list[threading.Thread]:
+        """The threads of its commands."""
+        with self._lock:
+            self._commands = {thread for thread in self._commands if thread.is_alive() or thread.ident is None}
+            return list(self._commands)
+
+    def _answer(self, request: object) -> None:
+        answer = to_line(self._protocol.answer(request, self._cancelling))
+        with contextlib.suppress(OSError), self._writing:
+            self._write(answer)
+
+    @contextlib.contextmanager
+    def _cancelling(self, stop: Callable[[], None]) -> Iterator[None]:
+        key = object()
+        with self._lock:
+            self._stops[key] = stop
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._stops[key]
+
+
+def lines(read: Callable[[int], bytes]) -> Iterator[bytes | None]:
+    """The lines that come, without blank ones; None for one of more than `MOST_BYTES`. The last may end without a
+    newline. OSError."""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := read(CHUNK):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            size += len(part)
+            whole = b"".join([*parts, part]) if size <= MOST_BYTES else None
+            parts, size = [], 0
+            if whole is None or whole.strip():
+                yield whole
+        size += len(rest)
+        parts = [*parts, rest] if size <= MOST_BYTES else []
+    if size > MOST_BYTES:
+        yield None
+    elif last := b"".join(parts).strip():
+        yield last
+
+
+def _hung_up(fd: int) -> bool:
+    """True when nobody can read what is written there."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, event in poll.poll(0))

@@ -1,0 +1,174 @@
+"""The logs that a server keeps open between calls: a memory of what the store says, and no more than that."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Protocol
+
+from readcache.log.log import Log
+from readcache.log.reader import Reader
+from readcache.log.store import open_store
+from readcache.log.store.sqlite import SqliteStore
+from readcache.model.errors import StoreError
+from readcache.model.events import Failed
+from readcache.model.policy import Rules
+
+MOST_LOGS = 100  # as many readers as serve/protocol.py holds
+_ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
+_APART = 0.002  # seconds; a read by the client takes less, so that the next command of a script comes first
+
+
+class Named(Protocol):
+    """What has a file descriptor."""
+
+    def fileno(self) -> int:
+        """Its number."""
+
+
+class HeldLog:
+    """One reader's log, and for whose word it waits."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.users = 0
+        self._is_folded, self._folding = False, threading.Lock()
+        self._lock = threading.Lock()
+        self._waiting: dict[Named, threading.Event] = {}
+        self._arrived: set[Named] = set()
+        self._noted: list[Failed] = []
+
+    def reader(self, rules: Rules, own: Named | None = None) -> Reader:
+        """The reader by the rules of the call on the connection `own`. What other clients have said by now, that they
+        showed our answer or that a command has ended, is logged first: they do not wait for that, and the next command
+        may have run meanwhile. A log that was not folded yet may be a long one: of that the reader knows what matters
+        to one call alone."""
+        self._let_arrive(own)
+        if self._is_folded:
+            return Reader(self.log, rules)
+        policy = replace(rules.policy, any_output=False)  # for which all of the log would be needed
+        return Reader(self.log, replace(rules, policy=policy), one_call=True)
+
+    def fold(self, path: str) -> None:
+        """Makes ready for the next call, which does not wait for that longer than a judgement takes."""
+        if self._is_folded:
+            time.sleep(_APART)
+            self.log.prepare_index()
+            return
+        if not self._folding.acquire(blocking=False):
+            return
+        try:
+            with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # counted where a call is logged
+                self.log.fold(store)
+                self._is_folded = True
+        finally:
+            self._folding.release()
+
+    @contextlib.contextmanager
+    def waiting(self, connection: Named) -> Iterator[None]:
+        """It is not known yet whether an answer was shown, or what a command wrote."""
+        event = threading.Event()
+        with self._lock:
+            self._waiting[connection] = event
+        try:
+            yield
+        finally:
+            self.is_logged(connection)
+            event.set()
+
+    def is_logged(self, connection: Named) -> None:
+        """Nobody need wait for what this client said."""
+        with self._lock:
+            event = self._waiting.pop(connection, None)
+            self._arrived.discard(connection)
+        if event is not None:
+            event.set()
+
+    def has_arrived(self, connection: Named) -> None:
+        """The client's word about the answer is there, and was not taken yet."""
+        with self._lock:
+            self._arrived.add(connection)
+
+    def take_new_failures(self) -> list[Failed]:
+        """Failures of ours that the store has not taken, each once."""
+        with self._lock:
+            failed = self.log.unlogged()
+            new = [event for event in failed if not any(event is noted for noted in self._noted)]
+            self._noted = failed
+        return new
+
+    def _let_arrive(self, own: Named | None) -> None:
+        deadline, poll = time.monotonic() + _ARRIVES, select.poll()
+        with self._lock:  # whoever is waited for is not closed yet
+            waiting = {
+                connection.fileno(): (event, connection in self._arrived)
+                for connection, event in self._waiting.items()
+                if connection is not own
+            }
+        for number in waiting:
+            poll.register(number, select.POLLIN)
+        readable = {number for number, _ in poll.poll(0)} if waiting else set()
+        for number, (event, has_arrived) in waiting.items():
+            if has_arrived or number in readable:
+                event.wait(max(0.0, deadline - time.monotonic()))
+
+
+class HeldLogs:
+    """The logs of the readers in the store at `path`, those that were used last. Safe to call from any thread."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._held: OrderedDict[tuple[str, str], HeldLog] = OrderedDict()
+        self._store: SqliteStore | None = None
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @contextlib.contextmanager
+    def use(self, session: str, agent: str) -> Iterator[HeldLog]:
+        """The log of a reader; it stays open while it is used, and as long as there is room."""
+        with self._lock:
+            if self._store is not None and not self._store.is_there():
+                self._held.clear()  # what they hold is of a store that was taken away
+            held = self._held.get((session, agent))
+            if held is None:
+                held = HeldLog(Log(self._open_store, session, agent, time.time))
+                self._held[session, agent] = held
+            self._held.move_to_end((session, agent))
+            held.users += 1
+            self._let_go(MOST_LOGS)
+        try:
+            yield held
+        finally:
+            held.fold(self._path)
+            with self._lock:
+                held.users -= 1
+
+    def close(self) -> None:
+        """The server ends."""
+        with self._lock:
+            self._held.clear()
+            if self._store is not None:
+                self._store.close()
+
+    def _open_store(self) -> SqliteStore:
+        """The one that all logs share: none of them waits for another one's lock. A new one where the file was taken
+        away."""
+        with self._opening:
+            if self._store is None or not self._store.is_there():
+                self._store = SqliteStore(self._path)
+            return self._store
+
+    def _let_go(self, most: int) -> None:
+        for name, held in list(self._held.items()):
+            if len(self._held) <= most:
+                return
+            if not held.users:
+                del self._held[name]

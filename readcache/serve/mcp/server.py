@@ -1,0 +1,95 @@
+"""`readcache mcp`: the tools over stdio, on the official `mcp` package."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from readcache import Policy, ReadcacheError, __version__
+from readcache.serve.mcp.readers import McpReaders
+from readcache.serve.mcp.results import failed_result
+from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
+from readcache.serve.mcp.tools import McpRequest, McpTools
+
+END_SECONDS = 0.5  # for commands to be killed
+
+
+def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **reader: Any) -> int:
+    """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
+    `only_hooks`: the model is told nothing of it. `reader`: see `McpReaders`.
+    Gives 0. ReadcacheError when the package is missing."""
+    try:
+        import jsonschema  # noqa: F401  comes with it
+        import mcp.server.stdio
+    except ImportError as error:
+        raise ReadcacheError(f"readcache mcp needs the package mcp: pip install 'readcache[mcp]' ({error})") from None
+    readers = McpReaders(os.path.abspath(root), policy=policy, **reader)
+
+    async def serve() -> None:
+        _stop_on_signals()
+        server = _server(McpTools(os.path.abspath(root), readers), only_hooks=only_hooks)
+        async with mcp.server.stdio.stdio_server(*_own_streams()) as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(serve())
+    finally:
+        readers.close()
+    return 0
+
+
+def _stop_on_signals() -> None:
+    """A signal kills the commands that are under way, which are no children of the client's. The thread that waits for
+    the client's next line cannot be ended: the process is."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.call_later(END_SECONDS, os._exit, 128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+
+
+def _own_streams() -> tuple[Any, Any]:
+    """The client's streams, as this package takes them, for nobody else: what is printed by mistake goes to stderr."""
+    import anyio
+
+    received = os.fdopen(os.dup(0), encoding="utf-8", errors="replace")
+    sent = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return anyio.wrap_file(received), anyio.wrap_file(sent)
+
+
+def _server(tools: McpTools, *, only_hooks: bool) -> Any:
+    from readcache.serve.mcp.versions import make_server
+
+    async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
+        if complaint := complaint_of(name, given):
+            return failed_result(complaint)
+        return await tools.call(name, given, dataclasses.replace(request, roots=request.roots or [tools.root]))
+
+    def asks_roots(name: str) -> bool:
+        return name in ("read", "run", "write", "edit")
+
+    offered = [tool for tool in TOOLS if tool["name"] == "hook" or not only_hooks]
+    instructions = "" if only_hooks else INSTRUCTIONS
+    return make_server(offered, answer, asks_roots, version=__version__, instructions=instructions)
+
+
+def complaint_of(name: str, given: Mapping[str, Any]) -> str:
+    """What is wrong with a call's arguments, in plain words; "" when nothing is."""
+    import jsonschema
+
+    schema = next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)
+    if schema is None:
+        return f"there is no tool {name!r}: there are {', '.join(tool['name'] for tool in TOOLS)}"
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(dict(given))
+    return "; ".join(f"{'.'.join(map(str, error.path)) or name}: {error.message}" for error in errors)

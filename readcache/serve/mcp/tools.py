@@ -1,0 +1,141 @@
+"""What the tools of `readcache mcp` do. Results are those of `tools/call`, as plain data; see `mcp_schemas`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from readcache import Budget, ReadcacheError, Reason, RestorePlan, UsageError
+from readcache.serve.mcp.files import allowed_path, encoded, read_bytes, replace_once, write_bytes
+from readcache.serve.mcp.hook import hook_result
+from readcache.serve.mcp.readers import McpCaller, McpReaders
+from readcache.serve.mcp.results import (
+    Progress,
+    Result,
+    account_of,
+    failed_result,
+    mcp_result,
+    shown_reply,
+    tell_progress,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class McpRequest:
+    """One call as it came, whatever the version of the protocol."""
+
+    meta: Mapping[str, Any]
+    roots: Sequence[str]  # directories that the client allows
+    progress: Progress
+
+
+class McpTools:
+    """The tools of one server; `root` is where its commands run and relative paths begin."""
+
+    def __init__(self, root: str, readers: McpReaders) -> None:
+        self.root, self.readers = root, readers
+        self._writing = threading.Lock()  # an edit reads, changes and writes: two at once would lose one
+
+    async def call(self, name: str, given: Mapping[str, Any], request: McpRequest) -> Result:
+        """The result of one call. What goes wrong is a result too, in plain words."""
+        try:
+            if name == "hook":
+                self.readers.has_hooks = True
+                return await asyncio.to_thread(hook_result, given, self.readers.sessions)
+            with self.readers.caller(request.meta) as caller:
+                tool: Callable[..., Awaitable[Result]] = getattr(self, f"_{name}")
+                return await tool(caller, request, **given)
+        except ReadcacheError as error:
+            return failed_result(str(error))
+        except Exception as error:
+            return failed_result(f"{name} failed, which is a bug of readcache: {type(error).__name__}: {error}")
+
+    async def _read(
+        self,
+        caller: McpCaller,
+        request: McpRequest,
+        path: str,
+        start: int = 1,
+        end: int | None = None,
+        numbered: bool = False,
+        fresh: bool = False,
+    ) -> Result:
+        where, session = allowed_path(path, request.roots, self.root), caller.session
+        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "fresh": fresh}
+        lines: dict[str, Any] = {"start": int(start), "end": None if end is None else int(end), "numbered": numbered}
+        reply = await shown_reply(caller, asyncio.to_thread(lambda: session.read(where, **lines, **known)))
+        if reply.exit_code:
+            return failed_result(reply.text)
+        return mcp_result([reply.text], {**account_of(reply), "path": where})
+
+    async def _run(
+        self, caller: McpCaller, request: McpRequest, command: str, cwd: str = ".", timeout: float = 120
+    ) -> Result:
+        where, session = allowed_path(cwd, request.roots, self.root), caller.session
+        running = asyncio.ensure_future(
+            session.arun(command, cwd=where, timeout=timeout, call_id=caller.call_id, batch=caller.batch)
+        )
+        telling = asyncio.ensure_future(tell_progress(request.progress, timeout))
+        try:
+            reply = await shown_reply(caller, running, is_stopped=True)
+        finally:
+            telling.cancel()
+        ended = (
+            f"Killed after {timeout:g} s." if reply.reason is Reason.TIMED_OUT else f"Exit status: {reply.exit_code}"
+        )
+        texts = [reply.text, ended if reply.exit_code or not reply.text else ""]
+        return mcp_result([text for text in texts if text], {**account_of(reply), "exit_code": reply.exit_code})
+
+    async def _write(self, caller: McpCaller, request: McpRequest, path: str, content: str) -> Result:
+        where = allowed_path(path, request.roots, self.root)
+        self._refuse_markers(caller, content)
+        data = encoded(content)
+
+        def write() -> bool:
+            with self._writing:
+                is_new = write_bytes(where, data)
+                caller.session.wrote(where, content=content, call_id=caller.call_id)
+                return is_new
+
+        created = await asyncio.to_thread(write)
+        text = f"{'Made' if created else 'Wrote'} {where}: {len(data)} bytes."
+        return mcp_result([text], {"path": where, "bytes": len(data), "created": created})
+
+    async def _edit(self, caller: McpCaller, request: McpRequest, path: str, old: str, new: str) -> Result:
+        where = allowed_path(path, request.roots, self.root)
+        self._refuse_markers(caller, old + "\n" + new)
+
+        def edit() -> int:
+            with self._writing:
+                edited = replace_once(read_bytes(where), old, new, path)
+                write_bytes(where, edited.data)
+                caller.session.wrote(where, call_id=caller.call_id)
+                return edited.line
+
+        line = await asyncio.to_thread(edit)
+        return mcp_result([f"Edited {where}, line {line}."], {"path": where, "line": line})
+
+    def _refuse_markers(self, caller: McpCaller, text: str) -> None:
+        if found := caller.session.markers_in(text) or self.readers.sessions.markers_in(text):
+            raise UsageError(
+                f"this is no text of a file but stands for lines left out, read with fresh=true: {found[0]}"
+            )
+
+    async def _restore_plan(self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), **budget: int) -> Result:
+        plan = await asyncio.to_thread(caller.session.restore_plan, keep=keep, budget=Budget(**budget))
+        return mcp_result([plan.render()], plan.to_dict())
+
+    async def _compacted(
+        self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), restored: object = None
+    ) -> Result:
+        plan = None if restored is None else RestorePlan.from_dict(restored)
+        done = caller.session.compacted(keep=keep, restored=plan)
+        text = "Nothing is left out any more because of what is gone."
+        return mcp_result([text], {"restored_id": done.restored_id or "", "rewrites": done.rewrites})
+
+    async def _stats(self, caller: McpCaller, _: McpRequest) -> Result:
+        counts = caller.session.stats()
+        return mcp_result(["\n".join(f"{name}: {count}" for name, count in counts.items())], counts)

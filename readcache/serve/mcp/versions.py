@@ -1,0 +1,96 @@
+"""The official `mcp` package, 1.x and 2.x: they differ in how a server is told its tools, and in how a call asks the
+client back. Since the protocol of 2026-07-28 that is done by an answer which says what is to be sent with a second try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import mcp.server.lowlevel
+from mcp import types
+
+from readcache.serve.mcp.files import root_directories
+from readcache.serve.mcp.tools import McpRequest
+
+ASK_SECONDS = 5.0  # for the client to name its roots
+
+Answer = Callable[[str, Mapping[str, Any], McpRequest], Awaitable[dict[str, Any]]]
+
+
+def make_server(tools: list[dict[str, Any]], answer: Answer, asks_roots: Callable[[str], bool], **about: str) -> Any:
+    """A server with these tools, as they are listed; `answer(name, arguments, request)` gives a call's result.
+    `asks_roots`: is the client asked for its roots before a call of this tool? `about`: version and instructions."""
+    listed = [types.Tool.model_validate(tool) for tool in tools]
+    if hasattr(mcp.server.lowlevel.Server, "call_tool"):
+        return _server_1(listed, answer, asks_roots, about)
+    return _server_2(listed, answer, asks_roots, about)
+
+
+def _server_1(listed: list[Any], answer: Answer, asks_roots: Callable[[str], bool], about: dict[str, str]) -> Any:
+    server: Any = mcp.server.lowlevel.Server("readcache", **about)
+
+    async def list_tools() -> Any:
+        return listed
+
+    async def call_tool(name: str, given: dict[str, Any]) -> Any:
+        context = server.request_context
+        meta = {} if context.meta is None else context.meta.model_dump()
+
+        async def progress(so_far: float, total: float, words: str) -> None:
+            if (token := meta.get("progressToken")) is not None:
+                await context.session.send_progress_notification(token, so_far, total, words)
+
+        roots = await _ask_roots(context.session) if asks_roots(name) and _has_roots(context.session) else []
+        return types.CallToolResult.model_validate(await answer(name, given, McpRequest(meta, roots, progress)))
+
+    server.list_tools()(list_tools)
+    server.call_tool(validate_input=False)(call_tool)
+    return server
+
+
+def _server_2(listed: list[Any], answer: Answer, asks_roots: Callable[[str], bool], about: dict[str, str]) -> Any:
+    kinds: Any = types  # each version of the package has names of its own
+
+    async def list_tools(_: Any, __: Any) -> Any:
+        return kinds.ListToolsResult(tools=listed)
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        session, roots = context.session, list[str]()
+        if asks_roots(params.name) and _has_roots(session):
+            if session.can_send_request:
+                roots = await _ask_roots(session)
+            elif params.input_responses is None:
+                return kinds.InputRequiredResult(input_requests={"roots": kinds.ListRootsRequest()})
+            else:
+                roots = _named(params.input_responses.get("roots"))
+        request = McpRequest(context.meta or {}, roots, session.report_progress)
+        result = await answer(params.name, params.arguments or {}, request)
+        return kinds.CallToolResult.model_validate(result)
+
+    server: Any = mcp.server.lowlevel.Server
+    return server("readcache", **about, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _has_roots(session: Any) -> bool:
+    """Has the client said that it has roots to name?"""
+    holder = session if hasattr(session, "client_capabilities") else session.client_params
+    capabilities = getattr(holder, "client_capabilities", None) or getattr(holder, "capabilities", None)
+    return getattr(capabilities, "roots", None) is not None
+
+
+async def _ask_roots(session: Any) -> list[str]:
+    """The directories that the client names; none when it fails to."""
+    try:
+        with warnings.catch_warnings():  # a newer protocol has another way, which this client does not speak
+            warnings.simplefilter("ignore")
+            asking = session.list_roots()
+        return _named(await asyncio.wait_for(asking, ASK_SECONDS))
+    except Exception:
+        return []
+
+
+def _named(found: Any) -> list[str]:
+    return root_directories([str(root.uri) for root in getattr(found, "roots", ())])

@@ -1,0 +1,341 @@
+"""The protocol of `readcache serve`: a line of JSON in, a line of JSON out. No streams here; `server.py` has them.
+
+    protocol = Protocol(Sessions("/repo"))
+    protocol.answer({"id": 1, "method": "observe", "conversation": "c", "params": {"command": "cat f", "output": "…"}})
+
+protocol.md says what each method takes and gives. Nothing that a client sends raises: it is answered with an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import enum
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from readcache import (
+    Budget,
+    Frame,
+    Omitted,
+    Outcome,
+    ReadcacheError,
+    Reply,
+    RestorePlan,
+    Session,
+    Sessions,
+    UsageError,
+    __version__,
+)
+from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field, checked
+
+VERSION = 1
+MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
+MOST_EVENTS = 1000  # in one answer to `events`
+MOST_READERS = 100  # held in memory, of all conversations: each has two files open
+
+Cancelling = Callable[[Callable[[], None]], AbstractContextManager[object]]
+
+
+class RequestError(Exception):
+    """A request that is not carried out: `code` is for programs, the text for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Method(NamedTuple):
+    """What a method takes, and what carries it out."""
+
+    call: Callable[[Session, dict[str, Any]], object]
+    fields: Mapping[str, Field]
+    needed: frozenset[str] = frozenset()
+    runs: bool = False  # commands and files of this machine: only where that was allowed
+
+
+class Protocol:
+    """Answers requests. `may_run`: `run` and `read` are offered. Safe to call from any thread."""
+
+    def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
+        self._sessions = sessions
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, set[str]] = OrderedDict()  # conversation -> its readers
+        self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
+
+    def answer(self, request: object, cancelling: Cancelling = nullcontext) -> dict[str, Any]:
+        """The answer to one request. `cancelling(stop)` is entered while a command runs: calling `stop` kills it."""
+        call_id: object = None
+        try:
+            if isinstance(request, RequestError):
+                raise request
+            if not isinstance(request, dict):
+                raise RequestError("bad_request", 'a request is an object: give {"id", "method", "params"}')
+            if (found := request.get("id")) is not None and (type(found) not in (str, int)):
+                raise RequestError("bad_request", "id is neither a text nor a whole number: give one, or none")
+            call_id = found
+            return {"id": call_id, "result": self._result(request, cancelling)}
+        except RequestError as error:
+            return _error(call_id, error.code, str(error))
+        except UsageError as error:
+            return _error(call_id, "usage", str(error))
+        except ReadcacheError as error:
+            return _error(call_id, "failed", str(error))
+        except Exception as error:  # a bug of ours ends one request, and no server
+            return _error(call_id, "bug", f"{type(error).__name__}: {error}; the real output stands; please report it")
+
+    def is_long(self, request: object) -> bool:
+        """True for a request that may take as long as a command does."""
+        return isinstance(request, dict) and request.get("method") == "run" and "run" in self.methods
+
+    def close(self) -> None:
+        """Ends every conversation."""
+        with self._lock:
+            names = list(self._held)
+        for name in names:
+            self._close(name)
+
+    def _result(self, request: Mapping[str, Any], cancelling: Cancelling) -> object:
+        head = {name: value for name, value in request.items() if name not in ("id", "params")}
+        name = checked("a request", head, _HEAD, frozenset(("method",))).get("method")
+        given = request.get("params", {})
+        if not isinstance(given, dict):
+            raise UsageError("params is no object: give the method's fields by name")
+        if name == "hello":
+            return self._hello(checked("hello", given, {"protocol": LINE}, frozenset()))
+        if name not in (*self.methods, "close"):
+            raise _unknown(str(name), self.methods)
+        conversation, agent = head.get("conversation"), head.get("agent") or "main"
+        if not conversation:
+            raise UsageError(f'{name} is about a conversation: name it in "conversation", beside "method"')
+        if name == "close":
+            checked("close", given, {}, frozenset())
+            return self._close(conversation)
+        method = self.methods[name]
+        params = checked(name, given, method.fields, method.needed)
+        session = self._session(conversation, agent)
+        if name == "fork":
+            return self._fork(conversation, agent, params)
+        return _run(session, params, cancelling) if name == "run" else method.call(session, params)
+
+    def _hello(self, given: Mapping[str, Any]) -> object:
+        if given.get("protocol", VERSION) != VERSION:
+            raise RequestError("protocol", f"this server speaks protocol {VERSION} (readcache {__version__}): use that")
+        limits = {"request_bytes": MOST_BYTES, "events": MOST_EVENTS, "readers": MOST_READERS}
+        mode = self._sessions.policy.mode.value
+        methods = sorted((*self.methods, "hello", "close"))
+        return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
+
+    def _session(self, conversation: str, agent: str) -> Session:
+        """The reader's session; conversations that were not used for longest are closed for it."""
+        with self._lock:
+            self._held.setdefault(conversation, set()).add(agent)
+            self._held.move_to_end(conversation)
+            too_many = sum(map(len, self._held.values())) - MOST_READERS
+            oldest = []
+            for name, others in list(self._held.items())[:-1]:
+                if too_many <= 0:
+                    break
+                too_many -= len(others)
+                oldest.append(name)
+        for name in oldest:
+            self._close(name)
+        return self._sessions.get(conversation, agent)
+
+    def _fork(self, conversation: str, parent: str, given: Mapping[str, Any]) -> object:
+        inherit = given.get("inherit", False)
+        if not given["name"]:  # a request without an agent's name is the main reader's
+            raise UsageError("fork: name is empty: give the sub-agent one")
+        child = self._sessions.fork(conversation, given["name"], parent=parent, inherit=inherit)
+        with self._lock:
+            self._held.setdefault(conversation, set()).add(child.agent_id)
+        return {"agent": child.agent_id}
+
+    def _close(self, conversation: str) -> object:
+        with self._lock:
+            self._held.pop(conversation, None)
+        self._sessions.close(conversation)
+        return {}
+
+
+def parse(line: bytes | None) -> object:
+    """The JSON of a line; what is wrong with it, for `answer` to say. None: the line was too long to be held."""
+    if line is None:
+        return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
+    try:
+        return json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        return RequestError("not_json", f"the line is no JSON in UTF-8: {error}; give one object a line")
+
+
+def as_json(value: object) -> Any:
+    """A value of the package as JSON has it: names for members, lists for sets, objects for records."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(as_json, value), key=str)
+    return [as_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(number: str) -> float:
+    if math.isinf(found := float(number)):
+        raise ValueError(f"{number} is beyond what a float holds, and could not be given back")
+    return found
+
+
+def to_line(answer: Mapping[str, Any]) -> bytes:
+    """An answer as it is sent; never anything but ASCII."""
+    return json.dumps(answer).encode("ascii") + b"\n"
+
+
+def _error(call_id: object, code: str, message: str) -> dict[str, Any]:
+    return {"id": call_id, "error": {"code": code, "message": message}}
+
+
+def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
+    if name in METHODS:
+        return RequestError("not_offered", f"{name} acts on this machine, and this server only judges text: see --run")
+    return RequestError(
+        "unknown_method", f"there is no method {name!r}: give one of hello, {', '.join(offered)}, close"
+    )
+
+
+# ------------------------------------------------------------ the methods of `Session`
+
+
+def _reply(reply: Reply, *, ran: bool = False) -> dict[str, Any]:
+    """`ran`: the client does not have the real output."""
+    omitted = [as_json(segment) for segment in reply.segments if isinstance(segment, Omitted)]
+    answer = {name: as_json(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
+    return answer | ({"full_text": reply.full_text} if ran and reply.outcome is not Outcome.FULL else {})
+
+
+def _framed(given: dict[str, Any]) -> dict[str, Any]:
+    frame = given.pop("frame", None)
+    return given if frame is None else {**given, "frame": Frame(**checked("frame", frame, _FRAME, frozenset()))}
+
+
+def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> object:
+    async def wait() -> Reply:
+        task = asyncio.ensure_future(session.arun(**given))
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(task.cancel)
+
+        with cancelling(stop):
+            return await task
+
+    try:
+        return _reply(asyncio.run(wait()), ran=True)
+    except asyncio.CancelledError:
+        raise RequestError("cancelled", "the command was killed: its client has gone, or the server ends") from None
+
+
+def _restore_plan(session: Session, given: dict[str, Any]) -> object:
+    budget = Budget(**checked("budget", given.pop("budget", {}), _BUDGET, frozenset()))
+    plan = session.restore_plan(budget=budget, **given)
+    return {**plan.to_dict(), "text": plan.render()}
+
+
+def _compacted(session: Session, given: dict[str, Any]) -> object:
+    restored = given.pop("restored", None)
+    plan = None if restored is None else RestorePlan.from_dict(restored)
+    return as_json(session.compacted(restored=plan, **given))
+
+
+def _events(session: Session, given: dict[str, Any]) -> object:
+    records = [record for record in session.events() if record.seq > given.get("after", 0)]
+    found = []
+    for record in records[:MOST_EVENTS]:
+        found.append({**as_json(record), "event": {"kind": type(record.event).__name__, **as_json(record.event)}})
+    return {"events": found, "more": len(records) > MOST_EVENTS}
+
+
+def _wrote(session: Session, given: dict[str, Any]) -> object:
+    session.wrote(**given)
+    return {}
+
+
+def _settle(session: Session, given: dict[str, Any]) -> object:
+    session.settle(**given)
+    return {}
+
+
+def _rewind(session: Session, given: dict[str, Any]) -> object:
+    session.rewind(**given)
+    return {}
+
+
+def _mend(session: Session, given: dict[str, Any]) -> object:
+    """The messages only where one of them changed: the client has them."""
+    mended = session.mend(given["messages"])
+    return {"changed": False} if mended is given["messages"] else {"changed": True, "messages": mended}
+
+
+_REPLY_FIELDS = ("text", "exit_code", "outcome", "reason", "call_id", "tokens_saved")
+_HEAD = {"method": TEXT, "conversation": TEXT, "agent": TEXT}
+_FRAME = {"head": LINE, "tail": LINE}
+_BUDGET = {"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE}
+_CALL = {"call_id": TEXT, "batch": TEXT}
+_LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
+_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
+_OUTPUT = {**_TOOL, "complete": FLAG}
+
+METHODS: dict[str, Method] = {
+    "observe": Method(
+        lambda session, given: _reply(session.observe(**_framed(given))),
+        {"command": TEXT, **_OUTPUT, "exit_code": STATUS, "cwd": TEXT},
+        frozenset(("command", "output")),
+    ),
+    "observe_read": Method(
+        lambda session, given: _reply(session.observe_read(**_framed(given))),
+        {"path": TEXT, **_OUTPUT, **_LINES, "failed": FLAG, "edges_only": FLAG},
+        frozenset(("path", "output")),
+    ),
+    "observe_tool": Method(
+        lambda session, given: _reply(session.observe_tool(**_framed(given))),
+        {"name": TEXT, "arguments": OBJECT, **_TOOL},
+        frozenset(("name", "output")),
+    ),
+    "read": Method(
+        lambda session, given: _reply(session.read(**given), ran=True),
+        {"path": TEXT, **_CALL, **_LINES, "fresh": FLAG},
+        frozenset(("path",)),
+        runs=True,
+    ),
+    "run": Method(
+        lambda session, given: _reply(session.run(**given), ran=True),
+        {"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS},
+        frozenset(("command",)),
+        runs=True,
+    ),
+    "wrote": Method(_wrote, {"path": TEXT, "content": TEXT, "call_id": TEXT}, frozenset(("path",))),
+    "settle": Method(_settle, {"call_id": TEXT, "text": TEXT}, frozenset(("call_id", "text"))),
+    "sync": Method(
+        lambda session, given: {"rewrites": session.sync(**given)}, {"messages": MESSAGES}, frozenset(("messages",))
+    ),
+    "mend": Method(_mend, {"messages": MESSAGES}, frozenset(("messages",))),
+    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
+    "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
+    "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
+    "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),
+    "events": Method(_events, {"after": LINE}),
+    "stats": Method(lambda session, _: session.stats(), {}),
+    "markers_in": Method(
+        lambda session, given: {"markers": session.markers_in(**given)}, {"text": TEXT}, frozenset(("text",))
+    ),
+}

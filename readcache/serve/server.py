@@ -1,0 +1,176 @@
+"""`readcache serve`: on stdin and stdout, on a Unix socket, or started on demand.
+
+Each client has a thread, which reads a request, answers it, and reads the next; so that a slow client waits for itself
+alone. A command that a client runs has a thread of its own. What a client sends first says whether it speaks JSON, or
+takes the short way of a client that ends with one tool call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol as Interface
+
+from readcache import Policy, Sessions, UsageError
+from readcache.serve.connections import Connections
+from readcache.serve.expiry import wait_until_useless
+from readcache.serve.frames import FIRST
+from readcache.serve.json_client import JsonClient
+from readcache.serve.protocol import Protocol, RequestError, to_line
+from readcache.serve.socket_file import listening
+
+MOST_CLIENTS = 64  # of those that stay
+MOST_SHORT = 256  # of those that end with one tool call, most of them while a command runs
+KILL_SECONDS = 2
+
+
+class Way(Interface):
+    """What serves those that take the short way, see protocol.md."""
+
+    def converse(self, connection: socket.socket) -> None:
+        """One connection, to its end. OSError when it breaks."""
+
+    def close(self) -> None:
+        """The server ends."""
+
+
+def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
+    """Answers who started us, until stdin ends or a SIGTERM comes; the exit status. UsageError. `host`: the harness
+    that asks. `store`: None is memory."""
+    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=True) as clients, _stdout_kept() as out:
+
+        def serve() -> None:
+            clients.serve(_read, _writer(out), out)
+            ended.set()
+
+        threading.Thread(target=serve, daemon=True).start()
+        ended.wait()
+        clients.kill_commands()
+    return 0
+
+
+def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
+    """Answers the clients of a socket until a SIGTERM comes; the exit status. UsageError for one that cannot be.
+    `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are offered, and the
+    files are those of this machine."""
+    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
+
+        def serve(connection: socket.socket) -> None:
+            if connection.recv(1, socket.MSG_PEEK) != FIRST:
+                clients.serve(connection.recv, connection.sendall, connection.fileno())
+            elif way is not None:
+                way.converse(connection)
+
+        connections = Connections(serve, clients.refuse, MOST_CLIENTS)
+        with listening(path) as listener, connections.accepted(listener):
+            ended.wait()
+            clients.kill_commands()
+        if way is not None:
+            way.close()
+    return 0
+
+
+def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
+    """Serves the short way alone, until a SIGTERM comes, nobody has asked for `idle_seconds`, or this package is not
+    the one any more that was started; the exit status. Whoever calls has the lock of this `path`. UsageError."""
+    connections = Connections(way.converse, lambda _: None, MOST_SHORT)
+    with _until_sigterm() as ended:
+        with listening(path, any_length=True) as listener, connections.accepted(listener):
+            wait_until_useless(ended, path, connections.idle_for, idle_seconds)
+        deadline = time.monotonic() + KILL_SECONDS  # nobody comes any more; who is here is answered
+        while not connections.idle_for() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        way.close()
+    return 0
+
+
+class _JsonClients:
+    """Those that speak JSON."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+        self._lock = threading.Lock()
+        self._open: set[JsonClient] = set()
+
+    def serve(self, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int) -> None:
+        """One client, until it has gone."""
+        client = JsonClient(self._protocol, read, write, fd)
+        with self._lock:
+            self._open.add(client)
+        try:
+            client.serve()
+        finally:
+            with self._lock:
+                self._open.discard(client)
+
+    def refuse(self, connection: socket.socket) -> None:
+        """There is no room for it. OSError."""
+        error = RequestError("busy", f"this server has {MOST_CLIENTS} clients already: try again later")
+        connection.sendall(to_line(self._protocol.answer(error)))
+
+    def kill_commands(self) -> None:
+        """Kills what runs for anybody, and waits a moment until that is done."""
+        with self._lock:
+            clients = list(self._open)
+        for client in clients:
+            client.kill_commands()
+        deadline = time.monotonic() + KILL_SECONDS
+        for client in clients:
+            for thread in client.running():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+
+@contextlib.contextmanager
+def _json_clients(store: str | None, policy: Policy, host: str, *, may_run: bool) -> Iterator[_JsonClients]:
+    # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
+    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=None if may_run else False, host=host)
+    protocol = Protocol(sessions, may_run=may_run)
+    try:
+        yield _JsonClients(protocol)
+    finally:
+        protocol.close()
+
+
+@contextlib.contextmanager
+def _until_sigterm() -> Iterator[threading.Event]:
+    """Is set when a SIGTERM comes."""
+    ended = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    try:
+        yield ended
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _read(size: int) -> bytes:
+    return os.read(0, size)
+
+
+def _writer(fd: int) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        while data:
+            data = data[os.write(fd, data) :]
+
+    return write
+
+
+@contextlib.contextmanager
+def _stdout_kept() -> Iterator[int]:
+    """A descriptor for answers alone: whatever else is printed by this process goes to stderr. UsageError."""
+    if sys.stdout is None:  # it was closed when we were started, and 1 may be anything now
+        raise UsageError("stdout is closed: nobody could read an answer; open it, or give --socket")
+    out = os.dup(1)
+    other = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)
+    os.dup2(other, 1)
+    os.close(other)
+    try:
+        yield out
+    finally:
+        os.dup2(out, 1)
+        os.close(out)

@@ -1,0 +1,89 @@
+"""A Unix socket that nobody but its owner can use."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Iterator
+
+from readcache import UsageError
+from readcache.serve.place import short_name
+
+BACKLOG = 128  # who comes while so many wait is refused at once, and goes on without us
+MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
+
+
+@contextlib.contextmanager
+def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]:
+    """A socket, mode 0600, that listens at `path`; its directory is made, mode 0700, or must be its owner's alone to
+    write. What a dead server left there is replaced. The file is taken away at the end. `any_length`: who connects can
+    reach a path that is too long for a socket. UsageError for a path that will not do, or at which a server answers."""
+    path = os.path.abspath(os.path.expanduser(path))
+    if len(os.fsencode(path)) > MOST_PATH_BYTES and not any_length:
+        raise UsageError(f"the socket's path {path} has more than {MOST_PATH_BYTES} bytes: give a shorter one")
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _check_folder(folder, os.fstat(held))
+            fcntl.flock(held, fcntl.LOCK_EX)  # two servers that start at once find one after the other
+            listener = _bind(path, held)
+        finally:
+            os.close(held)
+    except OSError as error:
+        raise UsageError(f"no socket can be made at {path}: {error.strerror or error}; give another --socket") from None
+    made = os.stat(path).st_ino
+    try:
+        yield listener
+    finally:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        listener.close()
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_ino == made:
+                os.unlink(path)
+
+
+def _check_folder(folder: str, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid():
+        raise UsageError(f"{folder} is not yours: put the socket into a directory of your own, such as ~/.readcache")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UsageError(f"others may write into {folder}: take that away (chmod go-w), or give another --socket")
+
+
+def _bind(path: str, folder: int) -> socket.socket:
+    """Whoever finds the path can connect: it is made under another name. OSError; UsageError where something stands."""
+    _check_stale(path, folder)
+    made = f"{path}.{os.getpid()}"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        umask = os.umask(0o177)
+        try:
+            listener.bind(short_name(made, folder))
+        finally:
+            os.umask(umask)
+        listener.listen(BACKLOG)
+        os.rename(made, path)
+    except BaseException:
+        listener.close()
+        with contextlib.suppress(OSError):
+            os.unlink(made)
+        raise
+    return listener
+
+
+def _check_stale(path: str, folder: int) -> None:
+    if not os.path.lexists(path):
+        return
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise UsageError(f"{path} is there, and is no socket: give another --socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        try:
+            other.connect(short_name(path, folder))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return
+    raise UsageError(f"a server answers at {path} already: use it, or give another --socket")

@@ -1,0 +1,106 @@
+"""The servers of one store, whatever their version, and how they are ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+from readcache import UsageError
+from readcache.serve.place import LOCK, NoServer, open_folder, peer, reach, take_lock
+
+PATIENCE = 1.0  # seconds for a server to take a connection, and to say how it is
+
+
+def places_of_all_versions(path: str) -> list[str]:
+    """Where servers of the same store as that at `path` listen, or have listened; none in a directory that nobody
+    trusts."""
+    folder, name = os.path.split(path)
+    store = name[name.rindex("-") :]
+    names: list[str] = []
+    with contextlib.suppress(OSError, NoServer):
+        held = open_folder(folder)
+        names = os.listdir(held)
+        os.close(held)
+    return sorted({os.path.join(folder, found) for name in names if (found := name.removesuffix(LOCK)).endswith(store)})
+
+
+def version_at(path: str) -> str:
+    """The version of the server that listens at `path`."""
+    return os.path.basename(path).rpartition("-")[0]
+
+
+def answers(path: str) -> bool:
+    """True where a process of this user takes a connection."""
+    try:
+        reach(path, PATIENCE).close()
+    except NoServer:
+        return False
+    return True
+
+
+def tell_to_end(path: str) -> int | None:
+    """Sends a SIGTERM to the server at `path`: its process id. None where there is none. UsageError."""
+    with contextlib.suppress(NoServer, ProcessLookupError):
+        pid = _who_listens(path)
+        with _process(pid) as process:
+            if _who_listens(path) != pid:  # it has ended, and another process may have its number
+                return None
+            if process is None:
+                os.kill(pid, signal.SIGTERM)
+            else:
+                signal.pidfd_send_signal(process, signal.SIGTERM)
+            return pid
+    return None
+
+
+def is_there(path: str) -> bool:
+    """False when a server has ended: it holds its lock until it has logged all that it was told. OSError."""
+    lock = take_lock(path)
+    if lock is None:
+        return True
+    try:
+        return answers(path)
+    finally:
+        os.close(lock)
+
+
+def take_away(path: str) -> None:
+    """Removes the socket and the lock at `path`, if there is no server. OSError."""
+    lock = take_lock(path)
+    if lock is None:
+        return
+    try:
+        if not answers(path):
+            for left in (path, path + LOCK):  # the lock at last: whoever comes then makes another one
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(left)
+    finally:
+        os.close(lock)
+
+
+def _who_listens(path: str) -> int:
+    """The id of this user's process that listens at `path`. UsageError; NoServer."""
+    with contextlib.closing(reach(path, PATIENCE)) as connection:
+        pid, _ = peer(connection)
+    if pid is None:
+        raise UsageError("this system does not tell which process listens on a socket: end it by its id")
+    return pid
+
+
+@contextlib.contextmanager
+def _process(pid: int) -> Iterator[int | None]:
+    """A descriptor that stays this process's when its number becomes another one's; None where the system has no such
+    thing. ProcessLookupError."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):  # no Linux, one before 5.3, and some sandboxes
+        yield None
+        return
+    try:
+        yield process
+    finally:
+        os.close(process)

@@ -1,1 +1,0 @@
-"""What runs in the place of a tool, in the agent's own process."""

@@ -1,0 +1,54 @@
+"""What the log must say when the harness compacts: what is gone, what was restored, and no marker left dangling."""
+
+from __future__ import annotations
+
+from readcache.judging.cover import differs
+from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
+from readcache.model.text import split_lines
+from readcache.model.view import View
+from readcache.restore.plan import Compaction, RestorePlan
+from readcache.sync.mend import Remaining, dangling, mend
+
+
+def compaction_events(
+    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, tokens: int
+) -> tuple[Compaction, list[Event]]:
+    """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
+    the restored section."""
+    restored = _restored(view, plan, restored_id, tokens)
+    events: list[Event] = [Compacted(kept)]
+    if restored is not None:
+        events.append(restored)
+    rewrites: dict[str, str] = {}
+    remaining = Remaining(view, kept.__contains__)
+    for delivery in view.deliveries:
+        event = delivery.event
+        if event.call_id not in kept or event.origin is not Origin.RESULT:
+            continue
+        lost = dangling(event, remaining)
+        if lost:
+            settled = mend(view, event, lost, restored)
+            events.append(settled)
+            if any(pointer.line >= 0 for pointer in lost):  # else the harness had cut its markers away
+                rewrites[event.call_id] = settled.text
+    return Compaction(restored_id if restored is not None else None, rewrites), events
+
+
+def _restored(view: View, plan: RestorePlan | None, restored_id: str, tokens: int) -> Delivered | None:
+    if plan is None or not plan.items:
+        return None
+    section = split_lines(plan.render())
+    differing = {
+        piece.keys[0]
+        for piece in plan.pieces()
+        if differs(view, view.key(piece.keys[0]), piece, section[piece.at : piece.at + piece.count])
+    }
+    return Delivered(
+        call_id=restored_id,
+        text=plan.render(),
+        label=plan.heading,
+        origin=Origin.RESTORED,
+        pieces=plan.pieces(),
+        changed=tuple(sorted(differing)),
+        when=Moment(view.calls.number + 1, view.calls.tokens + tokens),
+    )

@@ -1,0 +1,46 @@
+"""What a sub-agent knows that starts with a copy of its parent's messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from readcache.model.events import Delivered, Event, Moment, Origin
+from readcache.model.key_view import Delivery
+from readcache.model.view import View
+from readcache.sync.mend import Remaining
+
+
+def inherited_events(view: View) -> list[Event]:
+    """Events that make the same view in an empty log.
+
+    They count for nothing in the child's statistics: it asked for none of them. What was written or changed since it
+    was delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other
+    contexts too.
+    """
+    first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
+    unseen: list[str] = []  # keys of which nothing was delivered since
+    keys = view.known_keys()
+    for key in keys:
+        known = view.key(key)
+        if known.invalid is None:
+            continue
+        if known.current:
+            delivery = known.current[0].delivery
+            first[delivery] = (*first.get(delivery, ()), key)
+        else:
+            unseen.append(key)
+    remaining = Remaining(view, view.is_visible)  # a source that is gone is none any more: "", which nobody keeps
+    events = [
+        replace(
+            d.event,
+            account=None,
+            pointers=tuple(p if remaining.holds(p, d.call) else replace(p, sources=("",)) for p in d.event.pointers),
+            changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
+        )
+        for d in view.deliveries
+    ]
+    if unseen or view.calls.tokens > (events[-1].when.tokens if events else 0):  # what is old stays as old as it is
+        call = view.calls.number + 1
+        when = Moment(call, view.calls.tokens)
+        events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
+    return list(events)

@@ -1,0 +1,96 @@
+"""Markers that stand in a list but in no reply that the view has, known again by what the log says: those of replies
+that were forgotten and are there again, or that no list has held yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from readcache.judging import marker
+from readcache.model.events import Delivered, Event, Origin, Pointer, Settled
+from readcache.model.text import split_lines
+from readcache.sync.locate import CharSpan
+from readcache.sync.mend import omitted_lines, what_of
+
+
+def unescaped(text: str) -> str:
+    """A marker in what is left of JSON, as it was made; any other text as it is."""
+    try:
+        return str(json.loads(f'"{text}"')) if "\\" in text else text
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A marker as a reply has it; `texts` are those in which its lines stood then."""
+
+    event: Delivered | Settled
+    pointer: Pointer
+    texts: tuple[str | None, ...]
+
+    @property
+    def lines(self) -> list[str] | None:
+        """The lines that it stands for."""
+        return omitted_lines(self.pointer, self.texts)
+
+
+class LoggedMarkers:
+    """The markers of a log. It is read when one is met that is not known, or that a newer call may have made, too."""
+
+    def __init__(self) -> None:
+        self._read_at = -1  # the number of calls in the log when it was read
+        self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
+        self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
+        self._content: set[str] = (
+            set()
+        )  # markers that were shown as lines of files, into which the agent had written them
+
+    def find(
+        self, line: str, tag: str, calls: int, log: Callable[[], Iterable[Event]]
+    ) -> Iterator[tuple[CharSpan, dict[str, Made]]]:
+        """The markers in a line that promise something, and the replies that have them, by call id. `calls`: in the log
+        by now."""
+        found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
+        if self._read_at != calls and not self._foreign.issuperset(found.values()):
+            self._made.clear()
+            self._read(log(), tag)
+            self._read_at = calls
+        self._foreign.update(text for text in found.values() if text not in self._made)
+        before = len(line) + 1
+        for start, end in sorted(found, key=lambda span: (-span[0], -span[1])):
+            if end <= before and found[start, end] in self._made:
+                yield (start, end), self._made[found[start, end]]
+                before = start
+
+    def is_content(self, marker: str) -> bool:
+        """True if the line of that marker was ever shown as one of a file."""
+        return marker in self._content
+
+    def instead(self, made: Iterable[Made], held: Container[str]) -> str:
+        """What is to stand in a marker's place: the lines themselves where no list has held the reply yet, or a note
+        that they are no longer in view."""
+        known = list(made)
+        new = [each.lines for each in known if each.event.call_id not in held]
+        if new and new[0] is not None and all(lines == new[0] for lines in new):
+            return "\n".join(new[0])
+        return marker.write_gone(known[-1].pointer.marker, what_of(known[-1].pointer))
+
+    def _read(self, log: Iterable[Event], tag: str) -> None:
+        texts: dict[tuple[str, Origin], str] = {}
+        for event in log:
+            if not isinstance(event, (Delivered, Settled)):
+                continue
+            texts[event.call_id, event.origin] = event.text
+            if marker.may_hold(event.text, tag):
+                own = {pointer.marker for pointer in event.pointers}
+                self._content.update(line for line in split_lines(event.text) if line not in own)
+            for pointer in event.pointers:
+                if pointer.sources and pointer.line >= 0:
+                    there = tuple(texts.get((stand.call_id, stand.origin)) for stand in pointer.stands)
+                    by_call = self._made.setdefault(pointer.marker, {})
+                    known = by_call.pop(event.call_id, None)
+                    if known is None or isinstance(event, Delivered):
+                        known = Made(event, pointer, there)
+                    by_call[event.call_id] = Made(event, known.pointer, known.texts)

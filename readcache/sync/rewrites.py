@@ -1,0 +1,95 @@
+"""The rewrites of a message list: other markers in the places of markers, gathered and put into whole texts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from readcache.judging.marker import find_span
+from readcache.messages.editing import TextPlace
+from readcache.messages.messages import Kind
+from readcache.model.events import Delivered
+from readcache.sync.locate import CharSpan, stretch_left
+from readcache.sync.returned import Made
+from readcache.sync.search import Standing
+from readcache.sync.texts import MessageText, MessageTexts
+
+
+class Rewrites:
+    """The changes to the texts of one list."""
+
+    def __init__(self, texts: MessageTexts) -> None:
+        self._texts = texts
+        self._changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
+        self._replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> where it stands
+
+    def mend(self, place: Standing, event: Delivered, reply: str) -> None:
+        """`reply` takes the place of the reply `event`, as it is settled, of which it differs in markers alone."""
+        changes = dict(_marker_changes(place, event, reply)) if place.text is not None else {}
+        if changes and place.text is not None:
+            self._changes[place.text].update(changes)
+            self._replies[place.text][event.call_id] = place.stretch
+
+    def change(self, text: MessageText, stretch: CharSpan, new: str, made: Iterable[Made]) -> None:
+        """`new` takes the place of a marker that these replies had, unless something does already."""
+        if stretch in self._changes[text]:
+            return
+        self._changes[text][stretch] = new
+        for each in made if text.call_id is None else ():
+            self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free, ""))
+
+    def texts(self) -> tuple[dict[str, str], dict[TextPlace, str]]:
+        """The whole of what is to stand there, by call and by place. What would cost a line that stands there is given
+        up."""
+        by_call: dict[str, str] = {}
+        by_place: dict[TextPlace, str] = {}
+        for text, changes in self._changes.items():
+            new = text.rewritten(changes)
+            if new is None:
+                continue
+            call_id = text.call_id
+            by_place[self._texts.order()[text][0], call_id, text.raw] = new
+            if call_id is None:
+                for made_by, stretch in self._replies[text].items():
+                    by_call.setdefault(made_by, _reply_alone(text.content, stretch, changes))
+            elif all(_holds_lines(new, other) for other in self._raws_of(call_id) - {text.raw}):
+                by_call[call_id] = new
+        return by_call, by_place
+
+    def _raws_of(self, call_id: str) -> set[str]:
+        """The results that an id names."""
+        return {text.raw for text in self._texts.named(Kind.RESULT, call_id)}
+
+
+def _reply_alone(content: str, stretch: CharSpan, changes: Mapping[CharSpan, str]) -> str:
+    """A reply as it stands in a text, with the changes in it."""
+    low, high = stretch
+    out = content[low:high]
+    for (start, end), new in sorted(changes.items(), reverse=True):
+        if low <= start and end <= high:
+            out = out[: start - low] + new + out[end - low :]
+    return out + "\n"
+
+
+def _marker_changes(place: Standing, event: Delivered, reply: str) -> Iterator[tuple[CharSpan, str]]:
+    """(where, what) of the markers in a reply that are to be others than those in the list."""
+    assert place.text is not None
+    at, end = place.stretch
+    shown = place.text.content[at:end].split("\n")
+    lines = reply.split("\n")
+    marked = {pointer.line: pointer for pointer in event.pointers if pointer.line >= 0}
+    for k, line in enumerate(shown):
+        if k in marked:
+            was = event.text.split("\n")[k]
+            low, high = find_span(was, marked[k].marker) or (0, len(was))
+            front, back = was[:low], was[high:]
+            is_around = line.startswith(front) and line.endswith(back) and len(line) >= len(front) + len(back)
+            if is_around and line != lines[k]:
+                yield (at + low, at + len(line) - len(back)), lines[k][low : len(lines[k]) - len(back)]
+        at += len(line) + 1
+
+
+def _holds_lines(text: str, other: str) -> bool:
+    """True if every line of `other` stands in `text`, in order."""
+    lines = iter(text.split("\n"))
+    return all(line in lines for line in other.split("\n"))

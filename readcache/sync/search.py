@@ -1,0 +1,245 @@
+"""Finds the deliveries that no id in a message list names: by their lines, in the order in which they were delivered.
+
+They stand whole in some text, between whatever words the harness puts around them, or what a harness left of them does.
+Of equal ones the order tells: what stands between two others was delivered between them. Where it does not tell, the
+newest are taken to be left, since histories are cut from the front.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from readcache.judging.marker import find_possible
+from readcache.model.events import Delivered, Origin
+from readcache.model.key_view import Delivery
+from readcache.model.text import is_blank, split_lines
+from readcache.sync.locate import CharSpan, chars_left, cut_out, locate, locate_unmended, longest_run
+from readcache.sync.texts import MessageText, MessageTexts
+
+# Characters in one piece by which a text that was cut is known again in a list without ids. Every harness that was
+# looked at leaves a thousand or more; two of the shortest markers have 120.
+SHORTEST_LEFT = 120
+# Deliveries that share the line by which one is looked for; with more of them another line is chosen.
+MOST_SHARING = 8
+FEW = 8  # lines at its beginning among which one is looked for
+MOST_VOTED = 4  # deliveries that are compared with what is left in one text
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a delivery stands, or what is left of it. `text` is None for one that shows nothing."""
+
+    text: MessageText | None = None
+    stretch: CharSpan = (0, 0)
+    unmended: bool = False  # the list still has markers that were replaced
+
+
+@dataclass(slots=True, eq=False)
+class _Found:
+    text: MessageText
+    stretch: CharSpan
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Deliveries that have one and the same text, oldest first, and where it stands."""
+
+    deliveries: list[Delivery]
+    found: list[_Found] = field(default_factory=list)
+
+    @property
+    def event(self) -> Delivered:
+        """Any of them."""
+        return self.deliveries[-1].event
+
+
+class Search:
+    """One search for the deliveries `missing` in the texts that `is_open`. `ranks`: the place of each visible delivery
+    in the order of the calls; `placed` are those that stand where they stood."""
+
+    def __init__(
+        self,
+        texts: MessageTexts,
+        missing: Sequence[Delivery],
+        is_open: Callable[[MessageText, Delivered], bool],
+        ranks: Callable[[], Mapping[Delivery, int]],
+        placed: Mapping[Delivery, Standing],
+        tag: str,
+    ) -> None:
+        self._texts = texts
+        self._is_open = is_open
+        self._ranks = ranks
+        self._places = dict[Delivery, Standing]()
+        self._placed = placed
+        self._tag = tag
+        groups: dict[tuple[Origin, str], _Group] = {}
+        for delivery in missing:
+            event = delivery.event
+            groups.setdefault((event.origin, event.text), _Group([])).deliveries.append(delivery)
+        self._groups = list(groups.values())
+
+    def find_whole(self) -> dict[Delivery, Standing]:
+        """The deliveries that stand whole. The longest are taken first: they may hold shorter ones."""
+        self._places = {}
+        wanted = _by_line(self._groups)
+        waiting = set(self._groups)
+        for text in self._texts.newest_first():
+            if not waiting:
+                break
+            lines = text.free.split("\n")
+            for group in self._perhaps_in(text, lines, wanted):
+                while len(group.found) < len(group.deliveries):
+                    stretch = locate(group.event, text.free)
+                    if stretch is None:
+                        break
+                    found = _Found(text, stretch)
+                    text.claim(found, stretch)
+                    group.found.append(found)
+                if len(group.found) == len(group.deliveries):
+                    waiting.discard(group)
+        for is_short in (False, True):  # who stands where is plain for most; they bound the others
+            for group in self._groups:
+                if (len(group.found) < len(group.deliveries)) is is_short and group.found:
+                    self._assign(group)
+        return self._places
+
+    def find_parts(self) -> Iterator[tuple[Delivery, Standing]]:
+        """The deliveries of which something is left, or that stand there with markers that were replaced. Each is to be
+        claimed before the next is asked for."""
+        groups = [group for group in self._groups if group.deliveries]
+        voters = _by_all_lines(groups)
+        for text in self._texts.newest_first() if voters else ():
+            while (found := self._part_in(text, voters)) is not None:
+                group, place = found
+                (delivery,) = self._in_order(group, [_Found(text, place.stretch)])
+                group.deliveries.remove(delivery)
+                self._places[delivery] = place
+                yield delivery, place
+
+    def _part_in(self, text: MessageText, voters: Mapping[str, list[_Group]]) -> tuple[_Group, Standing] | None:
+        """What is left of a delivery in a text: of the one of which most is left."""
+        votes: Counter[_Group] = Counter()
+        for line in _lines_and_markers(text.free, self._tag):
+            for group in voters.get(line, ()):
+                if group.deliveries and self._is_open(text, group.event):
+                    votes[group] += len(line) + 1
+        best: tuple[int, _Group, Standing] | None = None
+        for group, _ in votes.most_common(MOST_VOTED):
+            stretch = locate_unmended(group.event, text.free, self._tag)
+            if stretch is not None:
+                return group, Standing(text, stretch, unmended=True)
+            chars = chars_left(group.event, text.free, self._tag)
+            if (best is None or chars > best[0]) and _is_left(group.event, text.free, self._tag):
+                best = chars, group, Standing(text)
+        return None if best is None else best[1:]
+
+    def _perhaps_in(self, text: MessageText, lines: Iterable[str], wanted: Mapping[str, list[_Group]]) -> list[_Group]:
+        """The groups whose text may stand in this one, the longest first."""
+        found = dict.fromkeys(group for line in lines for group in wanted.get(line, ()))
+        fit = [group for group in found if self._is_open(text, group.event)]
+        return sorted(fit, key=lambda group: -len(group.event.text))
+
+    def _assign(self, group: _Group) -> None:
+        """Says which of equal deliveries stands where."""
+        found = group.found
+        if len(found) > 1:
+            order = self._texts.order()
+            found.sort(key=lambda each: (order[each.text], each.stretch))
+        for delivery, each in zip(self._in_order(group, found), found, strict=True):
+            each.text.release(each)
+            self._places[delivery] = Standing(each.text, each.stretch)
+            group.deliveries.remove(delivery)
+        group.found = []
+
+    def _in_order(self, group: _Group, found: Sequence[_Found]) -> list[Delivery]:
+        """As many of the group's deliveries as were found: the newest that can stand there, by what stands around."""
+        free = list(group.deliveries)
+        if len(free) == len(found):
+            return free
+        ranks, order = self._ranks(), self._texts.order()
+        anchors = self._anchors()
+        chosen: list[Delivery] = []
+        for each in reversed(found):
+            at = bisect_left(anchors, ((order[each.text], each.stretch), -1))
+            low = anchors[at - 1][1] if at else -1
+            high = anchors[at][1] if at < len(anchors) else len(ranks)
+            fitting = [delivery for delivery in free if low < ranks[delivery] < high]
+            chosen.append((fitting or free)[-1])
+            free.remove(chosen[-1])
+        return sorted(chosen, key=lambda delivery: ranks[delivery])
+
+    def _anchors(self) -> list[tuple[tuple[tuple[int, int], CharSpan], int]]:
+        """(place, rank) of what was found, ascending in both: the longest such row, as most lists are in order."""
+        ranks, order = self._ranks(), self._texts.order()
+        known = [
+            ((order[place.text], place.stretch), ranks[delivery])
+            for places in (self._placed, self._places)
+            for delivery, place in places.items()
+            if place.text is not None and place.text in order and delivery in ranks
+        ]
+        known.sort()
+        tails: list[int] = []  # the rank that ends the best row of each length
+        ends: list[int] = []  # its index in `known`
+        before: list[int] = []
+        for at, (_, rank) in enumerate(known):
+            length = bisect_left(tails, rank)
+            before.append(ends[length - 1] if length else -1)
+            tails[length:] = [rank, *tails[length + 1 :]]
+            ends[length:] = [at, *ends[length + 1 :]]
+        row = []
+        at = ends[-1] if ends else -1
+        while at >= 0:
+            row.append(known[at])
+            at = before[at]
+        return row[::-1]
+
+
+def _lines_and_markers(content: str, tag: str) -> Iterator[str]:
+    for line in content.split("\n"):
+        yield line
+        for start, end in find_possible(line, tag):
+            if (start, end) != (0, len(line)):
+                yield line[start:end]
+
+
+def _by_line(groups: Iterable[_Group]) -> dict[str, list[_Group]]:
+    """The groups by a line that must stand where their text does: the first that says something, or where many share
+    that, the one that fewest have."""
+    first: defaultdict[str, list[_Group]] = defaultdict(list)
+    for group in groups:
+        lines = group.event.text.split("\n", FEW)[:FEW]
+        first[next((line for line in lines if line.strip()), lines[0])].append(group)
+    crowded = [line for line, sharing in first.items() if len(sharing) > MOST_SHARING]
+    for line in crowded:
+        sharing = first.pop(line)
+        counts = Counter(other for group in sharing for other in set(split_lines(group.event.text)))
+        for group in sharing:
+            rarest = min(split_lines(group.event.text), key=lambda other: (counts[other], -len(other)))
+            first[rarest].append(group)
+    return first
+
+
+def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
+    """The newest few groups that have a line, for every line that says something, markers among them."""
+    out: dict[str, list[_Group]] = {}
+    for group in reversed(groups):
+        event = group.event
+        own = {line for line in split_lines(event.text) if not is_blank(line)}
+        for line in own.union(pointer.marker for pointer in event.pointers if pointer.line >= 0):
+            known = out.setdefault(line, [])
+            if len(known) < 2 * MOST_SHARING:
+                known.append(group)
+    return out
+
+
+def _is_left(event: Delivered, content: str, tag: str) -> bool:
+    """Is so much of a delivery left there that it is known again? One marker is enough; a restored section is known by
+    its heading."""
+    has_marker = any(pointer.line >= 0 and pointer.marker in content for pointer in event.pointers)
+    if not has_marker and longest_run(event, content) < SHORTEST_LEFT:
+        return False
+    heading = split_lines(event.text)[0]
+    return event.origin is not Origin.RESTORED or cut_out(event, content, tag)[0].text.startswith(heading + "\n")

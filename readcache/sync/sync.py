@@ -1,0 +1,318 @@
+"""What of the view still stands in the message list, whatever was done to the list: compaction, pruning, clearing,
+truncation, rewind, fork, edits. The list is the truth, and nothing needs to be known of how it came to be.
+
+A text is looked for where its call id says. Where the list has no ids, or not this session's, it is looked for by its
+lines (see `search`). Of a text that was cut, the lines that are left keep their credit, and markers whose lines stand
+where they say stay. What is rewritten is markers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
+from typing import Any
+
+from readcache.messages.editing import TextPlace
+from readcache.messages.messages import Kind
+from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
+from readcache.model.key_view import Delivery
+from readcache.model.view import View
+from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
+from readcache.sync.mend import Remaining, dangling, mend
+from readcache.sync.returned import LoggedMarkers, Made, unescaped
+from readcache.sync.rewrites import Rewrites
+from readcache.sync.search import Search, Standing
+from readcache.sync.settle import settle
+from readcache.sync.texts import MessageText, MessageTexts
+
+Log = Callable[[], Iterable[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync found. `by_call`: call id, the list's own where that names one -> the whole of what is to stand as
+    that result; where the list names none, the reply alone. `by_place`: where a text stands in the list -> what is to
+    stand there. `events`: after them the view agrees with the list."""
+
+    by_call: Mapping[str, str] = field(default_factory=dict)
+    by_place: Mapping[TextPlace, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+
+class Reconciler:
+    """Where the texts of a view stand in a message list, kept from one sync to the next."""
+
+    def __init__(self) -> None:
+        self._list = MessageTexts()
+        self._places: dict[Delivery, Standing] = {}
+        self._has_ids = False  # has a list named a call of this session by its id?
+        self._asked_log = False
+        self._logged = LoggedMarkers()
+        self._held: set[str] = set()  # calls whose replies with markers stood in a list
+
+    def reconcile(
+        self,
+        view: View,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tag: str,
+        log: Log = tuple,
+        gives_back: bool = True,
+    ) -> Synced:
+        """The texts to put into the list, and the events after which the view agrees with it.
+
+        The texts are for replies that stay and whose markers name what is gone, with the harness's own words around the
+        reply as they are. `gives_back`: a reply that no list has held yet gets its lines back; else the model has been
+        shown every reply in this list, and they are said to be gone.
+
+        Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
+        where markers stand in the list that are in no visible reply.
+        """
+        self._list.update(messages)
+        visible = view.deliveries
+        for delivery in self._places.keys() - set(visible):
+            self._leave(delivery)
+        self._has_ids = self._has_ids or self._names_calls(visible, log)
+        settled = self._find(visible, tag)
+        rewrites = Rewrites(self._list)
+        if not gives_back:
+            self._held.update(delivery.event.call_id for delivery in visible)
+        self._mend(view, visible, settled, rewrites)
+        self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
+        by_call, by_place = rewrites.texts()
+        return Synced(by_call, by_place, tuple(self._events(visible, settled)))
+
+    def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:
+        """Other texts for replies that stand in the list, by call id, as `Synced.by_place` has them."""
+        rewrites = Rewrites(self._list)
+        for delivery, place in self._places.items():
+            event = delivery.event
+            if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
+                rewrites.mend(place, event, replies[event.call_id])
+        return rewrites.texts()[1]
+
+    def standing(self) -> list[tuple[Delivery, Standing]]:
+        """The results that stand in the list, and where."""
+        found = [(d, place) for d, place in self._places.items() if d.event.origin is Origin.RESULT]
+        return [(delivery, place) for delivery, place in found if place.text is not None]
+
+    def inputs(self) -> list[tuple[str, str]]:
+        """See `MessageTexts.inputs`."""
+        return self._list.inputs()
+
+    def message_of(self, text: MessageText) -> int:
+        """The index of the message in which a text stands."""
+        return self._list.order()[text][0]
+
+    def _mend(
+        self, view: View, visible: Sequence[Delivery], settled: dict[Delivery, Settled], rewrites: Rewrites
+    ) -> None:
+        """Points the markers of replies that stay at what is there, oldest first: what they name is older."""
+        places = self._places
+        gone = [delivery for delivery in visible if delivery not in places] if len(places) < len(visible) else []
+        cut: dict[tuple[str, Origin], str | None] = {(d.event.call_id, d.event.origin): None for d in gone}
+        cut |= {(d.event.call_id, d.event.origin): to.text for d, to in settled.items() if to.lost}
+        remaining = Remaining(view, view.is_visible, cut)
+        for delivery in visible:
+            event = delivery.event
+            place = places.get(delivery) if event.pointers else None
+            if place is None:
+                continue
+            if delivery in settled:
+                event = _settled(event, settled[delivery])
+            lost = dangling(event, remaining)
+            if event.call_id not in self._held:
+                if any(pointer.line >= 0 for pointer in lost):
+                    self._leave(delivery)
+                    settled.pop(delivery, None)
+                    remaining.lose(event.call_id, event.origin)
+                    continue
+                if any(pointer.line >= 0 for pointer in event.pointers):
+                    self._held.add(event.call_id)
+            if lost:
+                before = settled.get(delivery)
+                mended = mend(view, event, lost, None)
+                settled[delivery] = replace(mended, lost=before is not None and before.lost)
+                rewrites.mend(place, event, mended.text)
+            elif place.unmended:
+                rewrites.mend(place, event, event.text)
+
+    def _names_calls(self, visible: Sequence[Delivery], log: Log) -> bool:
+        """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
+        which is asked once."""
+        if not self._list.has_ids:
+            return False
+        if any(self._list.knows(delivery.event.call_id) for delivery in visible):
+            return True
+        if not visible or self._asked_log:
+            return False
+        self._asked_log = True
+        return any(self._list.knows(event.call_id) for event in log() if isinstance(event, Delivered))
+
+    def _see_to_returned(
+        self, view: View, settled: Mapping[Delivery, Settled], rewrites: Rewrites, tag: str, log: Log, gives_back: bool
+    ) -> None:
+        """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
+        their markers point at may leave without notice, so that the markers have to go at once. So do those of replies
+        that nobody has been shown yet, for the lines themselves."""
+        for text in self._list.marked(tag):
+            if text.own:
+                continue
+            for at, line in text.marked_lines(tag):
+                for (start, end), made in self._logged.find(line, tag, view.calls.number, log):
+                    self._held.update(() if gives_back else made)
+                    shown = line[start:end]
+                    instead = self._instead(view, settled, text, unescaped(shown), made)
+                    if instead is not None and unescaped(shown) != shown:
+                        instead = json.dumps(instead)[1:-1]
+                    if instead is not None:
+                        rewrites.change(text, (at + start, at + end), instead, made.values())
+
+    def _instead(
+        self,
+        view: View,
+        settled: Mapping[Delivery, Settled],
+        text: MessageText,
+        marker: str,
+        made: Mapping[str, Made],
+    ) -> str | None:
+        """What is to stand in the place of a marker that is in no reply; None: it may stay."""
+        own = [made[text.call_id or ""]] if text.call_id in made else list(made.values())
+        is_own = text.call_id is None or text.call_id in made
+        if is_own and any(self._promises(view, settled, each.event.call_id, marker) for each in own):
+            return None  # a copy of a reply that is seen to
+        if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
+            return None
+        if text.call_id is None and self._has_ids and all(_stands_beside(text, each) for each in own):
+            return None  # old turns as one text
+        return self._logged.instead(own, self._held)
+
+    def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
+        """True if a reply to this call that stays has the marker, and its source."""
+        staying = [d for d in view.of_call(call_id) if d in self._places]
+        shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
+        pointers = [pointer for event in shown for pointer in event.pointers]
+        return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
+
+    def _find(self, visible: Sequence[Delivery], tag: str) -> dict[Delivery, Settled]:
+        """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
+        has one and was cut is settled."""
+        settled: dict[Delivery, Settled] = {}
+        missing: list[Delivery] = []
+        for delivery in visible:
+            place = self._places.get(delivery)
+            if place is not None and (place.text is None or not place.text.gone):
+                continue
+            self._leave(delivery)
+            event = delivery.event
+            texts = self._named(event)
+            if not event.text:
+                self._places[delivery] = Standing()
+            elif not texts:
+                missing.append(delivery)
+            elif place := _standing_in(event, texts[::-1], tag):
+                self._take(delivery, place)
+            else:
+                best = max(texts, key=lambda text: longest_run(event, text.free))
+                settled[delivery] = self._take_part(delivery, best, tag)
+        if missing:
+            self._find_by_lines(missing, visible, settled, tag)
+        return settled
+
+    def _find_by_lines(
+        self, missing: Sequence[Delivery], visible: Sequence[Delivery], settled: dict[Delivery, Settled], tag: str
+    ) -> None:
+        """Looks for deliveries in the texts that no call of the view names.
+
+        In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
+        stand: in a summary, which is not what a marker would name.
+        """
+        wanted = [d for d in missing if not self._has_ids or _is_nowhere_named(d.event)]
+        if not wanted:
+            return
+        calls = {delivery.event.call_id for delivery in visible}
+        opening = {text for text in self._list.opening() if text.call_id is None}  # the task or a summary may quote it
+
+        def is_open(text: MessageText, event: Delivered) -> bool:
+            if text.call_id in calls or (event.origin is Origin.COMMAND) is not text.own:
+                return False
+            return event.origin is Origin.RESTORED or text not in opening
+
+        ranks = cache(lambda: {delivery: rank for rank, delivery in enumerate(visible)})
+        search = Search(self._list, wanted, is_open, ranks, self._places, tag)
+        for delivery, place in search.find_whole().items():
+            self._take(delivery, place)
+        for delivery, place in search.find_parts():
+            if place.unmended:
+                self._take(delivery, place)
+            elif place.text is not None:
+                settled[delivery] = self._take_part(delivery, place.text, tag)
+
+    def _named(self, event: Delivered) -> list[MessageText]:
+        if event.origin is Origin.RESTORED:
+            return []
+        return self._list.named(Kind.CALL if event.origin is Origin.COMMAND else Kind.RESULT, event.call_id)
+
+    def _take(self, delivery: Delivery, place: Standing) -> None:
+        self._places[delivery] = place
+        if place.text is not None:
+            place.text.claim(delivery, place.stretch)
+
+    def _take_part(self, delivery: Delivery, text: MessageText, tag: str) -> Settled:
+        if text.call_id != delivery.event.call_id:
+            settled, stretch = cut_out(delivery.event, text.free, tag)
+            self._take(delivery, Standing(text, stretch))
+            return settled
+        # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
+        self._places[delivery] = Standing(text, (0, len(body(text.content))))
+        text.claim(delivery, (0, 0))
+        return settle(delivery.event, text.content)
+
+    def _leave(self, delivery: Delivery) -> None:
+        place = self._places.pop(delivery, None)
+        if place is not None and place.text is not None:
+            place.text.release(delivery)
+
+    def _events(self, visible: Sequence[Delivery], settled: Mapping[Delivery, Settled]) -> list[Event]:
+        """Calls with no text left become `Forgot`; if one of several texts is gone, it becomes an empty `Settled`."""
+        gone = [delivery for delivery in visible if delivery not in self._places]
+        if not gone:
+            return list(settled.values())
+        left = {delivery.event.call_id for delivery in self._places if delivery.event.text}
+        forgotten = frozenset(delivery.event.call_id for delivery in gone) - left
+        events: list[Event] = [Forgot(forgotten)] if forgotten else []
+        events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
+        return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _is_nowhere_named(event: Delivered) -> bool:
+    """True if the harness has no id for the text."""
+    return event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID)
+
+
+def _stands_beside(text: MessageText, made: Made) -> bool:
+    """True if the lines that a marker stands for are in the same text."""
+    lines = made.lines
+    return lines is not None and "\n{}\n".format("\n".join(lines)) in f"\n{text.content}\n"
+
+
+def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:
+    places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
+    return next((place for place in places if place is not None), None)
+
+
+def _settled(event: Delivered, to: Settled) -> Delivered:
+    return replace(event, text=to.text, pieces=to.pieces, pointers=to.pointers)
+
+
+def _whole(event: Delivered, text: MessageText) -> Standing | None:
+    stretch = locate(event, text.free)
+    return None if stretch is None else Standing(text, stretch)
+
+
+def _unmended(event: Delivered, text: MessageText, tag: str) -> Standing | None:
+    stretch = locate_unmended(event, text.free, tag)
+    return None if stretch is None else Standing(text, stretch, unmended=True)

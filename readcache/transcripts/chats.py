@@ -1,0 +1,168 @@
+"""Lists of messages, as agent loops keep them: OpenAI's chat and Responses, Anthropic's. And mini-swe-agent's
+trajectories, which are such lists; its first version has the command in a block of text, and the output in the next
+message of the user.
+
+A document is a list or has one in `messages`; or each line of a file has a conversation, or one message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import Recording
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+
+Message = Mapping[str, Any]
+_ITEMS = ("function_call", "function_call_output", "message", "reasoning")  # of the Responses API
+_BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What mini-swe-agent puts around an output that it did not cut.
+_HEAD = re.compile(r"\A<returncode>(-?\d+)</returncode>\n<output>\n")
+_TAIL = "</output>"
+_CUT = ("<output_head>", "<elided_chars>")
+DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
+
+
+def is_message(row: Mapping[str, Any]) -> bool:
+    """True for a message, or an item of the Responses API."""
+    return (isinstance(row.get("role"), str) and ("content" in row or "tool_calls" in row)) or (
+        row.get("type") in _ITEMS and ("call_id" in row or "role" in row)
+    )
+
+
+def messages_in(row: Mapping[str, Any]) -> list[Any]:
+    """The messages of a conversation; none where the object is no conversation."""
+    found = list_in(row.get("messages")) or list_in(row.get("input"))
+    return found if found and all(is_message(object_in(message)) for message in found[:5]) else []
+
+
+def is_chat(row: Mapping[str, Any]) -> bool:
+    """True for a conversation or a message."""
+    return bool(messages_in(row)) or is_message(row)
+
+
+def load_chats(content: Content) -> Iterator[Recording]:
+    """Each conversation. Those of mini-swe-agent say so."""
+    if isinstance(content.whole, list):
+        yield _recording(content.path, {}, content.whole)
+        return
+    loose: list[Any] = []
+    for line, row in content.objects():
+        if found := messages_in(row):
+            yield _recording(content.place(line), row, found)
+        elif is_message(row):
+            loose.append(row)
+        else:
+            content.damage.add(content.path, line)
+    if loose:
+        yield _recording(content.path, {}, loose)
+
+
+def _recording(place: str, row: Mapping[str, Any], messages: list[Any]) -> Recording:
+    chat = _Chat()
+    for message in messages:
+        chat.take(object_in(message))
+    is_mini = str(row.get("trajectory_format")).startswith("mini-swe-agent") or chat.is_text
+    name = str(row.get("instance_id") or row.get("id") or place)
+    form = "mini-swe-agent" if is_mini else "messages"
+    first = "" if chat.is_text else chat.turns.first_call
+    return Recording(name, form, chat.turns.finished(), agent=form, since=chat.since, first_call=first)
+
+
+class _Chat:
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.is_text = False  # the commands stand in blocks of text
+        self.since: float | None = None
+        self._number = 0
+
+    def take(self, message: Message) -> None:
+        """The next message."""
+        extra = object_in(message.get("extra"))
+        self.since = self.since if self.since is not None else epoch_of(extra.get("timestamp"))
+        role, kind = message.get("role"), message.get("type")
+        if kind == "function_call":
+            self._call(str(message.get("call_id")), str(message.get("name")), message.get("arguments"))
+        elif kind == "function_call_output":
+            self._result(str(message.get("call_id")), message.get("output"), {})
+        elif role == "assistant":
+            self._answer(message, extra)
+        elif role in ("tool", "function"):
+            self._result(str(message.get("tool_call_id")), message.get("content"), extra)
+        elif role == "user":
+            self._user(message)
+        else:
+            self.turns.type(len(block_text(message.get("content")) or ""))
+
+    def _answer(self, message: Message, extra: Message) -> None:
+        text, calls = block_text(message.get("content")) or "", list_in(message.get("tool_calls"))
+        self.turns.answer(len(text))
+        for call in map(object_in, calls):
+            function = object_in(call.get("function")) or call
+            self._call(str(call.get("id")), str(function.get("name")), function.get("arguments"))
+        for block in map(object_in, list_in(message.get("content"))):
+            if block.get("type") == "tool_use":
+                self._call(str(block.get("id")), str(block.get("name")), block.get("input"))
+            elif "text" in block:
+                self.turns.answer(len(str(block["text"])))
+        found = _BLOCK.findall(text) if not calls and not self.turns.waiting else []
+        if len(found) == 1:
+            self._number += 1
+            self.is_text = True
+            self._call(f"c{self._number}", "bash", {"command": found[0].strip("\n")})
+        usage = object_in(message.get("usage")) or object_in(object_in(extra.get("response")).get("usage"))
+        if usage:
+            self.turns.pay(usage_of(usage))
+
+    def _user(self, message: Message) -> None:
+        content = message.get("content")
+        blocks = [object_in(block) for block in list_in(content)]
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        for block in results:
+            self._result(str(block.get("tool_use_id")), block.get("content"), block)
+        text = block_text(content) or "".join(str(block.get("text") or "") for block in blocks)
+        if self.is_text and self.turns.waiting and not results:
+            self._result(self.turns.waiting[0], text, {})
+        elif not results or text:
+            self.turns.type(len(text))
+
+    def _call(self, call_id: str, name: str, arguments: object) -> None:
+        given = object_in(arguments) or ({"input": arguments} if isinstance(arguments, str) and arguments else {})
+        self.turns.call(call_id, partial(recorded_call, name=name, given=given, cwd=DIRECTORY), len(said_in(given)))
+
+    def _result(self, call_id: str, content: object, extra: Message) -> None:
+        output = block_text(content) or ""
+        known: dict[str, Any] = {"failed": bool(extra.get("is_error"))}
+        inner = object_in(output)
+        if isinstance(inner.get("output"), str) and "returncode" in inner:  # as JSON: the lines are those of its text
+            output, known["exit_code"] = inner["output"], int_in(inner["returncode"])
+        elif head := _HEAD.match(output):
+            known |= {"exit_code": int(head[1]), "head": 2, "tail": 1 if output.rstrip().endswith(_TAIL) else 0}
+        elif any(mark in output for mark in _CUT):
+            known["complete"] = False
+        self.turns.result(call_id, output, **known)
+
+
+def usage_of(usage: Mapping[str, Any]) -> Usage:
+    """The usage fields of any provider. What is read from a cache is a part of OpenAI's prompt tokens."""
+
+    def number(name: str, inside: str = "") -> int:
+        return int_in((object_in(usage.get(inside)) if inside else usage).get(name)) or 0
+
+    cached = (
+        number("cache_read_input_tokens")
+        or number("cached_tokens", "prompt_tokens_details")
+        or number("cached_tokens", "input_tokens_details")
+        or number("prompt_cache_hit_tokens")
+    )
+    written = number("cache_creation_input_tokens")
+    if "prompt_tokens" in usage or "input_tokens_details" in usage:
+        fresh = (number("prompt_tokens") or number("input_tokens")) - cached - written
+    else:
+        fresh = number("input_tokens")
+    return Usage(fresh, written, cached, number("completion_tokens") or number("output_tokens"))

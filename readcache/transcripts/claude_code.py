@@ -1,0 +1,241 @@
+"""Claude Code: `~/.claude/projects/*/*.jsonl`, and `subagents/agent-*.jsonl` beside them.
+
+Entries form a tree by `uuid` and `parentUuid`. What the model was sent with a request is what stands above the answer
+in it: up to a compaction, to the point that the user went back to, or to the beginning. An answer is several entries
+with one message id; the results of calls that it made at once hang on different ones of them.
+
+Recordings are replayed within the limits of readcache's adapter for Claude Code: of a read the whole, the beginning or
+the end may be left out, and nothing of a command that failed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import (
+    AskedCommand,
+    AskedRead,
+    AskedTool,
+    HistoryCut,
+    Item,
+    RecordedCall,
+    Recording,
+    RequestSent,
+    Written,
+)
+from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+
+Entry = Mapping[str, Any]
+WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+_KINDS = ("user", "assistant", "attachment", "system", "progress")
+_STATUS = re.compile(r"Exit code (\d+)\n")
+_MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
+_NO_OUTPUT = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
+_SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
+
+
+def is_claude_code(entry: Entry) -> bool:
+    """True for an entry of a conversation."""
+    return entry.get("type") in _KINDS and "uuid" in entry and "parentUuid" in entry
+
+
+def load_claude_code(content: Content) -> Iterator[Recording]:
+    """One recording for each reader: the agent, and sub-agents in the same file."""
+    readers: dict[str, _Reader] = {}
+    roots: dict[str, str] = {}  # uuid of an entry of a side chain -> its reader
+    began: float | None = None
+    name = ""
+    for line, entry in content.objects():
+        if entry.get("type") not in _KINDS:
+            continue
+        name = name or str(entry.get("sessionId") or "")
+        began = began if began is not None else epoch_of(entry.get("timestamp"))
+        inner = object_in(entry.get("data"))
+        if entry["type"] == "progress" and inner.get("type") == "agent_progress":
+            reader, entry = str(inner.get("agentId")), dict(object_in(inner.get("message")))
+        elif entry.get("agentId") or entry.get("isSidechain"):
+            above = roots.get(str(entry.get("parentUuid")))
+            reader = str(entry.get("agentId") or above or entry.get("uuid"))
+            roots[str(entry.get("uuid"))] = reader
+        else:
+            reader = "main"
+        try:
+            readers.setdefault(reader, _Reader()).take(entry)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            content.damage.add(content.path, line)
+    for reader, found in readers.items():
+        if found.items:
+            items, first = tuple(found.finished()), found.first_call
+            yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, first)
+
+
+class _Node(NamedTuple):
+    """What the chain needs of an entry."""
+
+    parent: str | None
+    message: str = ""  # the id of the answer that it belongs to
+    compacts: bool = False
+    kept: tuple[str, ...] = ()  # uuids that a compaction kept
+    file: RecordedCall | None = None  # that Claude Code showed by itself
+    chars: int = 0  # of what the user typed
+
+
+class _Reader:
+    """One reader's entries, in the order of the file."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.first_call = ""
+        self._nodes: dict[str, _Node] = {}
+        self._live: dict[str, None] = {}  # ids of the answers above the newest one, in order
+        self._asked: dict[str, tuple[Entry, Entry]] = {}  # call id -> its block, the entry
+        self._answer_of: dict[str, str] = {}  # id of a call or a shown file -> id of its answer
+        self._requests: dict[str, int] = {}  # id of an answer -> place of its request
+
+    def take(self, entry: Entry) -> None:
+        """The next entry."""
+        message = object_in(entry.get("message"))
+        node = _node_of(entry, message)
+        self._nodes[str(entry.get("uuid"))] = node
+        if entry.get("type") == "assistant" and message.get("model") != _SYNTHETIC:
+            if node.message not in self._live:
+                self._begin(node, is_chain="parentUuid" in entry)
+            self._bill(node.message, message)
+            for block in list_in(message.get("content")):
+                if block.get("type") == "tool_use":
+                    self._asked[str(block["id"])] = block, entry
+                    self._answer_of[str(block["id"])] = node.message
+                    self.first_call = self.first_call or str(block["id"])
+        elif entry.get("type") == "user":
+            for block in list_in(message.get("content")):
+                if isinstance(block, dict) and block.get("type") == "tool_result":
+                    self._result(block, object_in(entry.get("toolUseResult")))
+
+    def finished(self) -> list[Item]:
+        """All items. Requests that no usage was told of say nothing."""
+        return [item for item in self.items if not isinstance(item, RequestSent) or item.prompt]
+
+    def _begin(self, node: _Node, *, is_chain: bool) -> None:
+        """A new answer: what stands above it was sent."""
+        chars, files, compacts = 0, list[RecordedCall](), False
+        above, kept, passed = node.parent, set[str](), set[str]()
+        while is_chain and above is not None and above in self._nodes:
+            if above in passed:
+                raise ValueError("entries that stand above themselves")
+            passed.add(above)
+            one = self._nodes[above]
+            if one.message in self._live:
+                break
+            chars, compacts, above = chars + one.chars, compacts or one.compacts, one.parent
+            kept.update(one.kept)
+            files += [one.file] if one.file is not None else []
+        # An entry that is missing breaks no chain: the file is damaged there, the conversation was not.
+        before, was_cut = len(self._answer_of), False
+        if is_chain and (above is None or above in self._nodes):
+            was_cut = self._go_back(self._nodes[above].message if above is not None else "", kept)
+        if was_cut:
+            self._answer_of = {name: answer for name, answer in self._answer_of.items() if answer in self._live}
+        if len(self._answer_of) < before or files:
+            self.items.append(HistoryCut(frozenset(self._answer_of), tuple(reversed(files)), compacts))
+            self._answer_of.update((file.call_id, node.message) for file in files)
+        self._live[node.message] = None
+        self._requests[node.message] = len(self.items)
+        self.items.append(RequestSent(added=chars))
+
+    def _go_back(self, answer: str, kept: set[str]) -> bool:
+        """The answers after this one are not above any more; "": none is, but those that a compaction kept. False where
+        there is none after it, as in most turns."""
+        if answer == next(reversed(self._live), ""):
+            return False
+        order = list(self._live)
+        keep = (
+            set(order[: order.index(answer) + 1])
+            if answer
+            else {self._nodes[u].message for u in kept & self._nodes.keys()}
+        )
+        self._live = {name: None for name in order if name in keep}
+        return True
+
+    def _bill(self, answer: str, message: Entry) -> None:
+        """Later entries of an answer have the final numbers."""
+        usage, place = object_in(message.get("usage")), self._requests[answer]
+        before = self.items[place]
+        assert isinstance(before, RequestSent)
+        created = object_in(usage.get("cache_creation"))
+        hour = int_in(created.get("ephemeral_1h_input_tokens")) or 0
+        self.items[place] = RequestSent(
+            fresh=int_in(usage.get("input_tokens")) or 0,
+            cache_write=(int_in(usage.get("cache_creation_input_tokens")) or 0) - hour,
+            cache_write_hour=hour,
+            cache_read=int_in(usage.get("cache_read_input_tokens")) or 0,
+            output=int_in(usage.get("output_tokens")) or 0,
+            added=before.added,
+            answer=before.answer + sum(map(_chars_of, list_in(message.get("content")))),
+        )
+
+    def _result(self, block: Entry, response: Entry) -> None:
+        name = str(block.get("tool_use_id"))
+        if name not in self._asked:
+            return
+        asked, entry = self._asked.pop(name)
+        self.items.append(_call(name, asked, entry, block, response, self._answer_of.get(name, "")))
+
+
+def _node_of(entry: Entry, message: Entry) -> _Node:
+    kind, parent = entry.get("type"), entry.get("parentUuid")
+    if kind == "assistant":
+        return _Node(parent, str(message.get("id") or entry.get("uuid")))
+    if kind == "system" and str(entry.get("subtype")).endswith("compact_boundary"):
+        metadata = object_in(entry.get("compactMetadata"))
+        uuids = list_in(object_in(metadata.get("preservedMessages")).get("uuids"))
+        return _Node(None, compacts=True, kept=tuple(map(str, uuids)))
+    if kind == "attachment":
+        return _Node(parent, file=_shown_file(entry), chars=len(json.dumps(entry.get("attachment"))))
+    typed = block_text(message.get("content")) if kind == "user" else None
+    return _Node(parent, compacts=bool(entry.get("isCompactSummary")), chars=len(typed or ""))
+
+
+def _chars_of(block: Entry) -> int:
+    """Characters of a part of an answer."""
+    given = object_in(block.get("input"))
+    return len(str(block.get("text") or block.get("thinking") or "")) + (len(json.dumps(given)) if given else 0)
+
+
+def _shown_file(entry: Entry) -> RecordedCall | None:
+    """A file that Claude Code put before the model by itself: named by the user, or restored after a compaction."""
+    file = object_in(object_in(object_in(entry.get("attachment")).get("content")).get("file"))
+    content, path = file.get("content"), file.get("filePath")
+    if not isinstance(content, str) or not isinstance(path, str):
+        return None
+    asked = AskedRead(path, int_in(file.get("startLine")) or 1, numbered=False)
+    return RecordedCall(str(entry.get("uuid")), "attachment", asked, "", content)
+
+
+def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, answer: str) -> RecordedCall:
+    tool, given = str(asked.get("name")), object_in(asked.get("input"))
+    text, failed = block_text(block.get("content")), bool(block.get("is_error"))
+    output = text or ""
+    known: dict[str, Any] = {"said": said_in(given), "output": output, "batch": answer}
+    if tool == "Bash" and isinstance(given.get("command"), str):
+        hidden = any(response.get(key) for key in _NO_OUTPUT) or output.startswith("<")
+        status = _STATUS.match(output) if failed else None
+        tail = 1 if output.rpartition("\n")[2].startswith(_MOVED_BACK) else 0
+        code = int(status[1]) if status else None if failed else 0
+        command = AskedCommand(given["command"], str(entry.get("cwd") or "/"), 1 if status else 0, code, tail)
+        return RecordedCall(name, "bash", command, **known, complete=not hidden and not failed)
+    path = given.get("file_path") or given.get("notebook_path")
+    if tool in WRITERS and isinstance(path, str):
+        content = given.get("content") if tool == "Write" else None
+        writes = () if failed else (Written(path, content if isinstance(content, str) else None),)
+        return RecordedCall(name, tool.lower(), None, **known, writes=writes)
+    if text is None or failed:
+        return RecordedCall(name, tool.lower(), None, **known)
+    if tool == "Read" and isinstance(path, str):
+        start, limit = max(1, int_in(given.get("offset")) or 1), int_in(given.get("limit"))
+        read = AskedRead(path, start, start + limit - 1 if limit else None, edges_only=True)
+        return RecordedCall(name, "read", read, **known)
+    return RecordedCall(name, tool if "__" in tool else tool.lower(), AskedTool(tool, given), **known)

@@ -1,0 +1,55 @@
+"""Which format a file has: the first whose mark is in its first objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from readcache.transcripts.chats import is_chat, load_chats
+from readcache.transcripts.claude_code import is_claude_code, load_claude_code
+from readcache.transcripts.codex import is_codex, load_codex
+from readcache.transcripts.content import SAMPLE, Content
+from readcache.transcripts.copilot import is_copilot, load_copilot
+from readcache.transcripts.opencode import is_opencode, load_opencode
+from readcache.transcripts.openhands import is_openhands, load_openhands
+from readcache.transcripts.pi import is_pi, load_pi
+from readcache.transcripts.plain_form import is_normalised, load_normalised
+from readcache.transcripts.records import NotUnderstood, Recording
+from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
+
+# What a loader raises where an object is not as its format has it.
+BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+class Form(NamedTuple):
+    """A format: its name, whether an object is one of its own, and what reads a file of it."""
+
+    name: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    load: Callable[[Content], Iterator[Recording]]
+
+
+FORMS = (
+    Form("normalised", is_normalised, load_normalised),
+    Form("claude-code", is_claude_code, load_claude_code),
+    Form("codex", is_codex, load_codex),
+    Form("opencode", is_opencode, load_opencode),
+    Form("pi", is_pi, load_pi),
+    Form("copilot", is_copilot, load_copilot),
+    Form("swe-agent", is_swe_agent, load_swe_agent),
+    Form("openhands", is_openhands, load_openhands),
+    Form("messages", is_chat, load_chats),  # those of mini-swe-agent too; last: others have messages as well
+)
+
+
+def recordings_in(content: Content) -> Iterator[Recording]:
+    """The conversations of a file. NotUnderstood, with file and line, for one of no known format."""
+    if not content.sample and not isinstance(content.whole, list):
+        return iter(())  # a damaged line
+    rows = [row for _, row in content.sample] or [row for row in list(content.whole)[:SAMPLE] if isinstance(row, dict)]
+    for form in FORMS:
+        if any(form.knows(row) for row in rows):
+            return form.load(content)
+    line = content.sample[0][0] if content.sample else 1
+    names = ", ".join(form.name for form in FORMS)
+    raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names})")

@@ -1,0 +1,109 @@
+"""OpenCode: what `opencode export` writes: one JSON document with the messages and their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import Recording
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.values import epoch_of, int_in, list_in, object_in, said_in
+
+Part = Mapping[str, Any]
+
+
+def is_opencode(row: Mapping[str, Any]) -> bool:
+    """True for an export."""
+    messages = list_in(row.get("messages"))
+    return isinstance(row.get("info"), dict) and any("parts" in object_in(message) for message in messages)
+
+
+def load_opencode(content: Content) -> Iterator[Recording]:
+    """One recording. A sub-agent's session is exported by itself."""
+    for _, row in content.objects():
+        info = object_in(row.get("info"))
+        export = _Export(str(info.get("directory") or "/"))
+        for message in map(object_in, list_in(row.get("messages"))):
+            export.message(object_in(message.get("info")), [object_in(part) for part in list_in(message.get("parts"))])
+        yield Recording(
+            str(info.get("id") or content.path),
+            "opencode",
+            export.turns.finished(),
+            str(info["id"]) if info.get("parentID") else "main",
+            "opencode",
+            epoch_of(object_in(info.get("time")).get("created")),
+            export.turns.first_call,
+        )
+
+
+class _Export:
+    def __init__(self, directory: str) -> None:
+        self.turns = Turns()
+        self._directory = directory
+        self._live: dict[str, float | None] = {}  # call id -> when its result was pruned, in seconds since the epoch
+        self._results: list[tuple[str, str]] = []  # of the step under way
+
+    def message(self, info: Part, parts: list[Part]) -> None:
+        """The next message."""
+        self._prune(epoch_of(object_in(info.get("time")).get("created")))
+        directory = str(object_in(info.get("path")).get("cwd") or self._directory)
+        for part in parts:
+            kind = part.get("type")
+            text = len(str(part.get("text") or ""))
+            if kind == "compaction":
+                self.turns.cut()
+                self._live = {}
+            elif info.get("role") != "assistant":
+                self.turns.type(text)
+            elif kind == "tool":
+                self._tool(part, directory)
+            elif kind == "step-finish":
+                self._finish(object_in(part.get("tokens")))
+            else:
+                self.turns.answer(text)
+        self._deliver()
+
+    def _tool(self, part: Part, directory: str) -> None:
+        state = object_in(part.get("state"))
+        given, metadata = object_in(state.get("input")), object_in(state.get("metadata"))
+        failed = state.get("status") == "error"
+        output = state.get("error") if failed else state.get("output")
+        name = str(part.get("callID"))
+        if not isinstance(output, str):
+            return  # it never ended
+        made = partial(
+            recorded_call,
+            name=str(part.get("tool")),
+            given=given,
+            cwd=directory,
+            failed=failed,
+            exit_code=int_in(metadata.get("exit")),
+            complete=not metadata.get("truncated"),
+        )
+        self.turns.call(name, made, len(said_in(given)))
+        self._results.append((name, output))
+        self._live[name] = epoch_of(object_in(state.get("time")).get("compacted"))
+
+    def _finish(self, tokens: Part) -> None:
+        """A step ended: one request, whose results stand in the next one."""
+        cache = object_in(tokens.get("cache"))
+        output = (int_in(tokens.get("output")) or 0) + (int_in(tokens.get("reasoning")) or 0)
+        written, read = int_in(cache.get("write")) or 0, int_in(cache.get("read")) or 0
+        self.turns.answer()
+        self.turns.pay(Usage(int_in(tokens.get("input")) or 0, written, read, output))
+        self._deliver()
+
+    def _deliver(self) -> None:
+        for name, output in self._results:
+            self.turns.result(name, output)
+        self._results = []
+
+    def _prune(self, now: float | None) -> None:
+        """Old results are taken out at a time that is noted with each."""
+        kept = {name: at for name, at in self._live.items() if at is None or now is None or at > now}
+        if len(kept) < len(self._live):
+            self._live = kept
+            self.turns.cut(frozenset(kept))

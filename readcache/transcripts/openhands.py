@@ -1,0 +1,132 @@
+"""OpenHands: events, as a list, one a line, in the `history` of an evaluation's output, or a file each in a directory.
+
+Version 0 has `action` and `observation`, the SDK of version 1 has `kind`. A persistent shell stays where a command left
+it: where one began, the result before it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from readcache.transcripts.chats import usage_of
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import RecordedCall, Recording
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+
+Event = Mapping[str, Any]
+_CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # of the terminal
+_CALLS = ("run", "read", "write", "edit", "run_ipython", "browse", "browse_interactive", "call_tool_mcp", "mcp")
+_NAMES = {"run": "bash", "run_ipython": "ipython"}
+_RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
+# What the agent did not ask for.
+_NOISE = frozenset(("thought", "hidden", "is_input", "blocking", "confirmation_state", "security_risk", "kind"))
+
+
+def is_openhands(row: Mapping[str, Any]) -> bool:
+    """True for an event, or for an evaluation's output."""
+    history = list_in(row.get("history"))
+    if history:
+        first = history[0][0] if isinstance(history[0], list) and history[0] else history[0]
+        return is_openhands(object_in(first))
+    if str(row.get("kind")).endswith("Event") or row.get("kind") == "Condensation":
+        return "source" in row
+    return ("action" in row and "args" in row) or ("observation" in row and "extras" in row)
+
+
+def load_openhands(content: Content) -> Iterator[Recording]:
+    """One recording, or one for each line of an evaluation's output."""
+    loose = list(content.whole) if isinstance(content.whole, list) else []
+    for line, row in content.objects():
+        if list_in(row.get("history")):
+            yield _recording(str(row.get("instance_id") or content.place(line)), list_in(row["history"]))
+        elif is_openhands(row):
+            loose.append(row)
+    if loose:
+        yield _recording(content.path, loose)
+
+
+def _recording(name: str, events: list[Any]) -> Recording:
+    log = _EventLog()
+    for event in events:
+        for one in event if isinstance(event, list) else [event]:  # the oldest form has pairs
+            log.take(object_in(one))
+    return Recording(name, "openhands", log.turns.finished(), agent="openhands", since=log.since)
+
+
+class _EventLog:
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.since: float | None = None
+        self._cwd = "/workspace"
+        self._calls: dict[str, str] = {}  # id of an event -> the call that it belongs to
+        self._answers: set[str] = set()
+        self._number = 0
+
+    def take(self, event: Event) -> None:
+        """The next event."""
+        self.since = self.since if self.since is not None else epoch_of(event.get("timestamp"))
+        kind = event.get("kind")
+        if kind == "ActionEvent":
+            self._act(
+                event, str(event.get("tool_name")), object_in(event.get("action")), str(event.get("tool_call_id"))
+            )
+        elif kind in _RESULTS:
+            self._observe(str(event.get("tool_call_id")), event, object_in(event.get("observation")))
+        elif kind == "Condensation" or event.get("action") == "condensation":
+            self._condense(object_in(event.get("args")) or event)
+        elif event.get("action") in _CALLS:
+            metadata = object_in(event.get("tool_call_metadata"))
+            self._pay(object_in(metadata.get("model_response")))
+            name = _NAMES.get(str(event["action"]), str(event["action"]))
+            self._act(event, name, object_in(event.get("args")), f"e{event.get('id', self._number)}")
+        elif event.get("observation") is not None and event.get("cause") is not None:
+            self._observe(f"e{event['cause']}", event, object_in(event.get("extras")))
+        elif event.get("observation") is not None and self.turns.waiting:  # pairs need no ids
+            self._observe(self.turns.waiting[0], event, object_in(event.get("extras")))
+        elif "message" in event or "llm_message" in event:
+            message = object_in(event.get("llm_message")).get("content") or event.get("message")
+            self.turns.type(len(block_text(message) or ""))
+
+    def _act(self, event: Event, name: str, given: Event, call: str) -> None:
+        given = {key: value for key, value in given.items() if key not in _NOISE and value not in (None, "")}
+        if name == "ipython":
+            given = {"code": given.get("code", "")}
+        cwd = self._cwd
+        self._number += 1
+        self._calls[str(event.get("id", self._number))] = call
+
+        def made(call_id: str, output: str, batch: str, **known: Any) -> RecordedCall:
+            return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, **known)
+
+        self.turns.call(call, made, len(said_in(given)))
+
+    def _observe(self, call: str, event: Event, told: Event) -> None:
+        metadata = object_in(told.get("metadata"))
+        output = block_text(event.get("content") if "content" in event else told.get("content"))
+        output = _CONTROLS.sub("", output if output is not None else str(event.get("error") or ""))
+        failed = bool(told.get("is_error")) or event.get("observation") == "error" or "error" in event
+        status = int_in(metadata.get("exit_code") if metadata else told.get("exit_code"))
+        self._calls[str(event.get("id"))] = call
+        known: dict[str, Any] = {"failed": failed, "exit_code": status, "complete": status != -1}
+        self.turns.result(call, output, **known)
+        self._cwd = str(metadata.get("working_dir") or self._cwd)
+
+    def _condense(self, told: Event) -> None:
+        gone = {str(name) for name in list_in(told.get("forgotten_event_ids"))}
+        first, last = int_in(told.get("forgotten_events_start_id")), int_in(told.get("forgotten_events_end_id"))
+        if first is not None and last is not None:
+            gone |= {str(number) for number in range(first, last + 1)}
+        lost = {self._calls[name] for name in gone if name in self._calls}
+        self.turns.cut(frozenset(call for call in self._calls.values() if call not in lost))
+
+    def _pay(self, response: Event) -> None:
+        """Several calls may be of one answer."""
+        name = str(response.get("id"))
+        if response.get("usage") and name not in self._answers:
+            self._answers.add(name)
+            self.turns.answer()
+            self.turns.pay(usage_of(object_in(response["usage"])))

@@ -1,0 +1,100 @@
+"""pi: `~/.pi/agent/sessions/*/*.jsonl`, a tree of entries by `id` and `parentId`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import Recording
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+
+Entry = Mapping[str, Any]
+
+
+def is_pi(row: Mapping[str, Any]) -> bool:
+    """True for the first line of a session, and for each of its messages."""
+    if row.get("type") == "session":
+        return "cwd" in row and "id" in row
+    return row.get("type") == "message" and "parentId" in row and isinstance(row.get("message"), dict)
+
+
+def load_pi(content: Content) -> Iterator[Recording]:
+    """One recording."""
+    session = _PiSession()
+    for _, row in content.objects():
+        session.take(row)
+    turns = session.turns
+    name = session.name or content.path
+    yield Recording(name, "pi", turns.finished(), agent="pi", since=session.since, first_call=turns.first_call)
+
+
+class _PiSession:
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.name = ""
+        self.since: float | None = None
+        self._cwd = "/"
+        self._parents: dict[str, str | None] = {}
+        self._tip: str | None = None
+        self._call_at: dict[str, str] = {}  # id of a result's entry -> its call
+        self._compacted = dict[str, str]()  # id of a compaction -> the first entry that it kept
+
+    def take(self, row: Entry) -> None:
+        """The next entry."""
+        self.since = self.since if self.since is not None else epoch_of(row.get("timestamp"))
+        if row.get("type") == "session":
+            self._cwd, self.name = str(row.get("cwd") or "/"), str(row.get("id") or "")
+            return
+        entry, above = str(row.get("id")), row.get("parentId")
+        parent = above if isinstance(above, str) else None
+        self._parents[entry] = parent
+        if row.get("type") == "compaction":
+            self._compacted[entry] = str(row.get("firstKeptEntryId"))
+            self.turns.cut(self._visible(entry))
+        elif parent != self._tip and parent in self._parents:  # the user went back, and on from there
+            self.turns.cut(self._visible(entry), compacts=False)
+        self._tip = entry
+        if row.get("type") == "message":
+            self._message(entry, object_in(row.get("message")))
+
+    def _visible(self, entry: str) -> frozenset[str]:
+        """The calls above an entry, down to what the newest compaction kept."""
+        seen, passed, at = set[str](), set[str](), self._parents.get(entry)
+        last = self._compacted.get(entry)
+        while at is not None and at not in passed:  # a damaged file may hold entries that stand above themselves
+            passed.add(at)
+            if at in self._call_at:
+                seen.add(self._call_at[at])
+            if at == last:
+                break
+            last = last or self._compacted.get(at)
+            at = self._parents.get(at)
+        return frozenset(seen)
+
+    def _message(self, entry: str, message: Entry) -> None:
+        role = message.get("role")
+        if role == "toolResult":
+            call = str(message.get("toolCallId"))
+            self._call_at[entry] = call
+            self.turns.result(call, block_text(message.get("content")) or "")
+        elif role == "assistant":
+            self._answer(message)
+        else:
+            self.turns.type(len(block_text(message.get("content")) or ""))
+
+    def _answer(self, message: Entry) -> None:
+        self.turns.answer()
+        for block in map(object_in, list_in(message.get("content"))):
+            if block.get("type") != "toolCall":
+                self.turns.answer(len(str(block.get("text") or block.get("thinking") or "")))
+                continue
+            given = object_in(block.get("arguments"))
+            made = partial(recorded_call, name=str(block.get("name")), given=given, cwd=self._cwd, exit_code=None)
+            self.turns.call(str(block.get("id")), made, len(said_in(given)))
+        usage = object_in(message.get("usage"))
+        names = ("input", "cacheWrite", "cacheRead", "output")
+        self.turns.pay(Usage(*(int_in(usage.get(name)) or 0 for name in names)))

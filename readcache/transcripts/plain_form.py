@@ -1,0 +1,74 @@
+"""Sessions in the plain form of this project's recordings: one a line, each call a record with its result.
+
+    {"id": …, "source": …, "agent": …, "records": [{"tool": "bash", "input": {"command": …}, "output": …, "cwd": …}]}
+
+Its results of other tools than shells and readers are counted and not judged: what those tools were is not recorded
+well enough. `_compact` marks where the conversation was cut.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import (
+    AskedCommand,
+    AskedRead,
+    HistoryCut,
+    Item,
+    RecordedCall,
+    Recording,
+    Written,
+)
+
+DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
+_ERROR = re.compile(
+    r"^(<tool_use_error>|Error|ERROR:|File does not exist|EISDIR|File content \(|The file .* does not exist|Exit code)"
+)
+
+
+def is_normalised(row: Mapping[str, Any]) -> bool:
+    """True for a line of this form."""
+    return isinstance(row.get("records"), list) and "id" in row
+
+
+def load_normalised(content: Content) -> Iterator[Recording]:
+    """Each line is a conversation with one reader."""
+    for line, row in content.objects():
+        if not is_normalised(row):
+            content.damage.add(content.path, line)
+            continue
+        items = tuple(_item(f"c{n}", record) for n, record in enumerate(row["records"]))
+        agent = str(row.get("agent") or row.get("source") or "")
+        yield Recording(str(row["id"]), "normalised", items, agent=agent)
+
+
+def _item(name: str, record: Mapping[str, Any]) -> Item:
+    tool, given, output = record["tool"], record["input"], record["output"]
+    if tool == "_compact":
+        return HistoryCut()
+    if tool == "bash" and isinstance(given.get("command"), str):
+        asked = AskedCommand(given["command"], record.get("cwd") or DIRECTORY)
+        return RecordedCall(name, tool, asked, given["command"], output)
+    path = given.get("path")
+    if tool == "read" and path:
+        start = max(1, _number(given.get("offset") or (given.get("view_range") or [1])[0]) or 1)
+        limit = _number(given.get("limit"))
+        read = AskedRead(str(path), start, start + limit - 1 if limit else None)
+        return RecordedCall(name, tool, read, str(path), output)
+    said = "\n".join([json.dumps(given, ensure_ascii=False), *map(str, given.values())])
+    writes: tuple[Written, ...] = ()
+    if tool in ("edit", "write", "patch") and path and not _ERROR.match(output):
+        writes = (Written(str(path), given.get("content") or given.get("file_text")),)
+    return RecordedCall(name, tool, None, said, output, writes=writes)
+
+
+def _number(value: object) -> int | None:
+    """Models send numbers as text, lists or nonsense now and then."""
+    try:
+        return int(value)  # type: ignore[call-overload,no-any-return]
+    except (TypeError, ValueError):
+        return None

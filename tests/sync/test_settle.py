@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import Head, HeadTail, Omitted, Outcome, Session
+from readcache.model.events import Delivered, Piece, Pointer
+from readcache.model.text import bodies, split_lines
+from readcache.sync.settle import align, clip_delivery, settle
+from tests.helpers.files import TEXT
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)
+
+
+def delivered(lines: list[str], *pointers: Pointer) -> Delivered:
+    pieces = (Piece(("/w/f",), 0, len(lines), 1, eof=True),) if lines else ()
+    return Delivered("c1", "".join(line + "\n" for line in lines), "cat f", pieces=pieces, pointers=pointers)
+
+
+@given(WORDS, WORDS)
+def test_lines_are_aligned_with_equal_lines_in_order(before: list[str], after: list[str]) -> None:
+    moved = align(before, after)
+    assert all(before[old] == after[new] for old, new in moved.items())
+    pairs = sorted(moved.items())
+    assert all(a[1] < b[1] for a, b in pairwise(pairs))
+
+
+@given(WORDS)
+def test_an_unchanged_text_keeps_all(lines: list[str]) -> None:
+    event = delivered(lines)
+    assert settle(event, event.text).pieces == event.pieces
+
+
+@given(WORDS, WORDS)
+def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[str], after: list[str]) -> None:
+    text = "".join(line + "\n" for line in after)
+    for piece in settle(delivered(before), text).pieces:
+        assert after[piece.at : piece.at + piece.count] == before[piece.first - 1 : piece.first - 1 + piece.count]
+        assert not piece.eof or piece.first + piece.count - 1 == len(before)
+
+
+@given(WORDS, WORDS)
+def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: list[str]) -> None:
+    lines = [*before, "[UNCHANGED x]", *before]
+    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), marker="[UNCHANGED x]"))
+    for shown in (after, [*after, "[UNCHANGED x]"]):
+        pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
+        assert [pointer.line >= 0 for pointer in pointers] == ["[UNCHANGED x]" in shown]
+        assert all(shown[pointer.line] == "[UNCHANGED x]" for pointer in pointers if pointer.line >= 0)
+
+
+def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
+    text = "[UNCHANGED 7f3a: g lines 1-9, same bytes as read 1 call ago; repeat the request to see]"
+    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), marker=text))
+    shown = f"before\n{text[:30]}\n[cut]\n{text[-30:]}\nafter\n"
+    (pointer,) = settle(event, shown).pointers
+    assert split_lines(shown)[pointer.line] == text[:30]
+    gone = clip_delivery(event, ["before\n"])
+    assert [pointer.line for pointer in gone.pointers] == [-1]
+    assert [pointer.line for pointer in settle(gone, event.text).pointers] == [1]
+
+
+def test_one_beginning_of_a_marker_is_left_of_the_first_of_several_that_were_cut() -> None:
+    markers = [
+        f"[UNCHANGED 7f3a: g lines {n}, same bytes as read 1 call ago; repeat the request to see]" for n in "159"
+    ]
+    lines = [markers[0], "between", markers[1], "more", markers[2], "after"]
+    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), marker=text) for n, text in enumerate(markers)]
+    shown = f"{markers[0]}\nbetween\n{markers[1][:25]}\n[cut]\nafter\n"
+    settled = settle(delivered(lines, *pointers), shown)
+    assert [pointer.line for pointer in settled.pointers] == [0, 2, -1]
+
+
+def test_a_line_that_is_cut_in_half_is_not_shown() -> None:
+    event = delivered([f"line number {n}" for n in range(1, 10)])
+    cut = clip_delivery(event, Head(40).kept(event.text))
+    assert [(piece.first, piece.count) for piece in cut.pieces] == [(1, 2)]
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_head_and_tail_keep_whole_lines_of_both_ends(head: int, tail: int) -> None:
+    lines = [f"line {n} of many" for n in range(12)]
+    event = delivered(lines)
+    policy = HeadTail(head, tail)
+    shown = clip_delivery(event, policy.kept(event.text))
+    kept = {piece.first - 1 + k for piece in shown.pieces for k in range(piece.count)}
+    texts = split_lines(shown.text)
+    for piece in shown.pieces:
+        assert texts[piece.at : piece.at + piece.count] == lines[piece.first - 1 : piece.first - 1 + piece.count]
+    size = len(event.text)
+    starts = [sum(len(line) + 1 for line in lines[:k]) for k in range(13)]
+    whole = {k for k in range(12) if starts[k + 1] <= head or starts[k] >= size - tail or size <= head + tail}
+    assert kept <= whole | {k for k in range(12) if starts[k + 1] - 1 <= head or starts[k] >= size - tail}
+    assert whole <= kept
+
+
+def test_what_fits_is_not_touched() -> None:
+    event = delivered(["a", "b"])
+    assert clip_delivery(event, Head(100).kept(event.text)) is event
+    assert clip_delivery(event, HeadTail(2, 2).kept(event.text)) is event
+
+
+def test_a_very_long_text_keeps_its_common_ends() -> None:
+    lines = [f"line {n}" for n in range(8_000)]
+    event = delivered(lines)
+    pieces = settle(event, "\n".join([*lines[:3_000], "cut", *lines[5_000:]]) + "\n").pieces
+    assert [(piece.first, piece.count) for piece in pieces] == [(1, 3_000), (5_001, 3_000)]
+
+
+def numbered(lines: list[str], first: int, form: str) -> list[str]:
+    return [form.format(number, line) for number, line in enumerate(lines, first)]
+
+
+FORMS = ["{:6}\t{}", "{}→{}", "{:>4}→{}", "{}\t{}", "{}: {}", "{:05}| {}", "{}|{}"]
+
+
+@given(st.lists(st.text("ab →\t:|1.", max_size=6), min_size=1, max_size=12), st.sampled_from(FORMS))
+def test_lines_that_the_host_numbered_itself_are_shown_as_what_they_are(lines: list[str], form: str) -> None:
+    event = delivered(lines)
+    shown = numbered(lines, 1, form)
+    settled = settle(event, "\n".join([*shown, "", "<reminder>not of the file</reminder>"]))
+    for piece in settled.pieces:
+        texts = bodies(split_lines(settled.text)[piece.at : piece.at + piece.count], piece.sep)
+        assert texts == lines[piece.first - 1 : piece.first - 1 + piece.count]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_of_them_is_lost(form: str) -> None:
+    lines = ["def f():", "", "    return 1", "", "", "x = 2", "12", "# 7: seven", "end", "more", "lines"]
+    (piece,) = settle(delivered(lines), "\n".join(numbered(lines, 1, form))).pieces
+    assert (piece.at, piece.count, piece.first, piece.eof) == (0, len(lines), 1, True)
+    assert piece.sep is not None
+
+
+def test_lines_with_other_numbers_than_their_own_are_not_credited() -> None:
+    lines = [f"line {n}" for n in range(20)]
+    assert settle(delivered(lines), "\n".join(numbered(lines, 5, "{}\t{}"))).pieces == ()
+
+
+def test_what_a_host_numbers_and_cuts_is_credited_as_far_as_it_stands_there() -> None:
+    lines = [f"line {n}" for n in range(1, 41)]
+    shown = [*numbered(lines, 1, "{}→{}")[:12], "[28 lines cut]"]
+    (piece,) = settle(delivered(lines), "\n".join(shown)).pieces
+    assert (piece.count, piece.first, piece.sep, piece.eof) == (12, 1, "→", False)
+
+
+def test_a_marker_between_lines_that_the_host_numbered_is_found() -> None:
+    text = "[UNCHANGED 7f3a.2: g lines 1-9, above in the read; repeat to see]"
+    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), marker=text))
+    event = replace(event, pieces=(Piece(("/w/g",), 1, 3, 10, eof=True),))
+    settled = settle(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))
+    assert [(piece.at, piece.count, piece.first, piece.sep) for piece in settled.pieces] == [(1, 3, 10, "\t")]
+    assert [pointer.line for pointer in settled.pointers] == [0]
+
+
+def test_a_read_that_the_host_numbers_is_a_source_like_any_other() -> None:
+    session = Session("/w")
+    lines = TEXT.splitlines()
+    session.observe_read("f", TEXT, call_id="c1")
+    session.settle("c1", "\n".join(numbered(lines, 1, "{:6}→{}")))
+    again = session.observe_read("f", TEXT, call_id="c2", edges_only=True)
+    assert (again.outcome, again.segments[0]) == (Outcome.UNCHANGED, Omitted("/w/f", 1, len(lines), ("c1",)))
+    assert session.view.covers("/w/f", 1, len(lines))
