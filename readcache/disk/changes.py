@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from readcache.disk import fingerprint
 from readcache.disk.fingerprint import Fingerprint
+from readcache.disk.forks import FILES, ForkLock
 from readcache.disk.lines import MOST_BYTES
 from readcache.disk.watch import Watch
 from readcache.model.call import Call
@@ -72,7 +72,7 @@ class SeenFiles:
     does."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = ForkLock(FILES)
         self._seen: dict[str, _Seen] = {}
         self._watch = Watch()
         self._own_calls = 0  # commands of the agent that are running

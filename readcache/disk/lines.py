@@ -7,10 +7,10 @@ not credited. Functions of `os` are used by module attribute, so that a mocked f
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from readcache.disk.forks import FILES, ForkLock
 from readcache.disk.stable import BLOCK, read_stable
 from readcache.model.reply import Reason
 
@@ -50,7 +50,7 @@ class LineReader:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _File] = OrderedDict()
         self._kept_chars = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock(FILES)
 
     def read(self, path: str, start: int, end: int | None, *, numbered: bool) -> Got:
         """Lines `start` to `end` (1-based inclusive; None: to the end). A range past the end is empty. Never raises:

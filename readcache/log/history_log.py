@@ -4,9 +4,9 @@ them, and no look-up for a single call meets them."""
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Sequence
 
+from readcache.disk.forks import LOGS, ForkLock
 from readcache.log.store import Store
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Failed
@@ -30,7 +30,7 @@ class HistoryLog:
     ) -> None:
         self._store, self._context, self._clock, self._report = store, context, clock, report
         self._later: list[HistoryEvent] = []
-        self._lock = threading.Lock()
+        self._lock = ForkLock(LOGS)
 
     def events(self) -> list[HistoryEvent] | None:
         """What is stored, oldest first; None when the store cannot be read."""

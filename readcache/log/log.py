@@ -13,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from readcache.disk.forks import LOGS, ForkLock
 from readcache.judging.line_index import LineIndex
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
@@ -86,7 +86,7 @@ class Log:
         agent_id: str,
         clock: Callable[[], float],
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = ForkLock(LOGS)
         self.view = View()
         self.turns = 0  # grows with each event after which an older text may be outdated or gone
         self.failures: Counter[str] = Counter()  # ours, that could not be logged

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 
+from readcache.disk.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
 from readcache.model.errors import StoreError
 from readcache.model.policy import Policy
@@ -34,7 +34,7 @@ class Sessions:
         self.host = host
         self._store = store
         self._local = local
-        self._lock = threading.Lock()
+        self._lock = ForkLock(SESSIONS)
         self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session
 
     def get(self, conversation: str, agent: str = "main") -> Session:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
+from readcache.disk.forks import STORES, ForkLock
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import SOURCE, names, wanted
 from readcache.model.errors import StoreError
@@ -43,7 +43,7 @@ class MemoryStore:
     which only a process that judges a single call asks for, and such a process has little in memory."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = ForkLock(STORES)
         self._seq = 0
         self._sessions: dict[str, list[Record]] = {}
         self._contexts: dict[tuple[str, str], list[Record]] = {}  # with what other contexts of the session wrote

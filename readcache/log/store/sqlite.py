@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from readcache.disk.forks import STORES, follow_forks
 from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
 from readcache.model.errors import StoreError
@@ -28,6 +29,8 @@ class SqliteStore:
     StoreError when it cannot be opened: no rights, a directory, a damaged file, one of a newer version.
     """
 
+    fork_order = STORES
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._lock = threading.RLock()
@@ -39,8 +42,9 @@ class SqliteStore:
         self._erased = False  # the journal may hold what was taken out of the file
         self._pid = os.getpid()
         self._db: sqlite3.Connection | None = None
+        follow_forks(self)
         with self._open():
-            sqlite_file.follow_forks(self)
+            pass
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -138,7 +142,8 @@ class SqliteStore:
                 db.close()
 
     def before_fork(self) -> None:
-        """Leaves nothing open for a child to inherit, unless this very thread is writing."""
+        """Leaves nothing open for a child to inherit, unless this very thread is writing: SQLite keeps a process's file
+        locks in its memory, and a child would believe that it holds its parent's."""
         self._lock.acquire()
         if not self._depth:
             self._disconnect()

@@ -1,4 +1,4 @@
-"""Opening the SQLite file: making it, its schema, forks, and what its errors mean to a user."""
+"""Opening the SQLite file: making it, its schema, and what its errors mean to a user."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import contextlib
 import os
 import sqlite3
 import stat
-import threading
 import time
-import weakref
-from typing import Protocol
 
+from readcache.disk.forks import CONNECTIONS, ForkLock
 from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
 from readcache.model.errors import StoreError
 
 BUSY_SECONDS = 5.0
+_connecting = ForkLock(CONNECTIONS)
 
 STORE_NAME = "readcache.db"  # of the store that nobody named: a file of that name is ours whatever is in it
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html
@@ -173,45 +172,3 @@ def _migrate(db: sqlite3.Connection) -> None:
 def _pragma(db: sqlite3.Connection, name: str) -> int:
     value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value
-
-
-# A connection must not be carried over a fork: SQLite keeps the file locks that the process holds in its memory, and
-# the child would believe that it holds its parent's. So connections are closed before a fork and opened again after.
-
-
-class Forkable(Protocol):
-    """What is to be told of forks."""
-
-    def before_fork(self) -> None:
-        """Called in the parent."""
-
-    def after_fork(self) -> None:
-        """Called in both, in the thread that forked."""
-
-
-_connecting = threading.RLock()
-_followed: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_held: list[Forkable] = []
-
-
-def follow_forks(store: Forkable) -> None:
-    """Tells `store` of every fork for as long as it lives."""
-    _followed.add(store)
-
-
-def _before_fork() -> None:
-    _held[:] = _followed
-    for store in _held:
-        store.before_fork()
-    _connecting.acquire()
-
-
-def _after_fork() -> None:
-    _connecting.release()
-    for store in _held:
-        store.after_fork()
-    _held.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,73 @@
+"""A process that forks while its threads use sessions: neither the parent nor a child may wait for ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WATCHDOG = 60  # seconds until a process that hangs is killed; one that works takes two
+
+BEGINNING = """
+import os, sys, threading
+from readcache import Session
+
+TEXT = "".join(f"line {n} of f\\n" for n in range(60))
+folder, store = sys.argv[1], sys.argv[2] or None
+session = Session(root=folder, store=store, session_id="fork")
+
+def end_of(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+THREADS_THAT_FORK = """
+def fork_often():
+    for _ in range(150):
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        assert end_of(child) == 0
+
+threads = [threading.Thread(target=fork_often) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert session.observe("cat f", TEXT).text == TEXT
+assert session.observe("cat f", TEXT).text != TEXT
+print("done")
+"""
+
+FORKS_AMID_CALLS = """
+ended = threading.Event()
+
+def call_often(number):
+    while not ended.is_set():
+        number += 1
+        begin = number % 30
+        session.observe(f"sed -n '{begin + 1},60p' f", "".join(TEXT.splitlines(True)[begin:]))
+
+threads = [threading.Thread(target=call_often, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(25):
+    child = os.fork()
+    if not child:
+        reply = session.observe("cat f", TEXT)
+        os._exit(0 if reply.full_text == TEXT else 1)
+    assert end_of(child) == 0
+ended.set()
+for thread in threads:
+    thread.join()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("store", ["", "log.db"], ids=["memory", "sqlite"])
+@pytest.mark.parametrize("program", [THREADS_THAT_FORK, FORKS_AMID_CALLS], ids=["threads that fork", "amid calls"])
+def test_forks_beside_threads_never_hang(tmp_path: Path, program: str, store: str) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", BEGINNING + program, str(tmp_path), store and str(tmp_path / store)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=WATCHDOG, check=False)
+    assert (done.stdout, done.stderr) == ("done\n", "")
