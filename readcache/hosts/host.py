@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from readcache import Sessions
 
+HOOK_SECONDS = 5  # that a host waits for a hook; beyond them the agent has the real output
+
 
 class Where(NamedTuple):
     """The place at which a host is switched on."""

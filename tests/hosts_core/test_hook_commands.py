@@ -75,3 +75,9 @@ def test_the_program_is_given_the_event_and_its_answer_passed_on(name: str, tmp_
     assert {run("sh", hook["command"]) for hook in hooks(name, tmp_path, str(program), "advise")} == {
         (0, words + b"{}")
     }
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+def test_a_host_waits_for_a_hook_no_longer_than_five_seconds(name: str, tmp_path: Path) -> None:
+    unit = 1000 if name == "gemini" else 1
+    assert {hook["timeout"] / unit for hook in hooks(name, tmp_path, "/v/readcache")} == {5}
