@@ -9,7 +9,9 @@
 #define PATIENCE_MS 50 /* in all; a judgement takes one or two, and a machine under load ten */
 #endif
 #define AWAKE_NS 200000 /* most answers come sooner, and to sleep until then would cost as much as they take */
-#define HOOK_PATIENCE 5 /* seconds, as in readcache/serve/ask.py */
+#define HOOK_SOON_MS 500 /* until a hook's call is taken, and until it is answered, as in readcache/serve/ask.py */
+#define HOOK_PATIENCE_MS 2500
+#define ASIDE 30 /* seconds, as in readcache/serve/place.py */
 #ifndef VERSION
 #define VERSION "" /* of the package; no server has this one */
 #endif
@@ -147,9 +149,23 @@ static int find_server(char **environment, const char *directory, char *place, c
 #endif
 }
 
+static char place[4096], name[64]; /* of the server: its directory and its name there */
+
+/* The server hangs: has others do without it for a while, by the socket's time of access (place.py says why). */
+static void leave_aside(void) {
+  static char path[4096 + 64];
+  struct moment times[2] = {{now(0) / 1000000000 + ASIDE, 0}, {0, 0x3ffffffe /* UTIME_OMIT */}};
+  if (add(add(add(path, path + sizeof path, place), path + sizeof path, "/"), path + sizeof path, name))
+    sys(SYS_utimensat, HERE, (long)path, (long)times, NO_FOLLOW);
+}
+
+static int is_left_aside(struct facts *socket) {
+  long left = socket->more[4] /* stx_atime */ - now(0) / 1000000000;
+  return left > 0 && left <= ASIDE;
+}
+
 /* A connection to the server that can be trusted. -1 where there is none, -2 where it has no time. */
 static int reach_server(char **environment, const char *directory, char *store) {
-  static char place[4096], name[64];
   static struct { unsigned short family; char path[108]; } address = {1 /* AF_UNIX */, ""};
   struct { int process; unsigned user, group; } peer;
   struct facts folder, entry;
@@ -164,7 +180,8 @@ static int reach_server(char **environment, const char *directory, char *store) 
   to = add(add(add(to, address.path + 108, digits(at)), address.path + 108, "/"), address.path + 108, name);
   got = -1;
   if (fd >= 0 && to && facts_of(at, "", EMPTY_PATH, &folder) && facts_of(at, name, NO_FOLLOW, &entry) &&
-      !(folder.mode & 022) && (entry.mode & 0170000) == IS_SOCKET && entry.user == folder.user
+      !(folder.mode & 022) && (entry.mode & 0170000) == IS_SOCKET && entry.user == folder.user &&
+      !is_left_aside(&entry)
 #ifndef BESIDE
       && folder.user == sys(SYS_geteuid, 0, 0, 0, 0)
 #endif
@@ -631,10 +648,13 @@ void answer_hook(struct call *call, const char *directory) {
     else if (got < 0 && got != -EINTR_) break;
   }
   all = !got;
-  patience = HOOK_PATIENCE * 1000000000L;
+  patience = HOOK_SOON_MS * 1000000L;
   if (all && put_head(call, store) && send_bytes(server, head, end_of_head - head) && send_front(server, 'I', held_size) &&
-      send_bytes(server, held, held_size))
+      send_bytes(server, held, held_size) && (letter = receive_frame(server, answer, ROOM_OUTPUT, &size)) == 'K') {
+    patience = HOOK_PATIENCE_MS * 1000000L;
     letter = receive_frame(server, answer, ROOM_OUTPUT, &size);
+  }
+  if (patience <= 0) leave_aside();
   if (letter == 'T') {
     if (show(answer, size)) send_front(server, 'S', 0);
     leave(0);

@@ -14,7 +14,7 @@ from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import store_file
 from readcache.process.tidy import tidy_once_a_day
-from readcache.serve.frames import read_frame, send_frame, texts
+from readcache.serve.frames import TAKEN, read_frame, send_frame, texts
 
 if TYPE_CHECKING:
     from readcache.serve.frames import Connection
@@ -47,6 +47,7 @@ class ServedHooks:
 
     def converse(self, head: CallHead, connection: Connection) -> None:
         """One event. What is not for us is left to the client. OSError when the connection breaks."""
+        send_frame(connection, TAKEN)  # fails where the client has left, and has answered the event itself
         letter, data = read_frame(connection, MOST_EVENT)
         try:
             name, settings = hook_settings(head.words, head.environ)

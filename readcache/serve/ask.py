@@ -11,7 +11,9 @@ import sys
 
 from readcache import __version__
 
-PATIENCE = 5.0  # seconds; some hosts write down what a hook has to read while it runs, and a hook may take 30
+# Seconds until the server takes a call, and until it answers: some hosts write down what a hook has to read while it
+# runs. What then is left of `HOOK_SECONDS` is for a process to do the same.
+SOON, PATIENCE = 0.5, 2.5
 _NO = ("off", "0", "false", "no")  # as in `settings.MODES`
 _MOST = 64 * 1024 * 1024  # bytes of an answer
 
@@ -52,14 +54,22 @@ def _is_answered(words: list[str], data: bytes) -> bool:
     path, file = server_place(_store(words))
     environ = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("READCACHE")]
     head = frames.head_texts((__version__, "hook", file, os.getcwd(), ""), environ, words, ())
-    connection = place.reach(path, PATIENCE)
+    if place.is_left_aside(path):
+        return False
+    connection = place.reach(path, SOON)
     try:
         connection.sendall(frames.frame(frames.FIRST, head) + frames.frame(b"I", data))
         letter, text = frames.read_frame(connection, _MOST)
+        if letter == frames.TAKEN:
+            connection.settimeout(PATIENCE)
+            letter, text = frames.read_frame(connection, _MOST)
         if letter != b"T":
             return False
         if _is_printed(text):
             frames.send_frame(connection, b"S")
+    except TimeoutError:
+        place.leave_aside(path)
+        return False
     finally:
         connection.close()
     return True

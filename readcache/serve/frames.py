@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 FIRST = b"Q"  # the first byte of a connection that takes this way; no JSON begins so
+TAKEN = b"K"  # a hook's call is in the server's hands
 _FRONT = 5  # bytes in front of what a frame holds
 
 

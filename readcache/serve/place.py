@@ -20,6 +20,7 @@ from readcache.model.errors import UsageError
 LOCK = ".lock"  # at the end of a socket's path: the file that its server has locked
 LOCK_FD = 3  # on which a server that was started gets its lock
 SOON = 2.0  # seconds; a server that died so soon after its start is not started again at once
+ASIDE = 30  # seconds in which nobody waits for a server that has let one of them wait
 _LONGEST = 100  # bytes of a socket's path that every system takes
 _ROOM_FOR_CREDENTIALS = 12  # struct ucred: three numbers of 32 bits
 _FNV_START, _FNV_FACTOR = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits: short to write in C, too
@@ -73,6 +74,22 @@ def reach(path: str, seconds: float) -> _socket.socket:
         raise NoServer(f"{path}: {error.strerror or error}") from None
     finally:
         os.close(folder)
+
+
+def is_left_aside(path: str) -> bool:
+    """True while the server at `path` is not to be asked. OSError."""
+    return 0 < os.stat(path, follow_symlinks=False).st_atime - time.time() <= ASIDE
+
+
+def leave_aside(path: str) -> None:
+    """The server at `path` hangs: has others do without it for a while. OSError.
+
+    The socket's time of access says until when: clients look at the socket anyway, its next server has a new one, and
+    by its time of change a server knows that the socket is still its own.
+    """
+    found = os.stat(path, follow_symlinks=False)
+    until = time.time_ns() + ASIDE * 10**9
+    os.utime(path, ns=(until, found.st_mtime_ns), follow_symlinks=False)
 
 
 def open_folder(path: str) -> int:

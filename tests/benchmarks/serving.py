@@ -74,7 +74,8 @@ class _Asks:
         with closing(place.reach(self.path, 60)) as connection:
             head = frames.head_texts((__version__, "hook", self.store, "/", ""), (), ("codex",), ())
             connection.sendall(frames.frame(frames.FIRST, head) + frames.frame(b"I", event))
-            frames.read_frame(connection, 1 << 26)
+            while frames.read_frame(connection, 1 << 26)[0] == frames.TAKEN:
+                continue
             took = time.perf_counter() - began
             frames.send_frame(connection, b"S")
         time.sleep(PAUSE)

@@ -33,6 +33,7 @@ def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: 
     connection = place.reach(at.path, 20)
     head = frames.head_texts((__version__, "hook", at.store, "/", ""), (), (name, *words), ())
     connection.sendall(frames.frame(b"Q", head) + frames.frame(b"I", event))
+    assert frames.read_frame(connection, 0) == (frames.TAKEN, b"")
     letter, text = frames.read_frame(connection, 1 << 26)
     if says and letter == b"T":
         frames.send_frame(connection, says)
@@ -161,6 +162,7 @@ def test_no_more_conversations_are_held_than_there_is_room_for(
         thread.start()
         head = frames.head_texts((__version__, "hook", at.store, "/", ""), (), ("codex",), ())
         ours.sendall(frames.frame(b"Q", head) + frames.frame(b"I", event))
+        assert frames.read_frame(ours, 0) == (frames.TAKEN, b"")
         _, text = frames.read_frame(ours, 1 << 20)
         frames.send_frame(ours, b"S")
         thread.join(20)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from readcache.hosts.host import Entry, Where
+from readcache.hosts.host import HOOK_SECONDS, Entry, Where
 
 # Event -> the tools, or the source, of which it is told.
 MATCHERS = {
@@ -46,7 +46,7 @@ def changes(where: Where) -> Sequence[Entry]:
     has_server = found is not None and found.origin is not None  # a directory of that name is no package
     hook = {
         **(_call() if has_server else {"type": "command", "command": where.line("hook", "claude-code")}),
-        "timeout": 30,
+        "timeout": HOOK_SECONDS,
     }
     entries = [
         Entry(settings, ("hooks", event, "+"), {**({"matcher": matcher} if matcher else {}), "hooks": [hook]})

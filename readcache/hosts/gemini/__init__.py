@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
-from readcache.hosts.host import Entry, Host, Where
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
 from readcache.transcripts.gemini_chat import OUTPUT, chat_messages, may_be_of_subagent
 
 if TYPE_CHECKING:
@@ -73,7 +73,12 @@ def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str
 
 
 def _changes(where: Where) -> Sequence[Entry]:
-    hook = {"name": "readcache", "type": "command", "command": where.line("hook", "gemini"), "timeout": 30000}
+    hook = {
+        "name": "readcache",
+        "type": "command",
+        "command": where.line("hook", "gemini"),
+        "timeout": 1000 * HOOK_SECONDS,
+    }
     tools = "^(run_shell_command|read_file|replace|write_file)$"
     return [Entry(settings_file(where), ("hooks", "AfterTool", "+"), {"matcher": tools, "hooks": [hook]})]
 

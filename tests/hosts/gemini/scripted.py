@@ -134,12 +134,13 @@ class _GenerateContent(ApiHandler):
 
 @dataclass
 class GeminiHost:
-    """See `HostUnderTest`. `env`: variables; `words`: for `init`."""
+    """See `HostUnderTest`. `env`: variables; `words`: for `init`; `lost`: the program is gone after `init`."""
 
     can = frozenset((Bash, Read, Edit, Delegate, Compact))
     store: Path | None = None
     env: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    lost: bool = False
     failures: str = ""  # what was noted
 
     def normal(self, text: str) -> str:
@@ -175,6 +176,9 @@ class GeminiHost:
                 env["READCACHE_STORE"] = str(self.store)
             if on:
                 subprocess.run(["readcache", "init", "gemini", "--user", *self.words], env=env, cwd=root, check=True)
+            if self.lost:
+                command = re.compile(r'(?<="command": ")[^ "]+')
+                settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
             gemini = ["gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro"]
             prompts = 1 + sum(isinstance(step, Compact) for step in steps)
             for number in range(prompts):

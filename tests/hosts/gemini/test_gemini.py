@@ -52,6 +52,15 @@ def test_a_failure_of_ours_passes_the_real_output_through_and_is_noted(tmp_path:
     assert host.failures
 
 
+@pytest.mark.parametrize("words", [(), ("--on",)])
+def test_where_readcache_is_gone_the_agent_has_every_result(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The CLI takes most exit statuses with a text on stderr for a refusal, and withholds the result."""
+    seen = GeminiHost(words=words, lost=True).converse(project(tmp_path), [(CAT, CAT), (Read("shop.py"),)], on=True)
+    results = [result for step in seen for result in step.results]
+    assert len(results) == 3
+    assert all("def item_60" in result and "No such file" not in result for result in results)
+
+
 @pytest.mark.parametrize("host", [GeminiHost(), GeminiHost(words=("--on",), env={"READCACHE": "off"})])
 def test_it_only_advises_and_it_can_be_turned_off(tmp_path: Path, host: GeminiHost) -> None:
     seen = host.converse(project(tmp_path), [(CAT,), (CAT,)], on=True)
