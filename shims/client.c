@@ -25,7 +25,7 @@ enum {
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
-enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, ENOEXEC_ = 8, PIPE_LOST = 32 };
+enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, E2BIG_ = 7, ENOEXEC_ = 8, PIPE_LOST = 32 };
 enum { NO_FOLLOW = 0x100, EMPTY_PATH = 0x1000, IS_FILE = 0100000, IS_SOCKET = 0140000, PROCFS = 0x9fa0 };
 enum { POLL_IN = 1, POLL_OUT = 4, PATH_ONLY = 010000000 /* O_PATH */ };
 #ifdef __aarch64__
@@ -400,6 +400,8 @@ static void become(struct call *call) {
   static char *words[4096];
   int at;
   long error = sys(SYS_execve, (long)call->file, (long)call->argv, (long)call->envp, 0);
+  if (error == -E2BIG_ && same(call->kind, "tool")) /* A command is not run without READCACHE_INSIDE. */
+    sys(SYS_execve, (long)call->file, (long)call->argv, (long)call->environment, 0);
   if (error == -ENOEXEC_) { /* a script without a first line is one of sh's */
     words[0] = "/bin/sh", words[1] = (char *)call->file;
     for (at = 1; call->argv[at] && at < 4000; at++) words[at + 1] = call->argv[at];

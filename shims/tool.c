@@ -9,7 +9,7 @@
  * `readcache-run -c COMMAND` is `readcache run -c COMMAND`; with `--shell` for agent-command.sh. */
 #include "shim.h"
 
-#define ROOM 32768 /* bytes; a longer PATH or more variables than fit go to tool.sh */
+#define MOST_WORDS 4096 /* of a tool's call that a server is asked about */
 
 #if defined(__x86_64__)
 __asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
@@ -18,8 +18,8 @@ __asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
 #endif
 
 /* A page that is written to for the first time costs as much as a call of the system: what passes through needs few. */
-static char name[256], depth[64], file[4096], path[ROOM], behind[4096], directory[4096], inside[4096], *sink, *started;
-static char *vars[ROOM / 8];
+static char name[256], depth[64], file[4096], behind[4096], directory[4096], inside[4096], *sink, *started;
+static char **vars, *path, *path_end; /* what a program is started with: of `begin`, as long as they have to be */
 static int met;    /* were there shims on PATH? */
 static long faced; /* the shell that faces the agent, as this does; 0 for none, -1 in doubt */
 
@@ -89,7 +89,8 @@ static int is_this(const char *path) {
   return !sys(SYS_newfstatat, HERE, (long)path, (long)other, 0) && own[0] == other[0] && own[1] == other[1];
 }
 
-/* Finds the real tool as tool.sh does: its name into `file`, and into `path` what PATH is to be; 0 in doubt. */
+/* Finds the real tool as tool.sh does: its name into `file`, and into `path` what PATH is to be; 0 in doubt. In a
+ * directory whose name is too long for a path, the system finds nothing either. */
 static int find_real_tool(char *given) {
   char *to = path + 5, *from, *end;
   for (from = given;; from = end + 1) {
@@ -98,20 +99,16 @@ static int find_real_tool(char *given) {
     for (end = from; *end && *end != ':'; end++) continue;
     last = *end;
     *end = 0;
-    if (!join(from, name)) {
-      *end = last;
-      return 0;
-    }
-    there = !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
+    there = join(from, name) && !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0);
     if (there && !is_this(file)) {
       of_shims = join(from, ".readcache-shims") && !sys(SYS_faccessat, HERE, (long)file, 0, 0);
       join(from, name);
       *end = last;
-      if (!of_shims) return add(to, path + sizeof path, from) != 0;
+      if (!of_shims) return add(to, path_end, from) != 0;
     }
     met |= there;
     *end = 0;
-    if (!there) to = add(add(to, path + sizeof path, from), path + sizeof path, ":");
+    if (!there) to = add(add(to, path_end, from), path_end, ":");
     *end = last;
     if (!last || !to) return 0;
   }
@@ -123,14 +120,13 @@ static int prepare(char **envp, int forced) {
   static char systems[] = "/usr/local/bin:/usr/bin:/bin";
   char *given = 0, *more;
   int count = 0, in_circles = 0;
-  add(path, path + sizeof path, "PATH=");
+  add(path, path_end, "PATH=");
   add(depth, depth + sizeof depth, "READCACHE_DEPTH=+");
   for (; *envp; envp++) {
     char *value = after(*envp, "PATH=");
     if (value) given = value;
     if ((more = after(*envp, "READCACHE_DEPTH=")) && !add(depth + 17, depth + 24, more)) in_circles = 1;
     if ((more = after(*envp, "READCACHE_SINK=")) && !forced) faced = may_face_the_agent(sink = more);
-    if (count + 4 > (int)(sizeof vars / sizeof *vars)) return 0;
     if (!value && !after(*envp, "READCACHE_DEPTH=")) vars[count++] = *envp;
   }
   if (in_circles) given = 0;
@@ -141,8 +137,14 @@ static int prepare(char **envp, int forced) {
   return 1;
 }
 
+/* Where the variables that are added are more than the system takes, the tool has those that were given. */
+static void become_tool(char **argv, char **envp) {
+  sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+  sys(SYS_execve, (long)file, (long)argv, (long)envp, 0);
+}
+
 static void become_real_tool(char **argv, char **envp) {
-  if (prepare(envp, 1)) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+  if (prepare(envp, 1)) become_tool(argv, envp);
 }
 
 /* Where this program lies. */
@@ -158,7 +160,7 @@ static const char *own_directory(void) {
 
 /* Asks the server where this faces the agent for sure. 0 where there is nobody to ask, or in doubt. */
 static int ask(char **argv, char **envp) {
-  static char shells[64], *words[ROOM / 8];
+  static char shells[64], *words[MOST_WORDS];
   struct call call = {"tool", words, envp, file, argv, vars, 0};
   int at;
   if (same(variable(envp, "READCACHE"), "off")) return 1;
@@ -183,10 +185,10 @@ static void become_script(char **argv, char **envp) {
   char *to;
   if (!sys(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, (long)files) && files[0] < 12) return;
   to = add(behind, behind + sizeof behind, own_directory());
-  for (; *envp && count + 3 < (int)(sizeof vars / sizeof *vars); envp++) vars[count++] = *envp;
+  for (; *envp; envp++) vars[count++] = *envp;
   if (faced > 0) vars[count++] = "READCACHE_ALONE=" VERSION;
   vars[count] = 0;
-  if (!*envp && add(to, behind + sizeof behind, "/.tool") && join(behind, name))
+  if (add(to, behind + sizeof behind, "/.tool") && join(behind, name))
     sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
 }
 
@@ -212,7 +214,8 @@ static int find_bash(const char *given, const char *search) {
   if (!*search) search = "/bin:/usr/bin";
   for (;;) {
     char *to = file;
-    while (*search && *search != ':' && to + 1 < file + sizeof file) *to++ = *search++;
+    for (; *search && *search != ':'; search++)
+      if (to + 1 < file + sizeof file) *to++ = *search;
     *to = 0;
     to = add(add(to, file + sizeof file, to == file ? "./" : "/"), file + sizeof file, given);
     if (to && !sys(SYS_faccessat, HERE, (long)file, 1 /* X_OK */, 0)) return 1;
@@ -235,15 +238,15 @@ static void run(char **argv, char **envp) {
   }
   bash[0] = *given ? (char *)given : "bash", bash[1] = "-c", bash[2] = words[0] = argv[2];
   is_served = find_context(envp);
-  for (entry = envp; *entry && count + 2 < (int)(sizeof vars / sizeof *vars); entry++)
+  for (entry = envp; *entry; entry++)
     if (!is_served || !after(*entry, "READCACHE_INSIDE=")) vars[count++] = *entry;
   if (is_served) vars[count++] = inside;
   vars[count] = 0;
   faced = 1;
-  if (*entry || !find_bash(bash[0], variable(envp, "PATH"))) become_script(argv, envp);
+  if (!find_bash(bash[0], variable(envp, "PATH"))) become_script(argv, envp);
   else if (is_served && !serve(&call, own_directory())) become_script(argv, envp);
   find_bash(bash[0], variable(envp, "PATH"));
-  sys(SYS_execve, (long)file, (long)bash, (long)(*entry ? envp : vars), 0);
+  sys(SYS_execve, (long)file, (long)bash, (long)vars, 0);
   sys(SYS_write, 2, (long)no_bash, sizeof no_bash - 1, 0);
   sys(SYS_exit_group, 127, 0, 0, 0);
 }
@@ -272,11 +275,16 @@ static char *started_as(char **argv, char **envp) {
 
 void begin(long *stack) {
   char **argv = (char **)(stack + 1), **envp = argv + *stack + 1, *to;
+  long count = 0, longest = 64; /* bytes of PATH, or of the system's directories */
+  for (; envp[count]; count++)
+    if (after(envp[count], "PATH=") && length(envp[count]) + 2 > longest) longest = length(envp[count]) + 2;
+  char *entries[count + 3], search[longest]; /* two more variables, and the null */
+  vars = entries, path = search, path_end = search + longest;
   started = started_as(argv, envp);
   add(name, name + sizeof name, last_part(started));
   if (same(name, "readcache-run")) run(argv, envp);
   if (same(name, "readcache")) answer(argv, envp);
-  if (prepare(envp, 0) && (!faced || (faced > 0 && ask(argv, envp)))) sys(SYS_execve, (long)file, (long)argv, (long)vars, 0);
+  if (prepare(envp, 0) && (!faced || (faced > 0 && ask(argv, envp)))) become_tool(argv, envp);
   become_script(argv, envp);
   become_real_tool(argv, envp);
   if (argv[0] && add(name, name + sizeof name, last_part(argv[0]))) become_real_tool(argv, envp);

@@ -19,7 +19,7 @@ from readcache.cli.terminal import say
 from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_default, is_missing, store_file
+from readcache.process.state import is_missing, is_unnamed, store_file
 from readcache.process.tidy import DAY, kept_seconds
 
 
@@ -133,7 +133,7 @@ def _store_on_server(spec: str) -> str:
 
 def _kept(settings: Settings) -> str:
     keep = kept_seconds(os.environ)
-    if not is_default(settings.store):
+    if not is_unnamed(settings.store):
         return "; sessions are kept until `readcache clear` takes them out"
     return "; sessions are kept for ever" if keep is None else f"; sessions are kept for {keep / DAY:g} days"
 
@@ -213,7 +213,7 @@ def _server_beside(settings: Settings, socket: str) -> str:
         raise Broken(f"the server at {socket} is of another version, or hangs: end it, and say {start}") from None
     if found is None:
         return f"no server is at {socket}, so that every byte comes: say {start}"
-    return f"a server is at {socket}: process {found['pid']}"
+    return f"a server is at {socket}: process {found['pid']}, store {found['store']}"
 
 
 def _session(settings: Settings) -> str:

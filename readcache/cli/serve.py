@@ -25,7 +25,7 @@ from readcache.process.settings import Settings
 from readcache.process.state import store_file
 from readcache.serve import place, server, stop
 from readcache.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
-from readcache.serve.place import server_place
+from readcache.serve.place import server_place, socket_store
 from readcache.serve.stop import PATIENCE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
     if options.idle is not None:
         raise UsageError("--idle is for --on-demand: any other server stays until it is ended")
-    policy, store, way = chosen_policy(settings), settings.store_spec(), None
+    policy, store, way = chosen_policy(settings), _store(options, settings), None
     if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
         policy = replace(policy, mode=Mode.OFF)
         store = ""
@@ -59,6 +59,13 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     if store and (file := store_file(store)) is not None:
         way = _Ways(file, has_hooks=options.run)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
+
+
+def _store(options: argparse.Namespace, settings: Settings) -> str:
+    """The user's own store is for clients that may run commands, and so could read it anyway. UsageError."""
+    if options.socket is None or options.run:
+        return settings.store_spec()
+    return options.store or socket_store(options.socket)
 
 
 def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:

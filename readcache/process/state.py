@@ -6,6 +6,8 @@ import os
 
 from readcache.model.errors import UsageError
 
+SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/place.py
+
 
 def state_directory() -> str:
     """$XDG_STATE_HOME/readcache; a relative value is ignored, as the XDG specification wants. UsageError."""
@@ -34,9 +36,17 @@ def store_file(spec: str) -> str | None:
     return os.path.abspath(os.path.expanduser(path))
 
 
-def is_default(spec: str) -> bool:
-    """True for the store that nobody named, also where somebody wrote out its path. UsageError."""
-    return not spec or store_file(spec) == default_store()
+def unnamed_stores() -> list[str]:
+    """The stores that nobody named: the default one, there or not, and those of sockets. UsageError."""
+    state = state_directory()
+    names = os.listdir(state) if os.path.isdir(state) else []
+    sockets = [name for name in names if name.startswith(SOCKET_STORE) and name.endswith(".db")]
+    return [default_store(), *(os.path.join(state, name) for name in sockets)]
+
+
+def is_unnamed(spec: str) -> bool:
+    """True for a store that nobody named, also where somebody wrote out its path. UsageError."""
+    return not spec or store_file(spec) in unnamed_stores()
 
 
 def is_missing(spec: str) -> bool:

@@ -1,4 +1,4 @@
-"""How long sessions are kept in the store that nobody named, and taking them out once a day. Another store is its
+"""How long sessions are kept in the stores that nobody named, and taking them out once a day. Another store is its
 owner's to clear.
 
 A shim's process ends with this, so that next to nothing is imported on a day on which it was done.
@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 
 from readcache.process.settings import Settings
-from readcache.process.state import is_default, state_directory
+from readcache.process.state import is_unnamed, state_directory, unnamed_stores
 
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
@@ -35,22 +35,23 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 def tidy_once_a_day(settings: Settings) -> None:
     """Takes out what has been kept for long enough. Never raises."""
     with contextlib.suppress(Exception):
-        if not is_default(settings.store):
+        if not is_unnamed(settings.store):
             return
         now, stamp = time.time(), os.path.join(state_directory(), "tidied")
         if not _is_due(stamp, now):
             return
-        keep, path = kept_seconds(os.environ), settings.store_spec()
-        if keep is None or not os.path.exists(path):
+        keep, paths = kept_seconds(os.environ), [path for path in unnamed_stores() if os.path.exists(path)]
+        if keep is None or not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(stamp, (now, now))  # before the work: nobody else is to do it too
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 
-        with contextlib.closing(SqliteStore(path)) as store:
-            if not tidy(store, now, keep, patience=PATIENCE):
-                os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
+        for path in paths:
+            with contextlib.suppress(Exception), contextlib.closing(SqliteStore(path)) as store:
+                if not tidy(store, now, keep, patience=PATIENCE):
+                    os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
 
 
 def _is_due(stamp: str, now: float) -> bool:

@@ -51,6 +51,15 @@ def server_place(store: str) -> tuple[str, str]:
     return socket_path(state_directory(), file), file
 
 
+def socket_store(path: str) -> str:
+    """The store of a server at a socket where none is named. Its clients may be sandboxes, which could read and write
+    every conversation in it: no other one is there. UsageError when there is no home directory to put it into."""
+    from readcache.process.state import SOCKET_STORE, state_directory
+
+    digest = _digest(os.fsencode(os.path.realpath(os.path.expanduser(path))))
+    return os.path.join(state_directory(), f"{SOCKET_STORE}{digest:016x}.db")
+
+
 def reach(path: str, seconds: float) -> _socket.socket:
     """A connection to the server at `path`, on which nothing takes longer than `seconds`. NoServer."""
     try:

@@ -1,0 +1,154 @@
+"""Clients of a socket reach the conversations of that socket's own store, and no others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache import Session, __version__
+from readcache.cli.main import main
+from readcache.serve import frames, place
+from readcache.serve.place import socket_store
+from tests.serve.conftest import ServerPlace
+
+PLAN = "".join(f"line {number} of the plan\n" for number in range(40))
+OTHER = "".join(f"row {number} that nobody was shown\n" for number in range(40))
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    """A short path in a directory of ours: sockets take no long ones."""
+    with tempfile.TemporaryDirectory(prefix="rc-") as found:
+        yield Path(found) / "s"
+
+
+@contextmanager
+def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[None]:
+    """While a server listens at the path."""
+    words = [sys.executable, "-m", "readcache", "serve", "--socket", str(path), *options]
+    with subprocess.Popen(words, env=env or at.env) as server:
+        try:
+            at.wait(str(path))
+            yield
+        finally:
+            server.terminate()
+
+
+def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
+    """The answer to a request about the conversation `mine`."""
+    request = {"id": 1, "method": method, "conversation": "mine", "params": params}
+    connection = place.reach(str(path), 20)
+    try:
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        answer: dict[str, Any] = json.loads(read_line(connection))
+    finally:
+        connection.close()
+    return answer
+
+
+def read_line(connection: frames.Connection) -> bytes:
+    found = b""
+    while not found.endswith(b"\n") and (part := connection.recv(1 << 16)):
+        found += part
+    return found
+
+
+def run_shortly(path: Path, command: str, output: str, store: str = "") -> bytes:
+    """By the short way: the letter that the server answers to a command of `mine` with that output."""
+    connection = place.reach(str(path), 20)
+    try:
+        env = ("READCACHE_SESSION=mine", "READCACHE=on")
+        head = frames.head_texts((__version__, "run", store, "/repo", ""), env, (command,), ())
+        frames.send_frame(connection, b"Q", head)
+        letter, _ = frames.read_frame(connection, 1 << 20)
+        if letter == b"H":
+            frames.send_frame(connection, b"O", frames.texts("0") + output.encode())
+            letter, _ = frames.read_frame(connection, 1 << 20)
+            frames.send_frame(connection, b"S", frames.texts(str(time.time())))
+        return letter
+    finally:
+        connection.close()
+
+
+@contextmanager
+def conversation(store: str) -> Iterator[Session]:
+    with Session("/repo", session_id="mine", store=store, local=False) as session:
+        yield session
+
+
+@pytest.mark.parametrize("names_its_store", [False, True])
+def test_the_users_own_conversations_can_neither_be_read_nor_written(
+    at: ServerPlace, socket: Path, tmp_path: Path, names_its_store: bool
+) -> None:
+    store = str(tmp_path / "mine.db") if names_its_store else at.store
+    env = at.env | ({"READCACHE_STORE": store} if names_its_store else {})
+    with conversation(store) as session:
+        session.observe("cat plan", PLAN)
+        before = session.events()
+    with serving(at, socket, env=env):
+        needed: dict[str, dict[str, Any]] = {
+            "observe": {"command": "cat other", "output": OTHER, "cwd": "/repo"},
+            "observe_read": {"path": "/repo/third", "output": OTHER},
+            "observe_tool": {"name": "tool", "output": OTHER},
+            "wrote": {"path": "/repo/plan", "content": OTHER},
+            "settle": {"call_id": "1", "text": OTHER},
+            "sync": {"messages": []},
+            "mend": {"messages": []},
+            "rewind": {"call_id": "1"},
+            "fork": {"name": "child"},
+            "markers_in": {"text": PLAN},
+        }
+        for method in ask(socket, "hello")["result"]["methods"]:
+            assert "of the plan" not in json.dumps(ask(socket, method, **needed.get(method, {}))), method
+        assert run_shortly(socket, "cat plan", PLAN, store) == b"B"
+        assert run_shortly(socket, "cat fourth", OTHER) in (b"A", b"T")
+    with conversation(store) as session:
+        assert session.events()[:-1] == before  # the last says that the session was closed
+        assert session.observe("cat fourth", OTHER).text == OTHER
+        assert session.observe("cat plan", PLAN).outcome.value == "unchanged"
+
+
+def test_each_socket_has_a_store_and_finds_it_again(at: ServerPlace, socket: Path) -> None:
+    told = {"command": "cat plan", "output": PLAN, "cwd": "/repo"}
+    other = socket.with_name("t")
+    with ExitStack() as both:
+        for path in (socket, other):
+            both.enter_context(serving(at, path))
+            assert ask(path, "observe", **told)["result"]["outcome"] == "full"
+    with serving(at, socket):
+        assert ask(socket, "observe", **told)["result"]["outcome"] == "unchanged"
+    assert not Path(at.store).exists()
+
+
+def test_clients_that_may_run_commands_have_the_users_own_store(at: ServerPlace, socket: Path) -> None:
+    with conversation(at.store) as session:
+        session.observe("cat plan", PLAN)
+    with serving(at, socket, "--run"):
+        assert ask(socket, "observe", command="cat plan", output=PLAN, cwd="/repo")["result"]["outcome"] == "unchanged"
+
+
+def test_a_sockets_store_loses_what_is_old_with_the_users_own(
+    at: ServerPlace, socket: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan").write_text(PLAN)
+    store = socket_store(str(socket))
+    with Session("/repo", session_id="old", store=store, clock=lambda: time.time() - 31 * 86_400) as session:
+        session.observe("cat plan", PLAN)
+    with conversation(store) as session:
+        session.observe("cat plan", PLAN)
+    assert at.readcache("run", "--session", "s", "-c", f"cat {tmp_path}/plan").returncode == 0
+    assert main(["sessions", "--json", "--store", store]) == 0
+    assert [each["session"] for each in json.loads(capfd.readouterr().out)["sessions"]] == ["mine"]
+    assert os.stat(at.state / "readcache").st_mode & 0o777 == 0o700
+    main(["doctor", "--store", store])
+    assert "sessions are kept for 30 days" in capfd.readouterr().out
