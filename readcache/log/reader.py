@@ -32,7 +32,7 @@ from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
 from readcache.shell.never import is_answer
 from readcache.sync.resume import unconfirmed
-from readcache.sync.settle import clip_delivery, settle
+from readcache.sync.settle import clip_delivery, kept_of_body, settle
 
 if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
@@ -121,7 +121,7 @@ class Reader:
             answered, delivered = answer
             reply = with_frame(answered, call)
             if policy.clip is not None:
-                delivered = clip_delivery(delivered, policy.clip.kept(delivered.text))
+                delivered = clip_delivery(delivered, kept_of_body(policy.clip, call.head, delivered.text, call.tail))
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()
                 return reply, partial(self._log_announced, delivered, log.turns, view.calls.tokens)
@@ -206,6 +206,10 @@ class Reader:
             except StoreError as error:
                 log.fail(call_id, Reason.STORE_FAILED, error)
                 log.append_later(events(log.view) if made is None else made)
+
+    def forget(self, call_id: str) -> None:
+        """Nobody was given the reply to this call."""
+        self.tell(call_id, lambda _: [Forgot(frozenset([call_id]))])
 
     def settle(self, call_id: str, text: str) -> None:
         """See `Session.settle`. UsageError for a call that nobody told of; nothing is settled then."""

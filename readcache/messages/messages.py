@@ -77,6 +77,9 @@ ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
 UNREAD = ("type", "id", "data", "signature", "encrypted_content", "cache_control", "media_type", "url")
 
 
+_EMPTY: Raw = {}
+
+
 def normalise(messages: Sequence[Raw | Message]) -> list[Message]:
     """Every message of the list in one shape. A `Message` is passed on: no list is read twice."""
     return [message if isinstance(message, Message) else normalise_one(message) for message in messages]
@@ -100,6 +103,24 @@ def _read(raw: Mapping[str, Any], message: Raw) -> Message:
     kind = _string(raw.get("type"))
     role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in CALLS or kind in THINKING else ""
     return Message(role, tuple(_block(raw)), message)
+
+
+def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
+    """The list with everything before its last server-side compaction emptied, each message in its place; the very same
+    list where it has none.
+
+    Clients may keep the whole history, while the API drops what stands before such an item (OpenAI: type "compaction")
+    or content block (Anthropic: the same type) before the model sees the list.
+    """
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if _is_compaction(message):
+            return [*[_EMPTY] * at, *messages[at:]]
+        content = _field(message, "content")
+        blocks = [k for k, block in enumerate(content) if _is_compaction(block)] if isinstance(content, list) else []
+        if blocks and (raw := as_mapping(message)) is not None:
+            return [*[_EMPTY] * at, {**raw, "content": raw["content"][blocks[-1] :]}, *messages[at + 1 :]]
+    return messages
 
 
 def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
@@ -127,6 +148,15 @@ def update_all(messages: Iterable[Message], raws: Iterable[Raw]) -> list[Message
 def raw_messages(messages: Iterable[Message]) -> list[Raw]:
     """The messages as the harness wrote them."""
     return [message.raw for message in messages]
+
+
+def _is_compaction(thing: object) -> bool:
+    kind = _field(thing, "type")
+    return isinstance(kind, str) and kind.startswith("compaction")
+
+
+def _field(thing: object, name: str) -> object:
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
 def as_mapping(thing: object) -> Mapping[str, Any] | None:

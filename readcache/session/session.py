@@ -114,7 +114,7 @@ class Session(Conversation):
         from readcache.session.threads import in_thread
 
         run = functools.partial(self._run, command, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
-        return await in_thread(run)
+        return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
         self,

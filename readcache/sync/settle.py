@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
+from readcache.model.policy import Head, HeadTail
 from readcache.model.text import bodies, find_separators, split_lines, split_number
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
@@ -59,6 +60,21 @@ def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:
     markers = {pointer.line for pointer in event.pointers}
     lost = [k for k in range(len(before)) if k not in moved and k not in markers]
     return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.pieces) for k in lost)
+
+
+def kept_of_body(clip: Head | HeadTail, head: str, body: str, tail: str) -> tuple[str, ...]:
+    """The stretches of `body` that are certain to be shown by a host that puts `head` and `tail` around it.
+
+    Whether a host cuts before or after it adds its frame is not known. What is left of the framed text is left of the
+    body alone as well, since a longer text loses more.
+    """
+    framed = head + body + tail
+    kept = clip.kept(framed)
+    if "".join(kept) == framed:
+        return (body,)
+    spans = [(0, len(kept[0])), (len(framed) - len(kept[-1]), len(framed))][: len(kept)]
+    low, high = len(head), len(head) + len(body)
+    return tuple(framed[max(start, low) : max(min(end, high), low)] for start, end in spans)
 
 
 def clip_delivery(event: Delivered, kept: Sequence[str]) -> Delivered:

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from readcache.messages.editing import TextPlace
-from readcache.messages.messages import Kind
+from readcache.messages.messages import Kind, visible_to_model
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
@@ -71,7 +71,7 @@ class Reconciler:
         Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
         where markers stand in the list that are in no visible reply.
         """
-        self._list.update(messages)
+        self._list.update(visible_to_model(messages))
         visible = view.deliveries
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)

@@ -62,6 +62,26 @@ def test_long_output_without_a_timeout_is_not_held_back(tmp_path: Path, monkeypa
     assert len(reply.text) == 500_000
 
 
+def test_a_reply_that_a_cancelled_task_never_took_does_not_count_as_shown(tmp_path: Path) -> None:
+    """The command ends while the loop is busy, and the task is cancelled before the loop looks."""
+    (tmp_path / "f").write_text(TEXT)
+    session = Session(tmp_path)
+
+    async def cancel_late() -> Outcome:
+        task = asyncio.ensure_future(session.arun("cat f; touch ended", call_id="c1"))
+        while not (tmp_path / "ended").exists():
+            await asyncio.sleep(0)
+        while not session.view.of_call("c1"):  # the loop is busy
+            time.sleep(0.01)
+        time.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return session.run("cat f").outcome
+
+    assert asyncio.run(cancel_late()) is Outcome.FULL
+
+
 def test_a_call_that_looks_late_still_finds_that_it_is_to_stop() -> None:
     """anyio cancels every await of a cancelled scope, also the one for the thread that was told to stop."""
     told = list[bool]()

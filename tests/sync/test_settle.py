@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Head, HeadTail, Omitted, Outcome, Session
+from readcache import Frame, Head, HeadTail, Omitted, Outcome, Policy, Session
 from readcache.model.events import Delivered, Piece, Pointer
 from readcache.model.text import bodies, split_lines
 from readcache.sync.settle import align, clip_delivery, settle
@@ -165,3 +165,20 @@ def test_a_read_that_the_host_numbers_is_a_source_like_any_other() -> None:
     again = session.observe_read("f", TEXT, call_id="c2", edges_only=True)
     assert (again.outcome, again.segments[0]) == (Outcome.UNCHANGED, Omitted("/w/f", 1, len(lines), ("c1",)))
     assert session.view.covers("/w/f", 1, len(lines))
+
+
+@pytest.mark.parametrize("clip", [HeadTail(500, 500), Head(900)])
+def test_behind_a_frame_only_lines_count_that_survive_wherever_the_host_cuts(clip: Head | HeadTail) -> None:
+    session = Session("/w", policy=Policy(clip=clip, min_worth=0, min_chars=1))
+    status = "Exit code: 0, 0.1 seconds, and then the output of the command:\n"
+    for before, after in ((2 * status, ""), ("", 2 * status), (status, status)):
+        call_id = f"{len(before)}-{len(after)}"
+        body = "".join(f"line {number} of file {call_id} with some words\n" for number in range(60))
+        frame = Frame(before.count("\n"), after.count("\n"))
+        shown = session.observe(f"cat f{call_id}", before + body + after, frame=frame, call_id=call_id).text
+        cut_after = set("\n".join(clip.kept(shown)).split("\n"))
+        cut_before = set("\n".join((before, *clip.kept(body), after)).split("\n"))
+        credited = body.split("\n")[:-1]
+        seen = [line for n, line in enumerate(credited, 1) if session.view.covers(f"/w/f{call_id}", n, n)]
+        assert seen
+        assert set(seen) <= cut_after & cut_before

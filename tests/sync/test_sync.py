@@ -43,6 +43,34 @@ def kinds(session: Session) -> list[str]:
     return [type(record.event).__name__ for record in session.events()]
 
 
+# ------------------------------------------------------------ what the API drops by itself
+
+
+@pytest.mark.parametrize("shape", ["item", "block", "block after words"])
+def test_what_stands_before_a_server_side_compaction_is_not_in_view(session: Session, shape: str) -> None:
+    """Clients keep the whole history, and the API drops what stands before the item or block."""
+    turns = [read(session, "c1"), read(session, "c2", "g")]
+    messages = message_list("anthropic" if "block" in shape else "openai", turns)
+    if shape == "item":
+        compaction: dict[str, Any] = {"type": "compaction", "encrypted_content": "…"}
+    else:
+        words = [{"type": "text", "text": text(of="f")}] if "words" in shape else []
+        compaction = {"role": "assistant", "content": [*words, {"type": "compaction", "content": "a summary"}]}
+    later = message_list("anthropic" if "block" in shape else "openai", [read(session, "c3", "h")])
+    messages = [*messages, compaction, *later]
+    assert session.mend(messages) is messages
+    assert session.observe("cat f", text(of="f"), call_id="c4").outcome is Outcome.FULL
+    assert sources(session.observe("cat h", text(of="h"), call_id="c5")) == {"c3"}
+
+
+def test_a_marker_after_a_server_side_compaction_does_not_point_before_it(session: Session) -> None:
+    turns = [read(session, "c1"), read(session, "c2")]
+    messages = message_list("openai", turns)
+    messages.insert(-2, {"type": "compaction", "encrypted_content": "…"})
+    assert "UNCHANGED" in messages[-1]["content"]
+    assert session.mend(messages)[-1]["content"] == text(of="f")
+
+
 # ------------------------------------------------------------ what stays
 
 
