@@ -114,13 +114,21 @@ def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
     """
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
-        if _is_compaction(message):
-            return [*[_EMPTY] * at, *messages[at:]]
-        content = _field(message, "content")
-        blocks = [k for k, block in enumerate(content) if _is_compaction(block)] if isinstance(content, list) else []
-        if blocks and (raw := as_mapping(message)) is not None:
-            return [*[_EMPTY] * at, {**raw, "content": raw["content"][blocks[-1] :]}, *messages[at + 1 :]]
+        block = last_compaction(message)
+        if block is None:
+            continue
+        raw = as_mapping(message) if block else None
+        left = message if raw is None else {**raw, "content": raw["content"][block:]}
+        return [*[_EMPTY] * at, left, *messages[at + 1 :]]
     return messages
+
+
+def last_compaction(message: object) -> int | None:
+    """The content block of a message before which the API drops everything, 0 for a message that is such an item; None
+    where nothing was compacted."""
+    content = _field(message, "content")
+    blocks = [k for k, block in enumerate(content) if _is_compaction(block)] if isinstance(content, list) else []
+    return blocks[-1] if blocks else 0 if _is_compaction(message) else None
 
 
 def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:

@@ -111,6 +111,8 @@ class Delivered:
     credited: bool = True  # False: no later marker may point at it (see `reply.UNCREDITED`)
     when: Moment = Moment()
     account: Account | None = None  # None: nobody asked for it
+    head: str = ""  # what the host put before the text and behind it, where the text has markers that may be rewritten
+    tail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ class Settled:
     origin: Origin = Origin.RESULT
     lost: bool = True  # a line that markers may point at is gone; False: markers alone changed
     erases: bool = False  # what stood there before was never before the reader: stores need not keep it
+    head: str = ""  # as in `Delivered`; empty where the host's words are in the text
+    tail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
 
 from readcache.model.calls import Calls
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
@@ -25,6 +24,7 @@ from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
 from readcache.model.stored_text import digest_of
+from readcache.model.withheld import with_settled
 from readcache.model.writes import concerns
 
 # Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
@@ -165,8 +165,7 @@ class View:
                 if event.lost:
                     self.lost_at[event.call_id] = self.calls.number
                 self.calls.settle(old.event, event)
-                changed = replace(old.event, text=event.text, pieces=event.pieces, pointers=event.pointers)
-                self._replace(old, Delivery(changed, old.order))
+                self._replace(old, Delivery(with_settled(old.event, event), old.order))
 
     def _replace(self, old: Delivery, new: Delivery) -> None:
         texts = self._deliveries[old.event.call_id]

@@ -5,21 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from readcache.model.events import Delivered, Record, Settled
 
+T = TypeVar("T", bound=Delivered | Settled)
 
-def withhold(event: Delivered) -> Delivered:
-    """The delivery without its text, and what it says of that text's lines. Its counters count what was shown."""
+
+def withhold(event: T) -> T:
+    """The event without its text, and what it says of that text's lines. Its counters count what was shown."""
     if not event.text:
         return event
-    account = event.account and replace(event.account, shown_chars=len(event.text))
-    return replace(event, text="", pieces=(), pointers=(), account=account)
+    without = replace(event, text="", pieces=(), pointers=(), head="", tail="")
+    if isinstance(without, Delivered) and without.account is not None:
+        return replace(without, account=replace(without.account, shown_chars=len(event.text)))
+    return without
 
 
 def hand_out(event: Delivered) -> Settled:
     """The event after which the view has what `withhold(event)` has not."""
-    return Settled(event.call_id, event.text, event.pieces, event.pointers, event.origin, lost=False)
+    known = event.call_id, event.text, event.pieces, event.pointers, event.origin
+    return Settled(*known, lost=False, head=event.head, tail=event.tail)
+
+
+def with_settled(event: Delivered, settled: Settled) -> Delivered:
+    """The delivery with what was finally shown of it."""
+    text, pieces, pointers = settled.text, settled.pieces, settled.pointers
+    return replace(event, text=text, pieces=pieces, pointers=pointers, head=settled.head, tail=settled.tail)
 
 
 def as_shown(records: Iterable[Record]) -> list[Record]:
@@ -34,8 +46,7 @@ def as_shown(records: Iterable[Record]) -> list[Record]:
             place = withheld.pop(call)
             shown = out[place].event
             assert isinstance(shown, Delivered)
-            shown = replace(shown, text=event.text, pieces=event.pieces, pointers=event.pointers)
-            out[place] = replace(out[place], event=shown)
+            out[place] = replace(out[place], event=with_settled(shown, event))
             continue
         out.append(record)
     return out

@@ -88,7 +88,7 @@ class RestorePlan:
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """What a compaction did: the id of the restored section, and new texts for kept replies whose markers lost their
-    source, by call id."""
+    source, by call id, with the frame that `observe` was told of."""
 
     restored_id: str | None = None
     rewrites: dict[str, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ def compaction_events(
             settled = mend(view, event, lost, restored)
             events.append(settled)
             if any(pointer.line >= 0 for pointer in lost):  # else the harness had cut its markers away
-                rewrites[event.call_id] = settled.text
+                rewrites[event.call_id] = settled.head + settled.text + settled.tail
     return Compaction(restored_id if restored is not None else None, rewrites), events
 
 

@@ -105,7 +105,8 @@ def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delive
         line = lines[pointer.line]
         start, end = marker.find_span(line, pointer.marker) or (0, len(line))
         lines[pointer.line] = line[:start] + text + line[end:]
-    return Settled(event.call_id, "\n".join(lines), event.pieces, tuple(pointers), lost=False)
+    known = event.call_id, "\n".join(lines), event.pieces, tuple(pointers)
+    return Settled(*known, lost=False, head=event.head, tail=event.tail)
 
 
 def what_of(pointer: Pointer) -> str:

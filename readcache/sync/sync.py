@@ -20,6 +20,7 @@ from readcache.messages.messages import Kind, visible_to_model
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
+from readcache.model.withheld import with_settled
 from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
 from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
@@ -91,7 +92,8 @@ class Reconciler:
         for delivery, place in self._places.items():
             event = delivery.event
             if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
-                rewrites.mend(place, event, replies[event.call_id])
+                reply = replies[event.call_id].removeprefix(event.head).removesuffix(event.tail)
+                rewrites.mend(place, event, reply)
         return rewrites.texts()[1]
 
     def standing(self) -> list[tuple[Delivery, Standing]]:
@@ -122,7 +124,7 @@ class Reconciler:
             if place is None:
                 continue
             if delivery in settled:
-                event = _settled(event, settled[delivery])
+                event = with_settled(event, settled[delivery])
             lost = dangling(event, remaining)
             if event.call_id not in self._held:
                 if any(pointer.line >= 0 for pointer in lost):
@@ -302,10 +304,6 @@ def _stands_beside(text: MessageText, made: Made) -> bool:
 def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:
     places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
     return next((place for place in places if place is not None), None)
-
-
-def _settled(event: Delivered, to: Settled) -> Delivered:
-    return replace(event, text=to.text, pieces=to.pieces, pointers=to.pointers)
 
 
 def _whole(event: Delivered, text: MessageText) -> Standing | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from readcache.messages.messages import last_compaction
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import Recording
 from readcache.transcripts.tools import recorded_call
@@ -30,9 +31,11 @@ DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the r
 
 def is_message(row: Mapping[str, Any]) -> bool:
     """True for a message, or an item of the Responses API."""
-    return (isinstance(row.get("role"), str) and ("content" in row or "tool_calls" in row)) or (
-        row.get("type") in _ITEMS and ("call_id" in row or "role" in row)
-    )
+    if last_compaction(row) is not None or (
+        isinstance(row.get("role"), str) and ("content" in row or "tool_calls" in row)
+    ):
+        return True
+    return row.get("type") in _ITEMS and ("call_id" in row or "role" in row)
 
 
 def messages_in(row: Mapping[str, Any]) -> list[Any]:
@@ -86,6 +89,8 @@ class _Chat:
         extra = object_in(message.get("extra"))
         self.since = self.since if self.since is not None else epoch_of(extra.get("timestamp"))
         role, kind = message.get("role"), message.get("type")
+        if last_compaction(message) is not None:
+            self.turns.cut()
         if kind == "function_call":
             self._call(str(message.get("call_id")), str(message.get("name")), message.get("arguments"))
         elif kind == "function_call_output":

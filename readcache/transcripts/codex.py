@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from readcache.messages.messages import last_compaction, visible_to_model
 from readcache.transcripts.content import Content
 from readcache.transcripts.patches import patch_writes
 from readcache.transcripts.records import AskedCommand, AskedTool, RecordedCall, Recording
@@ -63,7 +64,7 @@ class _Rollout:
             self.name = self.name or str(payload.get("id") or "")
             self.reader = self.name if "subagent" in object_in(payload.get("source")) else self.reader
         elif kind == "compacted":
-            history = [object_in(item) for item in list_in(payload.get("replacement_history"))]
+            history = visible_to_model([object_in(item) for item in list_in(payload.get("replacement_history"))])
             self.turns.cut(frozenset(str(item["call_id"]) for item in history if "call_id" in item))
         elif kind == "response_item":
             self._item(payload)
@@ -85,6 +86,8 @@ class _Rollout:
 
     def _item(self, item: Payload) -> None:
         kind, name = str(item.get("type")), str(item.get("name"))
+        if last_compaction(item) is not None:
+            self.turns.cut()
         if kind in ("function_call", "custom_tool_call", "local_shell_call"):
             given = object_in(item.get("arguments") or item.get("action")) or {"input": str(item.get("input") or "")}
             cwd = self._cwd

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Budget, Mode, Policy, Session
+from readcache import Budget, Frame, Mode, Policy, Session
 from readcache.context import Compactor, How, normalise
 from readcache.context.compactor import is_overflow
 from readcache.model.errors import UsageError
@@ -221,6 +221,20 @@ def test_what_a_harness_puts_around_a_reply_stays_there(shape: str, template: Ca
     after = Compactor(session, Model(), trigger_tokens=20_000).compact(chat(shape, *steps))
     (marker,) = {line for d in session.view.deliveries for line in session.markers_in(d.event.text)}
     assert results(after)["c4"] == template(marker + "\n")
+
+
+@each_shape
+def test_a_frame_that_the_session_knows_stays_there_once(shape: str) -> None:
+    session = Session("/w")
+    given = [("cat a", text()), ("cat b", text(of="row")), ("cat c", text(of="col")), ("sed -n 1,30p a", text(1, 30))]
+    steps = list[Step]()
+    for n, (command, output) in enumerate(given, 1):
+        reply = session.observe(command, f"<out>\n{output}</out>\n", frame=Frame(1, 1), call_id=f"c{n}")
+        steps.append(Step(command, reply.text))
+    after = Compactor(session, Model(), trigger_tokens=20_000).compact(chat(shape, *steps))
+    (marker,) = {line for d in session.view.deliveries for line in session.markers_in(d.event.text)}
+    assert 'the section "Files restored after compaction' in marker
+    assert results(after)["c4"] == f"<out>\n{marker}\n</out>\n"
 
 
 @each_shape

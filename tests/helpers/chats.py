@@ -148,6 +148,13 @@ def message_list(shape: str, turns: Iterable[tuple[str, str, str]]) -> list[Raw]
     return out
 
 
+def server_compaction(shape: str) -> Raw:
+    """The API compacted what stands before this, and drops it."""
+    if shape in ("openai", "plain"):
+        return {"type": "compaction", "encrypted_content": "…"}
+    return {"role": "assistant", "content": [{"type": "compaction", "content": "a summary"}]}
+
+
 def _turn_in_shape(shape: str, call_id: str, command: str, output: str) -> list[Raw]:
     if shape == "plain":  # as mini-swe-agent does it: no ids
         end = "" if output.endswith("\n") else "\n"

@@ -17,7 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, preco
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session, UsageError
 from readcache.log.store.memory import MemoryStore
 from readcache.model.view import View
-from tests.helpers.chats import SHAPES_WITH_IDS, message_list
+from tests.helpers.chats import SHAPES_WITH_IDS, message_list, server_compaction
 from tests.helpers.oracle import CUT_BY_HARNESS, Reader
 
 ROOT = "/w"
@@ -333,7 +333,12 @@ class Sessions(RuleBasedStateMachine):
         shown = [(call, command, text) for call, (command, text) in left.items()]
         if rng.random() < 0.2 and shape != "plain":
             rng.shuffle(shown)
-        rewrites = reader.session.sync(message_list(shape, shown))
+        messages = message_list(shape, shown)
+        if rng.random() < 0.2:  # the API compacts: the list has it all, the model sees the end
+            at = rng.randint(0, len(shown))
+            messages = [*message_list(shape, shown[:at]), server_compaction(shape), *message_list(shape, shown[at:])]
+            left = {call: left[call] for call, _, _ in shown[at:]}
+        rewrites = reader.session.sync(messages)
         reader.anonymous |= shape == "plain"
         reader.synced(left, rewrites)
 

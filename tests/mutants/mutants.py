@@ -164,6 +164,7 @@ MUTANTS = (
     Mutant("compaction is ignored", _deaf_to(Compacted)),
     Mutant("rewind is ignored", _deaf_to(Rewound)),
     Mutant("what is not in the message list is not forgotten", _deaf_to(Forgot)),
+    Mutant("what the API compacted away counts as seen", lambda: [(sync, "visible_to_model", list)]),
     Mutant("what a sync finds clipped counts as seen", _keeps_all(sync), "eager"),
     Mutant("settle is ignored", _deaf_to(Settled), "eager"),
     Mutant("lines that were cut away count as seen", _keeps_all(reader), "eager"),

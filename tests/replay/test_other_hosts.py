@@ -52,6 +52,12 @@ def test_codex_says_what_a_compaction_left(tmp_path: Path) -> None:
     rows = codex(*codex_call("one", "a\n"), *codex_call("two", "b\n"), ("compacted", {"replacement_history": [kept]}))
     (cut,) = cuts(load_rows(tmp_path, rows)[0])
     assert cut.kept == {"two"}
+    history = [{**kept, "call_id": "one"}, {"type": "compaction"}, kept]
+    rows = codex(*codex_call("one", "a\n"), *codex_call("two", "b\n"), ("compacted", {"replacement_history": history}))
+    (cut,) = cuts(load_rows(tmp_path, rows)[0])
+    assert cut.kept == {"two"}
+    (cut,) = cuts(load_rows(tmp_path, codex(*codex_call("one", "a\n"), ("response_item", {"type": "compaction"})))[0])
+    assert cut.kept == frozenset()
 
 
 def pi(name: str, parent: str | None, message: Row | None = None, **more: Any) -> Row:
@@ -161,6 +167,20 @@ def test_message_lists_of_every_api_are_understood_however_they_are_laid_out(
     (found,) = made[layout]()
     assert [call.tool for call in calls(found)] == ["bash", "bash"]
     assert replay(found).policies["default"].by_kind["covered"] > 1000
+
+
+@pytest.mark.parametrize("layout", ["list", "a message a line"])
+@pytest.mark.parametrize("shape", ["Anthropic", "Responses"])
+def test_what_stands_before_a_server_side_compaction_is_cut(shape: str, layout: str, tmp_path: Path) -> None:
+    messages, at = LISTS[shape], len(LISTS[shape]) // 2
+    block = {"type": "compaction", "content": "a summary"}
+    compaction = [block] if shape == "Responses" else [{"role": "assistant", "content": [block]}]
+    for before in (at, 0):
+        rows = [*messages[:before], *compaction, *messages[before:]]
+        (found,) = load_document(tmp_path, rows) if layout == "list" else load_rows(tmp_path, rows)
+        assert [(cut.kept, cut.compacts) for cut in cuts(found)] == [(frozenset(), True)]
+        assert len(calls(found)) == 2
+        assert bool(replay(found).policies["default"].by_kind["covered"]) is (before == 0)
 
 
 def test_usage_fields_are_those_of_each_provider(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from readcache import Mode, Policy, Session, UsageError
+from readcache import Frame, Mode, Policy, Session, UsageError
 from tests.helpers.chats import APIS, message_list, numbered, text, texts
 
 Turns = list[tuple[str, str, str]]
@@ -23,6 +24,47 @@ def unlinked(*turns: tuple[str, str], shape: str = "openai") -> list[dict[str, A
 
 def is_gone(shown: str) -> bool:
     return "[GONE" in shown
+
+
+# ------------------------------------------------------------ what the host puts around an output
+
+
+STATUS, END = "== exit status 0 ==\n", "== 12 ms ==\n"
+
+
+def framed_twice(session: Session) -> list[str]:
+    """Two reads of a file, c1 and c2, as they are shown between two lines of the host."""
+    frame = Frame(1, 1)
+    return [session.observe("cat f", STATUS + text() + END, frame=frame, call_id=call).text for call in ("c1", "c2")]
+
+
+def test_a_compaction_keeps_the_hosts_lines_around_a_reply(tmp_path: Path) -> None:
+    store = str(tmp_path / "log.db")
+    with Session("/w", store=store, session_id="s") as session:
+        framed_twice(session)
+    again = Session("/w", store=store, session_id="s")
+    child = again.fork("child", inherit=True)
+    for reader in (again, child):
+        gone = reader.compacted(keep=["c2"]).rewrites["c2"]
+        assert gone.startswith(STATUS + "[GONE")
+        assert gone.endswith("]\n" + END)
+
+
+def test_a_compaction_after_a_mend_keeps_the_hosts_lines_once(session: Session) -> None:
+    one, two = framed_twice(session)
+    third = session.observe("head -30 f", STATUS + text(1, 30) + END, frame=Frame(1, 1), call_id="c3").text
+    messages = message_list("openai", [("c1", "cat f", one), ("c2", "cat f", two), ("c3", "head -30 f", third)])
+    assert session.mend(messages) is messages
+    gone = session.compacted(keep=["c2", "c3"]).rewrites
+    assert [shown.count(line) for shown in gone.values() for line in (STATUS, END)] == [1, 1, 1, 1]
+
+
+def test_a_compaction_leaves_a_reply_as_the_host_settled_it(session: Session) -> None:
+    _, shown = framed_twice(session)
+    session.settle("c2", "OK\n" + shown.removeprefix(STATUS))
+    gone = session.compacted(keep=["c2"]).rewrites["c2"]
+    assert gone.startswith("OK\n[GONE")
+    assert gone.endswith("]\n" + END)
 
 
 # ------------------------------------------------------------ nothing but markers

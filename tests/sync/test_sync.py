@@ -24,7 +24,7 @@ from readcache.log.store import open_store
 from readcache.model.call import command_call
 from readcache.model.events import Forgot, Origin, Settled
 from readcache.shell.read import read_command
-from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list
+from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
 from tests.helpers.files import text
 from tests.helpers.replies import omits, sources
 
@@ -51,11 +51,9 @@ def test_what_stands_before_a_server_side_compaction_is_not_in_view(session: Ses
     """Clients keep the whole history, and the API drops what stands before the item or block."""
     turns = [read(session, "c1"), read(session, "c2", "g")]
     messages = message_list("anthropic" if "block" in shape else "openai", turns)
-    if shape == "item":
-        compaction: dict[str, Any] = {"type": "compaction", "encrypted_content": "…"}
-    else:
-        words = [{"type": "text", "text": text(of="f")}] if "words" in shape else []
-        compaction = {"role": "assistant", "content": [*words, {"type": "compaction", "content": "a summary"}]}
+    compaction = server_compaction("anthropic" if "block" in shape else "openai")
+    if "words" in shape:
+        compaction["content"].insert(0, {"type": "text", "text": text(of="f")})
     later = message_list("anthropic" if "block" in shape else "openai", [read(session, "c3", "h")])
     messages = [*messages, compaction, *later]
     assert session.mend(messages) is messages
@@ -66,7 +64,7 @@ def test_what_stands_before_a_server_side_compaction_is_not_in_view(session: Ses
 def test_a_marker_after_a_server_side_compaction_does_not_point_before_it(session: Session) -> None:
     turns = [read(session, "c1"), read(session, "c2")]
     messages = message_list("openai", turns)
-    messages.insert(-2, {"type": "compaction", "encrypted_content": "…"})
+    messages.insert(-2, server_compaction("openai"))
     assert "UNCHANGED" in messages[-1]["content"]
     assert session.mend(messages)[-1]["content"] == text(of="f")
 

@@ -21,8 +21,9 @@ from typing import Any
 
 from readcache import Mode, Policy, Session, Sessions
 from readcache.hosts.adapter_settings import policy_by_settings
-from readcache.hosts.openai_agents.items import ToolItem, as_function, seen_from, text_of, tool_items, with_item_text
+from readcache.hosts.openai_agents.items import ToolItem, as_function, text_of, tool_items, with_item_text
 from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
+from readcache.messages.messages import visible_to_model
 
 _MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
 _log = logging.getLogger(__name__)
@@ -74,12 +75,8 @@ class ReadcacheFilter:
         return self._sessions.policy.mode is Mode.OFF or said in ("off", "0", "false", "no")
 
     def _judged(self, items: Items) -> Items:
-        start = seen_from(items)
-        results = tool_items(items[start:])
-        if not results:
-            return items
-        reader = self._reader(results)
-        return [*items[:start], *reader.judged(items[start:], results, self._tools)]
+        results = tool_items(visible_to_model(items))
+        return self._reader(results).judged(items, results, self._tools) if results else items
 
     def _reader(self, results: Sequence[ToolItem]) -> AgentList:
         """The reader of a list that goes on with what was judged last. Any other list is read from its beginning: of a

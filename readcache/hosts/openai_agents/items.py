@@ -28,12 +28,6 @@ class ToolItem(NamedTuple):
     result: ToolResult
 
 
-def seen_from(items: Sequence[Item]) -> int:
-    """Where what the model sees begins: the API takes out what stands before a compaction."""
-    places = [at for at, item in enumerate(items) if _type(item).startswith("compaction")]
-    return places[-1] if places else 0
-
-
 def tool_items(items: Sequence[Item]) -> list[ToolItem]:
     """The results that are texts and whose calls are in the list too: where the server keeps the history, they are not.
     Calls that the model made at once have one batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from readcache.log.store.redis_rows import TAG_BITS, step_append
@@ -51,7 +51,7 @@ def without_text(old: Event, settled: Settled) -> Delivered | Settled | None:
         return None
     if old.origin is not settled.origin or not old.text:
         return None
-    return withhold(old) if isinstance(old, Delivered) else replace(old, text="", pieces=(), pointers=())
+    return withhold(old)
 
 
 def is_given_to(record: Record, agent_id: str | None) -> bool:

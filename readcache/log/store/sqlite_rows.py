@@ -9,7 +9,6 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
@@ -104,7 +103,7 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled)
         assert isinstance(old, Delivered | Settled)
         if old.origin is not event.origin or not old.text:
             continue
-        without = withhold(old) if isinstance(old, Delivered) else replace(old, text="", pieces=(), pointers=())
+        without = withhold(old)
         db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without), row[0]))
         _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
         db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
