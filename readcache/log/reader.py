@@ -95,7 +95,7 @@ class Reader:
         writes = call.reading.writes
         if writes:
             number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([wrote_event(self.log.view, call, number, writes, self.rules.policy)])
+            self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
         return with_frame(pass_through(call, reason), call)
 
     def _judge(
@@ -126,7 +126,7 @@ class Reader:
                 announce()
                 return reply, partial(self._log_announced, delivered, log.turns, view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
-            log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
+            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, partial(self._log_text, delivered)
 
     def _log_text(self, delivered: Delivered, at: float | None) -> None:

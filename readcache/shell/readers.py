@@ -151,6 +151,8 @@ def _unescape(text: str) -> str:
 def _git(program: Program) -> Claims:
     """`git show REV:path`: a blob."""
     git = git_command(program)
+    if git.name in ("add", "restore"):
+        return ()
     if git.name != "show" or git.cwd != program.cwd:
         raise CannotTell
     words = [arg.known for arg in git.args]
@@ -177,7 +179,7 @@ def git_command(program: Program) -> Program:
 
 _SILENT = (
     ": true false test [ export declare local readonly typeset unset set shopt umask ulimit alias trap sleep mkdir "
-    "rmdir chmod chown cd exit return break continue shift wait read"
+    "rmdir chmod chown touch ln cd exit return break continue shift wait read"
 )
 
 READERS: dict[str, Reader] = {"cat": _cat, "nl": _nl, "head": _head, "tail": _tail, "git": _git}

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from readcache.model.claims import WHOLE_TREE, Anything, Authored, Claim, Literal, Write
-from readcache.model.names import names_in
+from readcache.model.claims import Anything, Authored, Claim, Literal, Write
 from readcache.shell.streams import Claims
 from readcache.shell.syntax import TooLong
 
@@ -44,17 +43,9 @@ class ShellState:
             elif not (isinstance(claim, Anything) and isinstance(last, Anything)):
                 self.out.append(claim)
 
-    def wrote(self, key: str, *, sure: bool = True, script: str | None = None) -> None:
-        """Notes a write at this point of the output."""
-        self.writes.setdefault(Write(key, len(self.out) if self.position is None else self.position, sure, script))
-
-    def ran_script(self, script: str) -> None:
-        """Notes that a script ran: it may have written what it names, where this command holds it, or else any file."""
-        text = next((part.text for part in reversed(self.authored) if part.key == script and part.first == 1), None)
-        if text is None:
-            self.wrote(WHOLE_TREE, sure=False, script=script)
-        for key in names_in(text) if text is not None else ():
-            self.wrote(key, sure=False)
+    def wrote(self, key: str, *, sure: bool = True) -> None:
+        """Note a write at this point of the output."""
+        self.writes.setdefault(Write(key, len(self.out) if self.position is None else self.position, sure))
 
     def count(self, steps: int) -> None:
         """Raises TooLong when it is enough."""

@@ -9,17 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from readcache.model.claims import WHOLE_TREE, Reading, Write
-from readcache.model.names import names_in
+from readcache.model.claims import Reading
 from readcache.model.paths import canonical_path
-from readcache.shell.arguments import Arg, Program, text_arg
+from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
 from readcache.shell.certainty import hides_complaints, is_loud
-from readcache.shell.effects import Effect, may_have_written
-from readcache.shell.expansion import Redirected, arg_of, substitutions, written_by
-from readcache.shell.grammar import loose_commands
-from readcache.shell.guesses import names_given, script_effect
+from readcache.shell.expansion import Redirected, arg_of, written_by
 from readcache.shell.parse import parse_command
-from readcache.shell.prefilter import may_matter
 from readcache.shell.readers import hands_on
 from readcache.shell.state import ShellState
 from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, literal_stream, unknown
@@ -33,18 +28,16 @@ from readcache.shell.syntax import (
     Redirect,
     Sequence,
     SimpleCommand,
-    Unknown,
     Word,
     literal,
 )
 from readcache.shell.wrappers import program_name, script_of, unwrap
-from readcache.shell.writers import authored_by, effect_of, program_of_each
+from readcache.shell.writers import Effect, authored_by, effect_of
 
 _NEGATION = re.compile(r"(?:!(?:\s|\\\n)+)+")
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
-_SETS_UP = re.compile(r"activate|env|rc$|profile|nvm|conda")  # scripts that only set variables
 _SHELLS = ("bash", "sh", "zsh", "dash")
 
 
@@ -53,13 +46,6 @@ def read(node: Node, cwd: str, *, failed: bool) -> Reading:
     walk = _Walk(canonical_path(cwd, "/"), failed)
     walk.run(node, Stream())
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
-
-
-def read_loose(source: str, cwd: str) -> tuple[Write, ...]:
-    """What a script may write that no parser takes: its commands, each by itself. Raises TooLong, Refused."""
-    walk = _Walk(canonical_path(cwd, "/"), failed=False)
-    walk.loose(source)
-    return tuple(walk.writes)
 
 
 @dataclass(slots=True)
@@ -166,47 +152,17 @@ class _Walk(ShellState):
     def opaque(self, node: Opaque, stdin: Stream) -> None:
         """Anything may have happened; a bare test prints nothing, and `! a` prints what `a` does."""
         if node.source.startswith(("[[", "((")):
-            self.substituted(node.source)
             return
-        self.count(len(node.source) // _CHARS_OF_A_STEP)
         negation = _NEGATION.match(node.source)
         negated = parse_command(node.source[negation.end() :]) if negation is not None else None
         if negated is not None:
             with self.doubting(told=False):
                 self.run(negated, stdin)
             return
-        with self.subshell():
-            self.loose(node.source)
         self.emit(ANYTHING)
         self.variables.clear()
         if _MOVES.search(node.source):
             self.cwd = None
-
-    def loose(self, source: str) -> None:
-        """What the commands of a compound write, each looked at by itself, in whatever order they run and how often:
-        no variable is known, nor, where it changes, the directory."""
-        outer, position, self.position = (
-            self.out,
-            self.position,
-            len(self.out) if self.position is None else self.position,
-        )
-        self.out = []
-        with self.perhaps():
-            self.variables = {}
-            if _MOVES.search(source):
-                self.cwd = None
-            for command in loose_commands(source):
-                self.capture(command, Stream())
-        self.out, self.position = outer, position
-
-    def substituted(self, source: str) -> None:
-        """What the command substitutions in a piece of source write."""
-        for inner in substitutions(source):
-            self.count(len(inner) // _CHARS_OF_A_STEP)
-            node = parse_command(inner) if may_matter(inner) else None
-            if node is not None:
-                with self.subshell():
-                    self.capture(node, Stream())
 
     def pipeline(self, node: Pipeline, stdin: Stream) -> Stream:
         """Each command in a subshell of its own."""
@@ -249,9 +205,6 @@ class _Walk(ShellState):
 
     def arg(self, word: Word) -> Arg:
         """The argument that `word` becomes here."""
-        for part in word.parts:
-            if part.__class__ is Unknown:
-                self.substituted(part.source)
         return arg_of(word, self.variables, self.cwd)
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
@@ -270,21 +223,14 @@ class _Walk(ShellState):
             for name, word in node.assignments:
                 self.assign(name, self.arg(word).text)
             return Stream(())
-        for _, word in node.assignments:
-            self.arg(word)
         args = tuple(self.arg(word) for word in node.words)
-        given = Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd)
-        program = unwrap(given)
+        program = unwrap(Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd))
         if program is None:
-            for key in names_given(given):
-                self.wrote(key, sure=False)
             return Stream(ANYTHING if redirected.prints and args[1:] else ())
         self.builtin(program)
         effect = self.effect(program)
         for key in (*effect.writes, *effect.perhaps):
             self.wrote(key, sure=key in effect.writes)
-        if effect.script is not None:
-            self.ran_script(effect.script)
         self.author(effect.authored)
         printed = program.stdin if hands_on(program) else Stream(effect.claims)
         if redirected.file is not None:
@@ -295,27 +241,22 @@ class _Walk(ShellState):
 
     def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""
-        if program.name in _SHELLS:
-            return self.shell(program)
-        if program.name == "eval":
-            return self.script(
-                " ".join(arg.text if arg.text is not None else arg.shape for arg in program.args), Stream()
-            )
-        if program.name in ("source", ".") and program.args:
-            sets_up = _SETS_UP.search(program.args[0].path or "") is not None
-            return Effect(ANYTHING) if sets_up else script_effect(program, program.args[0])
-        inner = program_of_each(program)
-        return effect_of(program) if inner is None else replace(self.effect(inner), claims=ANYTHING, authored=())
+        try:
+            if program.name in _SHELLS:
+                return self.shell(program)
+            if program.name == "eval":
+                return self.script(" ".join(arg.known for arg in program.args), Stream())
+        except CannotTell:
+            return Effect(ANYTHING)
+        return effect_of(program)
 
     def shell(self, program: Program) -> Effect:
-        """`bash -c SCRIPT`, `bash <<EOF`, `bash FILE`."""
+        """`bash -c SCRIPT`, `bash <<EOF`. What a script in a file does is not known."""
         script, file = script_of(program)
         if script is not None:
-            return may_have_written(WHOLE_TREE) if script.text is None else self.script(script.text, program.stdin)
-        if file is not None:
-            return script_effect(program, file)
-        if program.stdin.body is None:
-            return may_have_written(WHOLE_TREE)
+            return self.script(script.known, program.stdin)
+        if file is not None or program.stdin.body is None:
+            return Effect(ANYTHING)
         return self.script(program.stdin.body, Stream(), is_known=program.stdin.claims != ANYTHING)
 
     def script(self, source: str, stdin: Stream, *, is_known: bool = True) -> Effect:
@@ -323,7 +264,7 @@ class _Walk(ShellState):
         self.count(len(source) // _CHARS_OF_A_STEP)
         node = parse_command(source)
         if node is None:
-            return may_have_written(*names_in(source))
+            return Effect(ANYTHING)
         with self.subshell():
             self.variables = {}
             claims = self.capture(node, stdin).claims
@@ -346,7 +287,7 @@ class _Walk(ShellState):
                 self.variables.clear()
         elif program.name == "eval":
             self.variables.clear()
-            self.cwd = None if any(_MOVES.search(arg.text or arg.shape) for arg in program.args) else self.cwd
+            self.cwd = None if any(_MOVES.search(arg.text or "cd") for arg in program.args) else self.cwd
         elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "source", "."):
             self.variables.clear()
 
