@@ -10,7 +10,7 @@ import re
 # Parsing pays if one of these may be in the command. A name inside a string costs a parse, nothing else.
 _INTERESTING = re.compile(
     r"<|>(?!&[\d-]|\s*/dev/null)"
-    r"|(?<![\w-])(?:cat|nl|head|tail|g?sed|[ef]?grep|rg|tee|cp|mv|rm|show|eval|apply_?patch)(?![\w-])"
+    r"|(?<![\w-])(?:cat|nl|head|tail|g?sed|[ef]?grep|rg|tee|cp|mv|rm|show|apply_?patch)(?![\w-])"
     r"|(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|osascript|pwsh)[\d.]*(?:\.exe)?\s+-(?!m)"
 )
 

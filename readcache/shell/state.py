@@ -23,8 +23,6 @@ class ShellState:
     sure: bool = True  # what is walked now is believed to run
     ran: bool = True  # nothing can keep it from running
     told: bool = True  # the whole command's status is 0 only if it succeeds
-    over: bool = False  # what is walked now may come after the end of it all
-    heard: bool = True  # what it complains about is in the output
     variables: dict[str, str] = field(default_factory=dict)
     out: list[Claim] = field(default_factory=list)
     writes: dict[Write, None] = field(default_factory=dict)  # in order
@@ -81,8 +79,7 @@ class ShellState:
 
     def author(self, texts: Iterable[Authored]) -> None:
         """Notes texts that become files' contents, if this command does what it should."""
-        ran, told = self.ran and self.heard and not self.over, self.told and not self.over
-        self.authored.extend(replace(text, ran=ran, told_by_status=told) for text in texts)
+        self.authored.extend(replace(text, ran=self.ran, told_by_status=self.told) for text in texts)
 
     def assign(self, name: str, value: str | None) -> None:
         """Gives a variable a value; None: it is not known any more."""

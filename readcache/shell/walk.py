@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from readcache.model.claims import Reading
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
-from readcache.shell.certainty import hides_complaints, is_loud
 from readcache.shell.expansion import Redirected, arg_of, written_by
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import hands_on
@@ -31,14 +30,27 @@ from readcache.shell.syntax import (
     Word,
     literal,
 )
-from readcache.shell.wrappers import program_name, script_of, unwrap
 from readcache.shell.writers import Effect, authored_by, effect_of
 
-_NEGATION = re.compile(r"(?:!(?:\s|\\\n)+)+")
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
 _SHELLS = ("bash", "sh", "zsh", "dash")
+_MOVE = ("pushd", "popd", "eval", "source", ".")  # or may
+_SET_VARIABLES = (
+    "declare",
+    "export",
+    "getopts",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+    "unset",
+)
+# What complains whenever it fails, so that silence says it did not; `test`, `grep` and `diff` fail in silence.
+_LOUD = ("cat", "cd", "chmod", "cp", "echo", "mkdir", "mv", "printf", "rm", "tee", "touch")
 
 
 def read(node: Node, cwd: str, *, failed: bool) -> Reading:
@@ -76,13 +88,12 @@ class _Walk(ShellState):
         elif isinstance(node, Sequence):
             self.sequence(node, stdin)
         elif isinstance(node, Opaque):
-            self.opaque(node, stdin)
+            self.opaque(node)
         else:
             self.compound(node, stdin)
 
     def compound(self, node: Group | If | For, stdin: Stream) -> None:
         """A group, `if` or loop with the redirections behind it."""
-        heard = self.heard
         redirected = self.redirect(node.redirects, stdin)
         stdin = redirected.stdin
         if not redirected.prints:
@@ -100,7 +111,6 @@ class _Walk(ShellState):
                 self.run(node.body, stdin)
         else:
             self.run(node.body, stdin)
-        self.heard = heard
 
     def sequence(self, node: Sequence, stdin: Stream) -> None:
         """`a && b || c; d & e`. The output of what runs in the background comes whenever it likes."""
@@ -129,7 +139,7 @@ class _Walk(ShellState):
             else:
                 with self.doubting(ran=loud, told=told):
                     self.run(item, stdin)
-            loud = loud and is_loud(item)
+            loud = loud and _is_loud(item)
 
     def loop(self, node: For, stdin: Stream) -> None:
         """`for`, unrolled when its words are known; else some of what its turns print."""
@@ -149,15 +159,9 @@ class _Walk(ShellState):
                 claims += self.capture(node.body, stdin).claims
         self.emit(unknown(claims))
 
-    def opaque(self, node: Opaque, stdin: Stream) -> None:
-        """Anything may have happened; a bare test prints nothing, and `! a` prints what `a` does."""
+    def opaque(self, node: Opaque) -> None:
+        """Anything may have happened, but for a bare test, which prints nothing."""
         if node.source.startswith(("[[", "((")):
-            return
-        negation = _NEGATION.match(node.source)
-        negated = parse_command(node.source[negation.end() :]) if negation is not None else None
-        if negated is not None:
-            with self.doubting(told=False):
-                self.run(negated, stdin)
             return
         self.emit(ANYTHING)
         self.variables.clear()
@@ -183,8 +187,6 @@ class _Walk(ShellState):
                     out = replace(out, stdin=self.source(item))
                 continue
             prints, key = written_by(item, self.arg(item.target), self.cwd) if item.target else (True, None)
-            piped = self.position is not None or not out.prints
-            self.heard = self.heard and not hides_complaints(item, reaches_reader=prints, stdout_is_away=piped)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
                 out = replace(out, prints=prints, file=key, appends=item.op.endswith(">>"))
             if key is not None:
@@ -210,31 +212,23 @@ class _Walk(ShellState):
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
         self.count(1 + len(node.words))
-        heard = self.heard
-        try:
-            return self.simple(node, stdin)
-        finally:
-            self.heard = heard
-
-    def simple(self, node: SimpleCommand, stdin: Stream) -> Stream:
-        """`command`, with what it does not hear staying unheard."""
         redirected = self.redirect(node.redirects, stdin)
         if not node.words:
             for name, word in node.assignments:
                 self.assign(name, self.arg(word).text)
             return Stream(())
         args = tuple(self.arg(word) for word in node.words)
-        program = unwrap(Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd))
-        if program is None:
-            return Stream(ANYTHING if redirected.prints and args[1:] else ())
+        program = Program(args[0].text or "", args[1:], redirected.stdin, self.cwd)
         self.builtin(program)
         effect = self.effect(program)
         for key in (*effect.writes, *effect.perhaps):
             self.wrote(key, sure=key in effect.writes)
-        self.author(effect.authored)
         printed = program.stdin if hands_on(program) else Stream(effect.claims)
+        authored = effect.authored
         if redirected.file is not None:
-            self.author(authored_by(printed, [redirected.file], append=redirected.appends))
+            authored += authored_by(printed, [redirected.file], append=redirected.appends)
+        with self.doubting(ran=not _hides_complaints(node.redirects)):
+            self.author(authored)
         if not redirected.prints:
             return Stream(())
         return Stream() if self.failed and effect.writes and not effect.claims else printed
@@ -244,54 +238,47 @@ class _Walk(ShellState):
         try:
             if program.name in _SHELLS:
                 return self.shell(program)
-            if program.name == "eval":
-                return self.script(" ".join(arg.known for arg in program.args), Stream())
         except CannotTell:
             return Effect(ANYTHING)
         return effect_of(program)
 
     def shell(self, program: Program) -> Effect:
-        """`bash -c SCRIPT`, `bash <<EOF`. What a script in a file does is not known."""
-        script, file = script_of(program)
-        if script is not None:
-            return self.script(script.known, program.stdin)
-        if file is not None or program.stdin.body is None:
+        """`bash -c SCRIPT`. What a script in a file or on stdin does is not known."""
+        option, *rest = program.args or (text_arg(""),)
+        if not rest or not re.fullmatch(r"-[a-z]*c", option.known):
             return Effect(ANYTHING)
-        return self.script(program.stdin.body, Stream(), is_known=program.stdin.claims != ANYTHING)
-
-    def script(self, source: str, stdin: Stream, *, is_known: bool = True) -> Effect:
-        """A script in a shell of its own. Not `is_known`: some of it is put in at run time."""
+        source = rest[0].known
         self.count(len(source) // _CHARS_OF_A_STEP)
         node = parse_command(source)
         if node is None:
             return Effect(ANYTHING)
         with self.subshell():
             self.variables = {}
-            claims = self.capture(node, stdin).claims
-        return Effect(claims if is_known else ANYTHING)
+            return Effect(self.capture(node, program.stdin).claims)
 
     def builtin(self, program: Program) -> None:
         """What the shell's own commands do to directory and variables."""
         if program.name == "cd":
             self.change_directory(program)
-        elif program.name in ("pushd", "popd"):
-            self.cwd = None
-        elif program.name in ("exit", "exec", "return", "trap", "kill"):
-            self.over = True
-        elif program.name in ("export", "declare", "local", "readonly", "typeset"):
-            for arg in program.args:
-                name, equals, value = (arg.text or "").partition("=")
-                if equals:
-                    self.assign(name, value)
-            if any(arg.text is None for arg in program.args):
-                self.variables.clear()
-        elif program.name == "eval":
+        elif program.name in _MOVE:
             self.variables.clear()
-            self.cwd = None if any(_MOVES.search(arg.text or "cd") for arg in program.args) else self.cwd
-        elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "source", "."):
+            self.cwd = None
+        elif program.name in _SET_VARIABLES:
             self.variables.clear()
 
     def change_directory(self, program: Program) -> None:
         """`cd`; a directory that is not known (`cd -` too) makes every relative path after it unknown."""
         operands = [arg for arg in program.args if not re.match("-.", arg.text or "")] or [text_arg("~")]
         self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
+
+
+def _is_loud(node: Node) -> bool:
+    """True for a command that complains in the output whenever it fails."""
+    if not isinstance(node, SimpleCommand) or not node.words:
+        return False
+    return literal(node.words[0], {}) in _LOUD and not _hides_complaints(node.redirects)
+
+
+def _hides_complaints(redirects: tuple[Redirect, ...]) -> bool:
+    """True if stderr goes elsewhere than into the output."""
+    return any(redirect.fd == 2 or redirect.op.startswith("&>") for redirect in redirects)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from readcache.model.claims import Authored
 from readcache.shell.arguments import Arg, CannotTell, Program
 from readcache.shell.guesses import may_write
-from readcache.shell.readers import READERS, git_command, sed_script
+from readcache.shell.readers import READERS, sed_script
 from readcache.shell.streams import ANYTHING, Claims, Stream
 
 
@@ -82,8 +82,8 @@ def _remove(program: Program) -> Effect:
 
 def _git(program: Program) -> Effect | None:
     """`git mv` and `git rm`. What else git writes (a checkout, a stash) is for the next read to tell."""
-    git = git_command(program)
-    return WRITERS[git.name](git) if git.name in ("mv", "rm") else None
+    verb = program.args[0].text if program.args else None
+    return WRITERS[verb](replace(program, name=verb, args=program.args[1:])) if verb in ("mv", "rm") else None
 
 
 def _said(program: Program) -> Claims:
