@@ -136,7 +136,7 @@ def write_moved(marker: str, what: str, section: str) -> str:
 def write_gone(marker: str, what: str) -> str:
     """What takes the place of a `marker` for `what` when its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
-    return f"[{_GONE} {name_in(marker)}: {what} stood here by reference and left the conversation{end}]"
+    return f"[{_GONE} {name_in(marker)}: {what} omitted here; the source left the conversation{end}]"
 
 
 def name_in(marker: str) -> str:
