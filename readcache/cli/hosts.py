@@ -59,20 +59,20 @@ def uninit(options: argparse.Namespace, _: Settings) -> int:
             os.rmdir(state)
         if os.path.exists(state):
             left = ", ".join(sorted(os.listdir(state)))
-            say(f"{state} still has {left}: delete it when nothing else here uses readcache")
+            say(f"{state} still has {left}; delete it if nothing else here uses readcache")
     return 0
 
 
 def find_host(name: str) -> Host:
     """UsageError for an unknown one; ReadcacheError where its adapter is not in this version."""
     if name not in MODULES:
-        raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+        raise UsageError(f"unknown host {name!r}: choose one of {', '.join(MODULES)}")
     try:
         host = host_module(name).HOST
     except ModuleNotFoundError as error:
         if error.name != MODULES[name]:
             raise ReadcacheError(f"the adapter of {name} needs {error.name}, which is not installed") from None
-        raise ReadcacheError(f"this version of readcache has no adapter for {name} yet") from None
+        raise ReadcacheError(f"this version of readcache has no adapter for {name}") from None
     assert isinstance(host, Host)
     return host
 

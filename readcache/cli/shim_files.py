@@ -175,7 +175,7 @@ def find_trouble(place: str) -> Iterator[str]:
     """What is wrong with the shims in `place`, and what to do."""
     mark = find_mark(place)
     if mark is None:
-        yield f"{place} is no directory of shims: run `readcache shims install {place}`"
+        yield f"{place} is not a directory of shims: run `readcache shims install {place}`"
         return
     if (trouble := find_unfit_name(place)) is not None:
         yield trouble

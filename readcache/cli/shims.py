@@ -32,7 +32,7 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False, sta
         raise UsageError(trouble)
     taken = [path for name in chosen if os.path.lexists(path := os.path.join(place, name))]
     if taken and shim_files.find_mark(place) is None:
-        raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
+        raise ReadcacheError(f"{taken[0]} exists: give the shims a directory of their own")
     try:
         shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ), static))
     except shim_files.NoCompiler:
@@ -57,10 +57,10 @@ def uninstall(directory: str) -> int:
     try:
         shim_files.remove(place, mark)
     except OSError as error:
-        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
+        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its permissions") from None
     say(f"{place}: shims removed")
     if mark.static and os.path.lexists(left := os.path.join(place, shim_files.SOCKET)):
-        say(f"a server is still at {left}: it ends at a SIGTERM")
+        say(f"a server is still running at {left}: stop it with SIGTERM")
     return 0
 
 
@@ -77,7 +77,7 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     launch = launch or whole_command
     kept = kept_bash_env(os.environ) if launch else ""
     if kept:
-        warn(f"BASH_ENV={kept} is kept: the shims' file reads it, and so do children")
+        warn(f"BASH_ENV={kept} is kept: the shims source it, and so do child shells")
     variable = session_variable(os.environ, settings.session)
     is_plain = settings.policy == "default" and not os.environ.get("READCACHE_POLICY")
     named = {
@@ -111,7 +111,9 @@ def _installation(directory: str) -> tuple[str, shim_files.Mark]:
     place = os.path.realpath(directory)
     mark = shim_files.find_mark(place)
     if mark is None:
-        raise ReadcacheError(f"{place} is no directory of shims: `readcache shims install {directory}` makes one")
+        raise ReadcacheError(
+            f"{place} is not a directory of shims: run `readcache shims install {directory}` to create it"
+        )
     return place, mark
 
 

@@ -69,7 +69,7 @@ class History:
         """
         new = _new_id(event)
         if new in self._ids:
-            raise ValueError(f"the history has had an item {new!r} before: give each an id of its own")
+            raise ValueError(f"the history already has an item {new!r}: give each item its own id")
         if isinstance(event, Condensed):
             self._condense(event)
         elif isinstance(event, CondensationRequested):

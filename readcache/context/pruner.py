@@ -287,7 +287,7 @@ def check_strategies(strategies: Collection[str]) -> None:
     """Raises UsageError for an unknown strategy."""
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
-        raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")
+        raise UsageError(f"unknown pruning strategy {unknown[0]!r}: choose from {', '.join(STRATEGIES)}")
 
 
 def prune_known(

@@ -46,7 +46,7 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
     settings = read_settings(environ, flags)
     settings = settings._replace(mode="off") if flags.get("off") else settings
     if settings.mode not in MODES.values():
-        raise UsageError(f"READCACHE={settings.mode} means nothing: set on, advise or off")
+        raise UsageError(f"invalid READCACHE={settings.mode}: use on, advise or off")
     return name, settings
 
 
@@ -59,7 +59,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
 
     event, host = json.loads(data), host_module(name).HOST
     if not isinstance(event, dict):
-        raise UsageError("what stands on stdin is no JSON object")
+        raise UsageError("stdin is not a JSON object")
     answer = None if host.hook is None else host.hook(event, sessions)
     return "" if answer is None else json.dumps(answer, allow_nan=False)
 
@@ -119,7 +119,7 @@ def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
         else:
             names.append(word)
     if len(names) != 1:
-        raise UsageError("hook needs the name of one host")
+        raise UsageError("hook needs exactly one host")
     return names[0], flags
 
 

@@ -224,7 +224,7 @@ class Reader:
         everything counts as gone."""
         self._resumes = False
         try:
-            self._check_call(call_id, "so that everything counts as gone now")
+            self._check_call(call_id, "everything now counts as gone")
         finally:
             self.tell(call_id, lambda _: [Rewound(call_id)])
 
@@ -240,7 +240,7 @@ class Reader:
             return
         if call_id not in known:
             newest = ", ".join(dict.fromkeys(reversed(known[-NEWEST_NAMED:]))) or "none"
-            raise UsageError(f"no call {call_id!r} is known (the newest: {newest}); {outcome}")
+            raise UsageError(f"unknown call {call_id!r} (the newest: {newest}); {outcome}")
 
     def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and

@@ -78,7 +78,7 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
     """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
     parts = clip.split(",") if clip else []
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is neither HEAD nor HEAD,TAIL: give numbers of characters")
+        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is not HEAD or HEAD,TAIL in characters")
     return tuple(int(part) for part in parts)
 
 
@@ -90,4 +90,4 @@ def require_store(spec: str) -> None:
 
         require_client()
     elif os.path.isdir(path):
-        raise UsageError(f"the store {spec!r} is a directory: name a file in it")
+        raise UsageError(f"the store {spec!r} is a directory: give a file in it")

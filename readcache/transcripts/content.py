@@ -69,7 +69,7 @@ def find_files(paths: Iterable[str]) -> Iterator[Found]:
     """The files, and those below the directories. UsageError for what is not there."""
     for path in paths:
         if not os.path.exists(path):
-            raise UsageError(f"{path} does not exist: name files of transcripts, or directories that hold some")
+            raise UsageError(f"{path} does not exist: give transcript files, or directories that contain some")
         named = not os.path.isdir(path)
         for file in [path] if named else _files_below(path):
             if os.path.isfile(file):

@@ -181,7 +181,7 @@ def test_each_preset_leaves_out_what_the_one_before_it_does_and_more() -> None:
 @pytest.mark.parametrize("words", [["shims", "env", "."], ["init", "codex"], ["serve"], ["mcp"], ["run", "-c", "true"]])
 def test_an_option_that_names_no_preset_is_an_error(words: Sequence[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--policy", "most"]) == 2
-    assert "there is no policy 'most': choose among default, delta, max" in capfd.readouterr().err
+    assert "unknown policy 'most': choose from default, delta, max" in capfd.readouterr().err
     with pytest.raises(UsageError):
         Policy.named("most")
 

@@ -370,9 +370,9 @@ def test_doctor_says_whether_a_host_is_in_force(
     path = settings_of(project)
     good = path.read_text()
     path.write_text(good.replace("{", '{"hooksConfig": {"enabled": false},', 1))
-    assert "switches all hooks off" in doctors_line(capfd, "gemini")[0]
+    assert "disables all hooks" in doctors_line(capfd, "gemini")[0]
     path.write_text(good.replace("{", '{"hooksConfig": {"disabled": ["readcache"]},', 1))
-    assert "switches the hook off" in doctors_line(capfd, "gemini")[0]
+    assert "disables the hook" in doctors_line(capfd, "gemini")[0]
     path.write_text(good.replace("AfterTool", "BeforeTool"))
     assert doctors_line(capfd, "gemini")[0].startswith("broken")
     path.write_text(good)

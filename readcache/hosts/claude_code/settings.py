@@ -83,7 +83,7 @@ def in_force(where: Where) -> str:
     ]
     for file in files:
         if _settings(file).get("disableAllHooks"):
-            raise ReadcacheError(f"no hook runs: {file} has disableAllHooks: take it out")
+            raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")
     if shutil.which(where.program[0]) is None:
         raise ReadcacheError(f"the hooks start {where.program[0]}, which is not there: run readcache init again")
     return "Claude Code runs the hooks"

@@ -77,7 +77,7 @@ def _in_force(where: Where) -> str:
     program = shutil.which("mini", path=where.environment.get("PATH"))
     first = _text(Path(program)).partition("\n")[0] if program else ""
     if not first.startswith("#!"):
-        raise ReadcacheError("mini is not on PATH, or starts no Python that can be asked")
+        raise ReadcacheError("mini is not on PATH, or is not a Python program")
     asked = "import minisweagent, readcache.hosts.mini_swe_agent; print(minisweagent.__version__)"
     env = {**os.environ, **where.environment, "MSWEA_SILENT_STARTUP": "1"}
     done = subprocess.run([first[2:].strip(), "-c", asked], capture_output=True, text=True, env=env, check=False)

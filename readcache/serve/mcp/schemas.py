@@ -47,7 +47,7 @@ TOOLS: list[dict[str, Any]] = [
                 "start": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line, from 1."},
                 "end": {"type": "integer", "minimum": 0, "description": "The last line, inclusive (default: the end)."},
                 "numbered": {"type": "boolean", "default": False, "description": "Print line numbers, as cat -n."},
-                "fresh": {"type": "boolean", "default": False, "description": "Send every byte, even if already shown."},
+                "fresh": {"type": "boolean", "default": False, "description": "Every byte, even if already shown."},
             },
             ("path",),
         ),

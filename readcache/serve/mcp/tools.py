@@ -120,9 +120,7 @@ class McpTools:
 
     def _refuse_markers(self, caller: McpCaller, text: str) -> None:
         if found := caller.session.markers_in(text) or self.readers.sessions.markers_in(text):
-            raise UsageError(
-                f"this is no text of a file but stands for lines left out, read with fresh=true: {found[0]}"
-            )
+            raise UsageError(f"this is a marker for omitted lines, not file content; read with fresh=true: {found[0]}")
 
     async def _restore_plan(self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), **budget: int) -> Result:
         plan = await asyncio.to_thread(caller.session.restore_plan, keep=keep, budget=Budget(**budget))
