@@ -26,6 +26,7 @@ from readcache.model.key_view import Delivery, Reference
 from readcache.model.paths import matches
 from readcache.model.policy import Insist, Policy, Rules
 from readcache.model.reply import Outcome, Reason
+from readcache.model.stored_text import count_lines_of
 from readcache.model.view import View
 
 # Characters. Splitting and comparing a larger output would cost more than the command that printed it.
@@ -117,7 +118,7 @@ def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
         piece = same.event.pieces[0]
         if piece.sep is None and piece.at == 0:
             lines = view.bodies(Reference(same, piece))
-            if len(lines) == text.count_lines(output):
+            if len(lines) == count_lines_of(same.event):
                 return lines
     return text.split_lines(output)
 

@@ -71,7 +71,7 @@ def tag(session_id: str) -> str:
 
 def find_markers(text: str, session_tag: str) -> list[str]:
     """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
-    if not may_hold(text, session_tag):
+    if not may_hold(text, session_tag) or not re.search(_beginning(session_tag), text):
         return []
     lines = _LINE_ENDS.split(text)
     return [marker for line in lines if may_hold(line, session_tag) for marker in _markers_in(line, session_tag)]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
-from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log
 from readcache.model.call import Call
@@ -114,11 +113,8 @@ class Reader:
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))
-            answer = answer_reread(view, call, self.rules)
-            if answer is None:
-                judgement = decide(view, call, self.rules, log.line_index())
-                answer = compose(view, call, judgement, self.rules)
-            answered, delivered = answer
+            judgement = decide(view, call, self.rules, log.line_index())
+            answered, delivered = compose(view, call, judgement, self.rules)
             reply = with_frame(answered, call)
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, kept_of_body(policy.clip, call.head, delivered.text, call.tail))
