@@ -20,7 +20,7 @@ import contextlib
 import os
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +45,6 @@ class History:
         self._items: dict[str, Item] = {}
         self._ids: set[str] = set()  # of all items there ever were
         self._view: tuple[Item, ...] | None = None
-
-    @classmethod
-    def from_events(cls, events: Iterable[HistoryEvent]) -> History:
-        """The history whose log this is. Errors as `append`."""
-        history = cls()
-        for event in events:
-            history.append(event)
-        return history
 
     @property
     def events(self) -> tuple[HistoryEvent, ...]:
