@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from readcache import Session
+from tests.replay import plain_form
+
+plain_form.register()
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
