@@ -210,7 +210,6 @@ def _leave_copying(pipe: int) -> None:
     if _fork():
         return
     try:
-        _rename("readcache: copies what a process in the background prints")
         for number in _FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
@@ -218,16 +217,6 @@ def _leave_copying(pipe: int) -> None:
             pass
     finally:
         os._exit(0)
-
-
-def _rename(name: str) -> None:
-    """What `ps` and `pgrep -f` show of this process: with the command in it, that would be found twice. Linux only."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open("/proc/self/stat", "rb") as file:
-            start, end = map(int, file.read().rpartition(b") ")[2].split()[45:47])  # arg_start and arg_end, proc(5)
-        with open("/proc/self/mem", "r+b", buffering=0) as memory:
-            memory.seek(start)
-            memory.write(name.encode()[: end - start - 1].ljust(end - start, b"\0"))
 
 
 def show(data: bytes | bytearray) -> None:
