@@ -21,7 +21,7 @@
 
 enum {
   ROOM_HEAD = 4 << 20,                  /* bytes; the server takes no longer head */
-  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/process/child.py, where it is said why */
+  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };

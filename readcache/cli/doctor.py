@@ -18,7 +18,8 @@ from readcache import __version__
 from readcache.cli.terminal import say
 from readcache.model.policy import Policy
 from readcache.process import failures
-from readcache.process.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
+from readcache.process.mode import MODES
+from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
 from readcache.process.state import is_missing, is_unnamed, store_file
 from readcache.process.tidy import DAY, kept_seconds
 

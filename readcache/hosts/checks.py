@@ -12,10 +12,10 @@ from typing import Any
 from readcache import ReadcacheError
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
+from readcache.model.policy import PRESETS
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 _MODES = ("on", "advise", "off")
-_POLICIES = ("default", "delta", "max")
 
 
 def is_switched_on(host: Host, where: Where, memory: str) -> bool:
@@ -51,7 +51,7 @@ def check_host(host: Host, where: Where, memory: str, compiled: str = "") -> str
 
 def _variants(where: Where) -> Sequence[Where]:
     """The ways in which it may have been switched on there."""
-    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in _POLICIES]
+    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in PRESETS]
 
 
 def _try_hook(host: Host, where: Where) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from readcache.model.errors import UsageError
-from readcache.process.settings import MODES, Settings, read_settings
+from readcache.process.mode import MODES
+from readcache.process.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from readcache import Session, Sessions

@@ -12,9 +12,10 @@ import warnings
 from types import FrameType
 from typing import Any, NoReturn
 
-# Bytes and seconds. What prints more or takes longer is no read: what is held is shown then, and the rest as it comes,
-# so that a harness which runs out of patience (30 s and up) has seen it.
-MOST_HELD = 8_000_000
+from readcache.model.limits import LARGEST_OUTPUT
+
+# Seconds. Beyond this or `LARGEST_OUTPUT`, stop buffering and stream, so that a harness that runs out of patience (30 s
+# and up) has seen the output.
 LONGEST_HELD = 20.0
 _POLL = 0.05  # seconds; only to notice that bash has ended while a child of it keeps its output open
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -186,7 +187,7 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
                 if _arrives(held):
                     _leave_copying(pipe)
                 break
-            if is_passed_on or len(held) > MOST_HELD or time.monotonic() > deadline:
+            if is_passed_on or len(held) > LARGEST_OUTPUT or time.monotonic() > deadline:
                 is_passed_on = True
                 if not _arrives(held):
                     break

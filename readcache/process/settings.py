@@ -8,13 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from readcache.model.errors import UsageError
+from readcache.process.mode import acts, mode_named
 from readcache.process.state import default_store, store_file
 
-MODES = {
-    **dict.fromkeys(("", "on", "1", "true", "yes"), "on"),
-    **dict.fromkeys(("off", "0", "false", "no"), "off"),
-    "advise": "advise",
-}
 # Names the variable that names the session, where READCACHE_SESSION does not.
 SESSION_FROM = "READCACHE_SESSION_FROM"
 # Set for the children of a wrapped command: what runs inside one does not print what the agent reads.
@@ -37,7 +33,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     @property
     def acts(self) -> bool:
         """False where commands are let pass and nothing else is done."""
-        return self.mode in ("on", "advise") and self.session != ""
+        return acts(self.mode) and self.session != ""
 
     @property
     def context(self) -> str:
@@ -52,8 +48,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
 def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
     """`flags`: the options of the command line by name. They win over the environment; an empty value is none."""
     flags = flags or {}
-    given = env.get("READCACHE", "").strip().lower()
-    mode = MODES.get(given, given)
+    mode = mode_named(env)
 
     def named(name: str) -> str:
         return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")

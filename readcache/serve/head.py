@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from readcache.model.limits import LARGEST_OUTPUT
 from readcache.serve.frames import FIRST, BrokenFrame, read_frame
 
 if TYPE_CHECKING:
     from readcache.serve.frames import Connection
 
 MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux takes 2 MiB of arguments and environment, and the caller's come on top
-MOST_OUTPUT = 8_000_000 + 16  # bytes; what a client holds, see cli/child.py, and a status
+MOST_OUTPUT = LARGEST_OUTPUT + 16  # bytes; what a client holds, and a status
 
 
 class CallHead(NamedTuple):

@@ -75,7 +75,7 @@ def _decides(change: Callable[[Call, Policy], tuple[Call, Policy]]) -> Callable[
         return mutated
 
     def patches() -> list[Patch]:
-        return [(reader, "decide", changed(reader.decide))]
+        return [(reader, "decide", changed(judge.decide))]
 
     return patches
 
