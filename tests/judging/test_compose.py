@@ -119,6 +119,6 @@ def test_a_frame_is_no_part_of_what_was_left_out(head: str, tail: str) -> None:
     """Also where the host's words and the first line of the output share a line."""
     session = Session("/w")
     for _ in range(2):
-        reply = session.observe("cat f", head + text() + tail, frame=lambda whole: (head, text(), tail))
+        reply = session.observe("cat f", head + text() + tail, frame=lambda _: (head, text(), tail))
     ((_, marker, lines),) = reply.omissions()
     assert (marker[0], marker[-1], lines) == ("[", "]", LINES[:60])
