@@ -24,7 +24,7 @@ from typing import Any
 
 from measuring import Record, Table, main, sessions
 
-from readcache import Omitted, Policy, Reply, Session, Shown
+from readcache import Policy, Reply, Session
 from readcache.context import Compactor, History, How, Kind, normalise
 from readcache.model.events import Delivered
 from readcache.model.history_events import HistoryEvent
@@ -177,16 +177,10 @@ def pointing_lines(event: Delivered) -> list[str]:
 
 def omitted_lines(reply: Reply, path: str | None, start: int, end: int) -> set[str]:
     """The lines of the real output that one omission left out, without numbers in front."""
-    lines = split_lines(reply.full_text)
-    at = 0
-    for segment in reply.segments:
-        if isinstance(segment, Shown):
-            at += len(split_lines(segment.text))
-        elif isinstance(segment, Omitted):
-            count = segment.end - segment.start + 1
-            if (segment.path, segment.start, segment.end) == (path, start, end):
-                return set(bodies(lines[at : at + count], find_separator(lines)))
-            at += count
+    whole = split_lines(reply.full_text)
+    for omitted, _, lines in reply.omissions():
+        if (omitted.path, omitted.start, omitted.end) == (path, start, end):
+            return set(bodies(lines, find_separator(whole)))
     raise LookupError(f"no omission of lines {start}-{end} of {path}")
 
 

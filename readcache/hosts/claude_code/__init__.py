@@ -88,9 +88,9 @@ class _Proof:
 
     def of(self, reply: Reply, session: Session) -> bool:
         """True if all that is left out is visible, and of the lines that the marker says."""
-        from readcache.hosts.claude_code.results import is_on_disk, left_out
+        from readcache.hosts.claude_code.results import is_on_disk
 
-        gone = left_out(reply)
+        gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
         if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
             return False
         wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, lines in gone]
