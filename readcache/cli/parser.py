@@ -120,7 +120,7 @@ def _build() -> _Parser:
         action="store_true",
         help="one conversation alone calls this server, and its host calls `compacted`; else nothing is left out",
     )
-    mcp.add_argument("--hooks", action="store_true", help="the tool `hook` alone, for the hooks of a host")
+    mcp.add_argument("--hooks", action="store_true", help=argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
     _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy")})
     mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="what so many later tokens follow counts as gone")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")

@@ -78,3 +78,5 @@ class Host(NamedTuple):
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] | None = None
+    # Files in which an earlier version put something, and this one does not.
+    former_files: Callable[[Where], Sequence[str]] = lambda _: ()
