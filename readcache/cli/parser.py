@@ -133,19 +133,15 @@ def _build() -> _Parser:
         action="store_true",
         help="one conversation uses this server, and its host calls `compacted`; else nothing is omitted",
     )
-    mcp.add_argument("--hooks", action="store_true", help="the tool `hook` alone, for the hooks of a host")
+    mcp.add_argument("--hooks", action="store_true", help=argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
     _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy")})
     mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="forget results after this many later tokens")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
-    shims.usage = (
-        "readcache shims (install DIR [--tools NAME…] [--compile [--static]] | uninstall DIR | "
-        "env DIR [--launch] [--policy NAME])"
-    )
+    shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
     shims.add_argument("dir", metavar="DIR", type=_path)
     shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
-    shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
-    shims.add_argument("--static", action="store_true", help="for a sandbox without Python, with --compile")
+    _accept_former(shims, "--compile", "--static")
     shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, through BASH_ENV")
     shims.add_argument("--whole-command", action="store_true", help="env --launch: through `readcache run`")
     _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
@@ -187,9 +183,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
     text = "take out of a host's settings what init put there"
     uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
-    init.usage = (
-        "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME] [--compile]"
-    )
+    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
@@ -202,7 +196,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
-    init.add_argument("--compile", action="store_true", help="hooks of all hosts by a small C program, which is faster")
+    _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
     hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"
@@ -211,6 +205,12 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     hook.add_argument("--off", action="store_true", help="answer nothing")
     hook.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
     hook.add_argument("--store", metavar="FILE", help=READER_OPTIONS["store"].help)
+
+
+def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:
+    """Options of the version before this one, which change nothing any more."""
+    for option in options:
+        command.add_argument(option, action="store_true", help=argparse.SUPPRESS)
 
 
 def _count(word: str) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache import __version__
 from readcache.cli.options import IDLE_SECONDS
+from readcache.cli.shim_files import bring_up_to_date
 from readcache.cli.terminal import say
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Mode
@@ -56,6 +57,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     host = settings.host or "serve"
     if options.socket is None:  # who starts us may run what he likes
         return server.answer_stdin(store=store or None, policy=policy, host=host)
+    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version ask no server of this one
     if store and (file := store_file(store)) is not None:
         way = _Ways(file, has_hooks=options.run)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, UsageError
+from readcache.cli.client import find_client
 from readcache.cli.main import main
 from readcache.hosts import host_module
 from readcache.hosts.host import Where
@@ -134,7 +135,7 @@ def test_the_environment_chooses_a_preset(way: Way, preset: str, env: Env) -> No
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    return make_sandbox(tmp_path_factory.mktemp("sandbox"))
+    return make_sandbox(tmp_path_factory.mktemp("sandbox"), find_client())
 
 
 @pytest.mark.parametrize("preset", PRESETS)

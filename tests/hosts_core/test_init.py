@@ -388,7 +388,7 @@ def test_doctor_tells_of_a_program_that_does_not_answer(
     program = project / "readcache"
     program.write_text("#!/bin/sh\necho 0.1\n")
     program.chmod(0o755)
-    monkeypatch.setattr("readcache.cli.hosts.program", lambda: (str(program),))
+    monkeypatch.setattr("readcache.cli.hosts.python_program", lambda: (str(program),))
     main(["init", "gemini"])
     assert "answers an event that means nothing" in doctors_line(capfd, "gemini")[0]
     program.write_text("#!/bin/sh\n:\n")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.settings import changes, in_force
+from readcache.hosts.claude_code.settings import changes, former_files, in_force
 from readcache.hosts.host import Host
 from readcache.transcripts.claude_code_entries import bare
 from readcache.transcripts.claude_code_requests import Transcript, tail, transcripts
@@ -117,4 +117,4 @@ class _Proof:
 
 
 WHY = "its transcript tells what the model still sees"
-HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force)
+HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force, former_files=former_files)

@@ -30,6 +30,9 @@ class Switch:
         self._wanted: dict[str, list[Entry | OwnFile]] = {}
         for change in host.changes(where):
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
+        for path in map(os.path.abspath, host.former_files(where)):
+            if os.path.exists(self._record_file(path)):
+                self._wanted.setdefault(path, [])
         self._to_remember: dict[str, dict[str, Any] | None] = {}
 
     def plan_on(self) -> list[FileChange]:
@@ -71,8 +74,9 @@ class Switch:
         for path, wanted in self._wanted.items():
             target, before = look(path)
             record = self._record(path)
-            make = self._own_file if isinstance(wanted[0], OwnFile) else self._settings
-            after, new_record = make(path, before, wanted, record, is_on)
+            make = self._own_file if wanted and isinstance(wanted[0], OwnFile) else self._settings
+            stays = is_on and bool(wanted)
+            after, new_record = make(path, before, wanted, record, stays)
             if after != before:
                 directories = tuple(record.get("directories", ()))
                 change = FileChange(path, target, before, after, directories)
@@ -82,7 +86,7 @@ class Switch:
                     new_record["directories"] = directories or missing_directories(target)
                     new_record["after"] = _digest(after)
                 self._to_remember[path] = new_record
-            elif not is_on:
+            elif not stays:
                 self._to_remember[path] = None
         return changes
 

@@ -113,16 +113,5 @@ TOOLS: list[dict[str, Any]] = [
         _object({}, closed=False),
         "readOnly idempotent",
     ),
-    _tool(
-        "hook",
-        "Answer a host's hook",
-        "For hooks of a host, as `readcache init` names it, not for models: one event, answered with the hook's JSON.",
-        _object(
-            {"host": {"type": "string"}, "event": {"type": ["object", "string"], "description": "Parts may be JSON."}},
-            ("host",),
-            closed=False,
-        ),
-        None,
-        "",
-    ),
 ]  # fmt: skip
+FORMER_HOOK = _tool("hook", "Nothing", "Changes nothing.", _object({}, closed=False), None, "")
