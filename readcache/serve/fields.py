@@ -44,7 +44,7 @@ def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], need
     """The values that were given; a null is none, but for `exit_code`, which it says is not known. UsageError."""
     for name, value in given.items():
         if name not in fields:
-            raise UsageError(f"{of} has no field {name!r}: choose from {', '.join(fields) or 'none'}")
+            raise UsageError(f"{of} has no field {name!r}: give {', '.join(fields) or 'none'}")
         if value is not None and not fields[name].fits(value):
             raise UsageError(f"{of}: {name} is not {fields[name].what}: give one, or leave it out")
     values = {name: value for name, value in given.items() if value is not None or name == "exit_code"}

@@ -76,7 +76,10 @@ class Switch:
             record = self._record(path)
             make = self._own_file if wanted and isinstance(wanted[0], OwnFile) else self._settings
             stays = is_on and bool(wanted)
-            after, new_record = make(path, before, wanted, record, stays)
+            if not wanted and path.endswith((".yaml", ".yml")):
+                after, new_record = self._former_yaml(path, before, record), None
+            else:
+                after, new_record = make(path, before, wanted, record, stays)
             if after != before:
                 directories = tuple(record.get("directories", ()))
                 change = FileChange(path, target, before, after, directories)
@@ -136,6 +139,18 @@ class Switch:
             "made": made,
         }
         return (bom + base.text).encode(), new
+
+    def _former_yaml(self, path: str, before: bytes | None, record: dict[str, Any]) -> bytes | None:
+        """What is left of a YAML file of the user's into which 0.1.0 put two lines; this version edits no YAML."""
+        if before is not None and _digest(before) == record.get("after"):
+            steps = [[TextEdit(*edit) for edit in step] for step in record["steps"]]
+            return undone(before.decode(), steps).encode()
+        if before is not None and b"readcache" in before:
+            raise ReadcacheError(
+                f"{path} has changed since readcache was put into it: remove its lines `model_class: readcache…` and "
+                "`readcache:` by hand, then run this again; nothing was changed"
+            )
+        return before
 
     def _knows(self, data: bytes, record: dict[str, Any]) -> bool:
         """True if a file of our own is as we made it, or says that we did."""
