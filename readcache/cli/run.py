@@ -18,36 +18,32 @@ POSIX only.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
-from readcache.process.settings import INSIDE, Settings, clip_sizes
+from readcache.process.plan import Plan, plan_command
+from readcache.process.settings import INSIDE, Settings
 from readcache.process.state import state_directory
-from readcache.shell.prefilter import may_matter
-
-if TYPE_CHECKING:
-    from readcache.model.call import Call
 
 
 def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     """Runs `command`; returns its exit status, or dies of the signal that it died of."""
     if "\0" in command:
-        raise UsageError("the command holds a NUL character, which bash cannot be given: take it out")
+        raise UsageError("the command contains a NUL character, which bash does not accept: remove it")
     env = dict(os.environ)
     if not settings.session and settings.mode in ("on", "advise") and INSIDE not in env:
         _say_once_that_nothing_is_recorded()
     if settings.acts:
         env[INSIDE] = settings.context
     try:
-        is_judged = _is_judged(command, settings)
-        if is_judged is None:
+        plan = _plan(command, settings)
+        if plan is None:
             child.become(child.bash(command, env), env)
-        return child.end_like(_run(command, env, settings, call_id, is_judged=is_judged))
+        return child.end_like(_run(plan, env, settings, call_id))
     except FileNotFoundError as error:
-        raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
+        raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
-        raise ReadcacheError(f"bash was not started: {error.strerror}") from None
+        raise ReadcacheError(f"cannot start bash: {error.strerror}") from None
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
@@ -62,25 +58,18 @@ def _say_once_that_nothing_is_recorded() -> None:
         return
     from readcache.cli.terminal import warn
 
-    warn("no session is named, so that nothing is recorded or left out: give --session ID or set READCACHE_SESSION")
+    warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
 
 
-def _is_judged(command: str, settings: Settings) -> bool | None:
-    """Is its output held and judged? False: it only writes. None: neither, become bash."""
-    inside = os.environ.get(INSIDE) == settings.context
-    if not settings.acts or inside or not may_matter(command):
-        return None
+def _plan(command: str, settings: Settings) -> Plan | None:
+    """None: become bash."""
+    from readcache.disk.virtual import is_virtual
+
     try:
-        clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
-        from readcache.disk.virtual import is_virtual
-        from readcache.shell.read import read_command
-
-        reading = read_command(command, os.getcwd(), None)
-        if any(map(is_virtual, reading.keys)):  # who reads it, and who started that, is in it
-            return False if reading.writes else None
-        if reading.keys and not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull)):
-            return True
-        return False if reading.writes else None
+        inside = os.environ.get(INSIDE, "")
+        return plan_command(
+            command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual
+        )
     except OSError:  # the working directory is gone, stdout is closed
         return None
     except Exception as error:
@@ -90,25 +79,23 @@ def _is_judged(command: str, settings: Settings) -> bool | None:
         return None
 
 
-def _run(command: str, env: dict[str, str], settings: Settings, call_id: str | None, *, is_judged: bool) -> int:
+def _can_hold_stdout() -> bool:
+    """A terminal is the command's own, and nobody reads /dev/null. OSError."""
+    return not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+
+
+def _run(plan: Plan, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
     """The exit status, negative for a signal."""
-    cwd, words, output = os.getcwd(), child.bash(command, env), None
-    if is_judged:
+    words = child.bash(plan.command, env)
+    if plan.is_held:
         output, status = held.run_held(words, env)
+        if output is not None:
+            text = output.decode("utf-8", "replace")
+            held.answer_held(lambda: plan.call(text, status, call_id), output, settings)
+            return status
     else:
         with child.Forwarding() as signals:
             signals.start(words, env)
             status = signals.wait()
-
-    def make_call(text: str) -> Call:
-        from readcache.shell.read import read_command
-
-        reading = read_command(command, cwd, status)
-        return held.held_call(command, cwd, text, reading, status, call_id=call_id, batch=settings.batch)
-
-    if output is None:
-        held.with_reader(settings, lambda reader: reader.note_writes(make_call("")))
-        return status
-    text = output.decode("utf-8", "replace")
-    held.answer_held(lambda: make_call(text), output, settings)
+    held.with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
     return status

@@ -3,36 +3,34 @@
 The script has found out already that its stdout is what the agent reads. Here the rest is looked at: who called, what
 the arguments are believed to read, and whether all of it is plain files. In doubt this process becomes the real tool.
 
-Time is spent on imports alone, so that this imports what judging one call needs, and not `Session`.
+This is the way where no client was built, or no server answers.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from typing import TYPE_CHECKING, NoReturn
 
+from readcache import __version__
 from readcache.process import child
-from readcache.process.tool_call import SHIMS, SINK, batch_of, is_own_command, read_tool
+from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_tool
 
 if TYPE_CHECKING:
-    from readcache.model.claims import Reading
     from readcache.process.settings import Settings
 
 _DEPTH = "READCACHE_DEPTH"
-_ALONE = "READCACHE_ALONE"  # a client found no server to ask (shims/tool.c): there is to be one the next time
+_ALONE = "READCACHE_ALONE"  # the version of a client that found no server to ask (shims/tool.c)
+RUN = "readcache-run"
 
 
-def stand_in(tool: str, args: list[str]) -> int:
-    """What runs in the place of `tool`, or with "-" in that of bash, with "--" as `readcache run`; returns the exit
-    status, or becomes the tool."""
-    is_alone = bool(os.environ.pop(_ALONE, ""))
-    if tool in ("-", "--"):
-        if is_alone:  # now, since this process may become bash
-            _start_server()
-        return _whole_command(args[0], is_shell=tool == "-")
-    settings, reading = None, None
+def stand_in(place: str, tool: str, args: list[str]) -> int:
+    """What runs in the place of `tool`, or for `readcache-run` in that of a shell; returns the exit status, or becomes
+    the tool. `place`: the directory of shims that called."""
+    _make_the_next_call_faster(place)
+    if tool == RUN:
+        return _whole_command(args[1], is_shell=args[0] == "--shell")
+    settings, plan = None, None
     try:
         from readcache.process.settings import read_settings
 
@@ -40,33 +38,28 @@ def stand_in(tool: str, args: list[str]) -> int:
         settings = settings._replace(host=settings.host or SHIMS)
         if not os.environ.get("READCACHE"):  # nobody says that compactions are reported: nothing may be omitted
             settings = settings._replace(mode="advise")
-        # Of a harness that cuts outputs only the whole-command way knows what is cut.
-        if settings.acts and not settings.clip and _is_agents_own():
-            reading = _read(tool, args, os.getcwd())
+        if _is_agents_own():
+            plan = _plan(tool, args, settings)
     except OSError:
         pass  # the directory is gone, or the caller is somebody else's: no failure of ours
     except Exception as error:
         from readcache.process import failures
 
         failures.note_error(settings.session if settings else "", error)
-    if settings is None or reading is None:
+    if settings is None or plan is None:
         _become(tool, args)
     try:
-        status = _run_and_judge(tool, args, reading, settings)
-        if is_alone:
-            _start_server()
-        return child.end_like(status)
+        return child.end_like(_run_and_judge(tool, args, plan, settings))
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
 
-def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Settings) -> int:
+def _run_and_judge(tool: str, args: list[str], plan: Plan, settings: Settings) -> int:
     """The tool's exit status, negative for a signal. Raises child.OutputLost."""
-    from readcache.process.held import answer_held, held_call, run_held
+    from readcache.process.held import answer_held, run_held
 
-    words, cwd, batch = [tool, *args], os.getcwd(), settings.batch or batch_of(os.environ[SINK])
     try:
-        output, status = run_held(words, _environment())
+        output, status = run_held([tool, *args], _environment())
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
         _become(tool, args)
     if output is None:
@@ -76,7 +69,7 @@ def _run_and_judge(tool: str, args: list[str], reading: Reading, settings: Setti
     except UnicodeDecodeError:  # a reply is text: bytes that are none would not come through beside a marker
         child.show(output)
     else:
-        answer_held(lambda: held_call(shlex.join(words), cwd, text, reading, status, batch=batch), output, settings)
+        answer_held(lambda: plan.call(text, status), output, settings)
     return status
 
 
@@ -87,10 +80,18 @@ def _whole_command(command: str, *, is_shell: bool) -> int:
     return command_line(["run", *advise, "-c", command])
 
 
-def _start_server() -> None:
+def _make_the_next_call_faster(place: str) -> None:
+    """Starts the server that a client did not find. A client of another version is replaced."""
+    version = os.environ.pop(_ALONE, "")
+    if not version:
+        return
     from readcache.serve.ask import start_server
 
     start_server([])
+    if version != __version__:
+        from readcache.cli.shim_files import bring_up_to_date
+
+        bring_up_to_date(place)
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:
@@ -124,15 +125,15 @@ def _is_agents_own() -> bool:
         return is_own_command(sink, os.fsdecode(file.read()).split("\0"))
 
 
-def _read(tool: str, args: list[str], cwd: str) -> Reading | None:
-    """What running the tool is believed to print: lines of regular files and nothing else. None: in doubt."""
+def _plan(tool: str, args: list[str], settings: Settings) -> Plan | None:
+    """None: in doubt whether running the tool prints lines of regular files and nothing else."""
     from readcache.disk.virtual import is_virtual
 
-    reading = read_tool(tool, args, cwd)
-    if reading is None or any(map(is_virtual, reading.keys)):
-        return None  # stdin by another name, and what is different for each process that reads it
+    plan = plan_tool([tool, *args], os.getcwd(), settings, os.environ[SINK], is_virtual=is_virtual)
+    if plan is None:
+        return None
     named = [arg for arg in args if os.path.lexists(arg)]
-    return reading if all(map(_is_readable_file, (*reading.keys, *named))) else None
+    return plan if all(map(_is_readable_file, (*plan.reading.keys, *named))) else None
 
 
 def _is_readable_file(path: str) -> bool:

@@ -17,7 +17,6 @@ from readcache.process.settings import Settings, clip_sizes
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
     from readcache.model.call import Call
-    from readcache.model.claims import Reading
     from readcache.model.policy import Policy
     from readcache.model.reply import Reply
 
@@ -62,26 +61,6 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)
-
-
-def held_call(
-    command: str, cwd: str, text: str, reading: Reading, status: int, *, call_id: str | None = None, batch: str = ""
-) -> Call:
-    """The call that printed `text` and ended with `status`, negative for a signal."""
-    from readcache.model.call import command_call
-    from readcache.model.events import MADE_UP_ID
-    from readcache.model.reply import Reason
-
-    return command_call(
-        call_id or MADE_UP_ID + os.urandom(6).hex(),
-        command,
-        cwd,
-        text,
-        reading,
-        exit_code=status,
-        batch=batch,
-        trouble=Reason.KILLED if status < 0 else None,
-    )
 
 
 def chosen_policy(settings: Settings) -> Policy:

@@ -10,31 +10,25 @@ Paths are names here: nothing of the client's is opened or run.
 from __future__ import annotations
 
 import contextlib
-import shlex
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
 from readcache.judging import marker
 from readcache.log.reader import Reader
-from readcache.model.call import Call
-from readcache.model.claims import Reading
 from readcache.model.policy import Rules
 from readcache.process import failures
-from readcache.process.held import RUN, chosen_policy, held_call
-from readcache.process.settings import INSIDE, Settings, clip_sizes, read_settings
+from readcache.process.held import RUN, chosen_policy
+from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_command, plan_tool
+from readcache.process.settings import INSIDE, Settings, read_settings
 from readcache.process.tidy import tidy_once_a_day
-from readcache.process.tool_call import SHIMS, SINK, batch_of, is_own_command, read_tool
 from readcache.serve.frames import read_frame, send_frame, split_text, texts
 from readcache.serve.head import MOST_OUTPUT, CallHead, read_head
 from readcache.serve.logs import HeldLog, HeldLogs
-from readcache.shell.prefilter import may_matter
-from readcache.shell.read import read_command
 
 Serve = Callable[[CallHead, socket.socket], None]
 _MOST_WORD = 4096  # bytes of a cause or a time
@@ -42,15 +36,6 @@ _MOST_WORD = 4096  # bytes of a cause or a time
 
 class NotShown(Exception):
     """The client did not say that it printed our answer to its end."""
-
-
-class _Plan(NamedTuple):
-    """What is done about a call that is some business of ours."""
-
-    is_held: bool
-    reading: Reading  # as it is believed before it has run
-    is_text: bool  # output that is no text is not judged
-    make_call: Callable[[str, int], Call]
 
 
 class ShortWay:
@@ -112,14 +97,14 @@ class ShortWay:
                 held.has_arrived(connection)
             yield
 
-    def _end(self, letter: bytes, data: bytes, connection: socket.socket, plan: _Plan, settings: Settings) -> None:
+    def _end(self, letter: bytes, data: bytes, connection: socket.socket, plan: Plan, settings: Settings) -> None:
         status, output = split_text(data)
         with self.logs.use(settings.session, settings.agent) as held:
             try:
                 if letter == b"O":
                     self._judge(connection, plan, int(status), output, settings, held)
                 else:
-                    _reader(held, settings, connection).note_writes(plan.make_call("", int(status)))
+                    _reader(held, settings, connection).note_writes(plan.call("", int(status)))
                     held.is_logged(connection)
             except (NotShown, OSError):
                 pass  # what was not printed is no source
@@ -130,7 +115,7 @@ class ShortWay:
         tidy_once_a_day(settings)
 
     def _judge(
-        self, connection: socket.socket, plan: _Plan, status: int, output: bytes, settings: Settings, held: HeldLog
+        self, connection: socket.socket, plan: Plan, status: int, output: bytes, settings: Settings, held: HeldLog
     ) -> None:
         sent: float | None = None
 
@@ -152,8 +137,8 @@ class ShortWay:
 
         try:
             text = output.decode("utf-8", "replace")
-            if plan.is_text or "\ufffd" not in text or text.encode() == output:
-                call, reader = plan.make_call(text, status), _reader(held, settings, connection)
+            if not plan.is_tool or "\ufffd" not in text or text.encode() == output:
+                call, reader = plan.call(text, status), _reader(held, settings, connection)
                 with held.waiting(connection):
                     reader.answer(call, show, began=settings.began, announce=announce)
         finally:
@@ -182,49 +167,24 @@ class ShortWay:
         self.causes[split_text(data)[0] if letter in (b"N", b"F") else "gone"] += 1
 
 
-def _plan(head: CallHead, settings: Settings) -> _Plan | None:
-    """None for what is no business of ours."""
-    if not settings.acts:
-        return None
+def _plan(head: CallHead, settings: Settings) -> Plan | None:
+    """None for what is none of our business."""
     if head.kind == "tool":
-        return _plan_tool(head, settings)
-    return _plan_command(head, settings) if head.kind in ("command", "run") else None
-
-
-def _plan_tool(head: CallHead, settings: Settings) -> _Plan | None:
-    """As readcache/cli/shim_run.py does."""
-    sink, (tool, *args) = head.environ[SINK], head.words
-    # Of a harness that cuts outputs only the whole-command way knows what is cut.
-    if settings.clip or (head.caller and not is_own_command(sink, head.caller)):
+        sink = head.environ[SINK]
+        if head.caller and not is_own_command(sink, head.caller):
+            return None
+        return plan_tool(head.words, head.cwd, settings, sink, is_virtual=is_named_virtual)
+    if head.kind not in ("command", "run"):
         return None
-    reading = read_tool(tool, args, head.cwd)
-    if reading is None or any(map(is_named_virtual, reading.keys)):
-        return None
-    command, batch = shlex.join(head.words), settings.batch or batch_of(sink)
-    return _Plan(
-        True,
-        reading,
-        False,
-        lambda text, status: held_call(command, head.cwd, text, reading, status, batch=batch),
-    )
-
-
-def _plan_command(head: CallHead, settings: Settings) -> _Plan | None:
-    """As readcache/cli/run.py does."""
     (command,) = head.words
-    if head.environ.get(INSIDE) == settings.context or not may_matter(command):
-        return None
-    clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
-    reading = read_command(command, head.cwd, None)
-    is_held = bool(reading.keys) and not head.stdout and not any(map(is_named_virtual, reading.keys))
-    if not is_held and not reading.writes:
-        return None
-
-    def make_call(text: str, status: int) -> Call:
-        read = read_command(command, head.cwd, status)
-        return held_call(command, head.cwd, text, read, status, batch=settings.batch)
-
-    return _Plan(is_held, reading, True, make_call)
+    return plan_command(
+        command,
+        head.cwd,
+        settings,
+        inside=head.environ.get(INSIDE, ""),
+        can_hold=lambda: not head.stdout,
+        is_virtual=is_named_virtual,
+    )
 
 
 def _reader(held: HeldLog, settings: Settings, connection: socket.socket) -> Reader:

@@ -55,17 +55,10 @@ f=f.py && sed -i "s/a/b/" "$f"
 for f in f.py; do sed -i 's/a/b/' $f; done
 for i in 1; do echo x > f.py; done
 if true; then echo x > f.py; fi
-! sed -i s/a/b/ f.py
-time sed -i s/a/b/ f.py
-coproc sed -i s/a/b/ f.py
 { echo a; echo b; } > f.py
 (cd .; sed -i 's/a/b/' f.py)
 exec > f.py; echo x
 bash -c "sed -i 's/a/b/' f.py"
-bash <<'EOF'\\nsed -i s/a/b/ f.py\\nEOF
-eval "sed -i s/a/b/ f.py"
-sudo sed -i 's/a/b/' f.py
-env X=1 nice -n 5 sed -i 's/a/b/' f.py
 """.strip().splitlines()
 
 READS = """

@@ -1,0 +1,126 @@
+"""What is done about one call that another process makes: the one decision that `readcache run`, the shims and the
+server share.
+
+The words of the call decide, and nothing of it is run here. What depends on the caller's machine, whether a name leads
+into /proc and whether its stdout can be buffered, is asked of the caller.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from readcache.process.settings import Settings, clip_sizes
+from readcache.shell.prefilter import may_matter
+
+if TYPE_CHECKING:
+    from readcache.model.call import Call
+    from readcache.model.claims import Reading
+
+SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
+SHIMS = "shims"  # the host, where nobody named another one
+_SEDS = ("sed", "gsed")
+
+
+class Plan(NamedTuple):
+    """One call: what it is believed to read and write, and whether its output is buffered and judged."""
+
+    command: str
+    cwd: str
+    reading: Reading  # before the exit status is known
+    is_held: bool
+    batch: str
+    is_tool: bool = False  # its output is judged only if it is UTF-8: no other bytes come through beside a marker
+
+    def call(self, text: str, status: int, call_id: str | None = None) -> Call:
+        """The call that printed `text` and ended with `status`, negative for a signal."""
+        from readcache.model.call import command_call
+        from readcache.model.events import MADE_UP_ID
+        from readcache.model.reply import Reason
+
+        reading = self.reading
+        if status and not self.is_tool:  # a failed command may have written less
+            from readcache.shell.read import read_command
+
+            reading = read_command(self.command, self.cwd, status)
+        return command_call(
+            call_id or MADE_UP_ID + os.urandom(6).hex(),
+            self.command,
+            self.cwd,
+            text,
+            reading,
+            exit_code=status,
+            batch=self.batch,
+            trouble=Reason.KILLED if status < 0 else None,
+        )
+
+
+def plan_command(
+    command: str,
+    cwd: str,
+    settings: Settings,
+    *,
+    inside: str,
+    can_hold: Callable[[], bool],
+    is_virtual: Callable[[str], bool],
+) -> Plan | None:
+    """What is done about a whole command: its output is held, or (`is_held` false) only its writes are logged. None:
+    nothing. `inside`: the caller's READCACHE_INSIDE. UsageError for settings that mean nothing."""
+    if not settings.acts or inside == settings.context or not may_matter(command):
+        return None
+    clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
+    from readcache.shell.read import read_command
+
+    reading = read_command(command, cwd, None)
+    is_held = bool(reading.keys) and not any(map(is_virtual, reading.keys)) and can_hold()
+    return Plan(command, cwd, reading, is_held, settings.batch) if is_held or reading.writes else None
+
+
+def plan_tool(
+    words: Sequence[str], cwd: str, settings: Settings, sink: str, *, is_virtual: Callable[[str], bool]
+) -> Plan | None:
+    """What is done about one tool that the agent's own shell calls. None: nothing. `sink`: the caller's `SINK`."""
+    if not settings.acts or settings.clip:  # of a harness that cuts outputs only `plan_command` knows what is cut
+        return None
+    reading = _read_tool(words[0], words[1:], cwd)
+    if reading is None or any(map(is_virtual, reading.keys)):
+        return None
+    return Plan(shlex.join(words), cwd, reading, True, settings.batch or _batch_of(sink), is_tool=True)
+
+
+def is_own_command(sink: str, caller: Sequence[str]) -> bool:
+    """False where the shell that called, by its command line, runs a script, or a command whose output a harness
+    parses. `sink`: what it wrote down."""
+    from readcache.shell.never import is_answer
+
+    if sink.endswith(" command sh") and not any(re.fullmatch("-[a-z]*c", word) for word in caller[1:3]):
+        return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
+    return not any(is_answer(word) for word in caller)
+
+
+def _read_tool(tool: str, args: Sequence[str], cwd: str) -> Reading | None:
+    """What running the tool is believed to print: lines of files and nothing else. None: in doubt."""
+    from readcache.model.claims import FileLines, Literal, Reading
+    from readcache.shell.arguments import Arg, CannotTell, Program
+    from readcache.shell.readers import READERS
+    from readcache.shell.streams import Stream
+
+    if any(arg.startswith("-") and "i" in arg for arg in args) and tool in _SEDS:
+        return None  # `sed -i`
+    # A `~` that comes here is a part of the name: the shell has dealt with the others.
+    words = tuple(Arg(arg, f"./{arg}" if arg.startswith("~") else arg) for arg in args)
+    try:
+        "".join((cwd, *args)).encode()  # names that are not UTF-8 cannot be told to a model
+        claims = READERS[tool](Program(tool, words, Stream(), cwd))
+    except (CannotTell, KeyError, UnicodeEncodeError):
+        return None
+    reading = Reading(claims)
+    return reading if reading.keys and all(isinstance(c, (FileLines, Literal)) for c in claims) else None
+
+
+def _batch_of(sink: str) -> str:
+    """The reads of one command are delivered at once; of a shell that stays, each command is taken for itself."""
+    return f"shell {sink}" if sink.split()[-2] == "command" else ""
