@@ -388,7 +388,7 @@ def test_only_the_strategies_asked_for_are_applied() -> None:
 
 
 def test_a_strategy_that_there_is_none_of_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no strategy 'everything'"):
+    with pytest.raises(UsageError, match="unknown pruning strategy 'everything'"):
         prune([], strategies=["everything"])
 
 

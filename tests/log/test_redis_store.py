@@ -442,8 +442,8 @@ def test_a_session_of_a_newer_version_is_refused_and_left_alone(shared: Server, 
         ("expire=-1", "days"),
         ("cluster=perhaps", "yes nor no"),
         ("prefix=a{b", "brace"),
-        ("db=x", "makes no sense"),
-        ("nosuch=1", "makes no sense"),
+        ("db=x", "cannot use the store"),
+        ("nosuch=1", "cannot use the store"),
     ],
 )
 def test_a_url_without_sense_is_a_usage_error(query: str, words: str) -> None:

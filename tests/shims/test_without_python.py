@@ -178,7 +178,7 @@ def test_what_a_server_left_behind_goes_with_the_shims(tmp_path: Path, capfd: py
                 server.listen()
             capfd.readouterr()
             assert main(["shims", "uninstall", str(place)]) == 0
-        left = f"a server is still at {place}/.socket: it ends at a SIGTERM\n"
+        left = f"a server is still running at {place}/.socket: stop it with SIGTERM\n"
         assert capfd.readouterr().out == f"{place}: shims removed\n" + (left if is_living else "")
         assert place.exists() == is_living
 
