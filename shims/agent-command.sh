@@ -7,28 +7,20 @@
   . @DIR@/agent-shell.sh
   # READCACHE_BASH: this is the bash that readcache became in the end.
   if [ "$readcache_served" ] && [ -z "${READCACHE_BASH-}" ] && [ "${READCACHE-}" != off ] && [ -z "$readcache_kept" ] &&
-    [ "${BASH_EXECUTION_STRING-}" ] && { [ -x @DIR@/readcache-run ] || [ -r @DIR@/python.sh ]; }; then
+    [ "${BASH_EXECUTION_STRING-}" ] && [ -x @DIR@/readcache-run ]; then
     mapfile -d '' -t readcache_words <"/proc/$$/cmdline"
-    case ${#readcache_words[@]}${readcache_words[1]-} in 3-c)
-      if [ -x @DIR@/readcache-run ]; then # where nothing else can, it becomes bash
-        READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \
-          READCACHE_BASH=${readcache_words[0]} exec @DIR@/readcache-run --shell "$BASH_EXECUTION_STRING" \
-          2>&"$readcache_stderr" {readcache_stderr}>&-
-      fi
-      . @DIR@/python.sh
-      if [ "$readcache_python" ]; then
-        READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \
-          READCACHE_BASH=${readcache_words[0]} exec "$readcache_python" -ISE "$readcache_entry" "$readcache_imports" \
-          - "$BASH_EXECUTION_STRING" 2>&"$readcache_stderr" {readcache_stderr}>&-
-      fi ;;
+    case ${#readcache_words[@]}${readcache_words[1]-} in 3-c) # where nothing else can, it becomes bash
+      READCACHE_BASH_ENV=${BASH_ENV-} BASH_ENV=@DIR@/agent-command.sh READCACHE_SINK= \
+        READCACHE_BASH=${readcache_words[0]} exec @DIR@/readcache-run --shell "$BASH_EXECUTION_STRING" \
+        2>&"$readcache_stderr" {readcache_stderr}>&- ;;
     esac
   fi
   [ "${READCACHE_SINK-none}" ] || unset READCACHE_SINK
   if [ "$readcache_served$readcache_whole" = yesparsed ]; then READCACHE_SINK=none && hash -r; fi
   exec {readcache_stderr}>&-
   readcache_dot=$readcache_later
-  unset READCACHE_BASH readcache_words readcache_word readcache_later readcache_stderr readcache_served \
-    readcache_whole readcache_kept readcache_python readcache_entry readcache_imports
+  unset READCACHE_BASH readcache_words readcache_word readcache_later readcache_stderr readcache_served readcache_whole \
+    readcache_kept
 } {readcache_stderr}>&2 2>/dev/null # `bash -x` writes there what it does
 ${readcache_dot-} ${readcache_dot:+"$readcache_env"}
 { unset readcache_dot readcache_env; } 2>/dev/null

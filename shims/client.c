@@ -21,12 +21,13 @@
 
 enum {
   ROOM_HEAD = 4 << 20,                  /* bytes; the server takes no longer head */
-  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/process/child.py, where it is said why */
+  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
 enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, E2BIG_ = 7, ENOEXEC_ = 8, PIPE_LOST = 32 };
 enum { NO_FOLLOW = 0x100, EMPTY_PATH = 0x1000, IS_FILE = 0100000, IS_SOCKET = 0140000, PROCFS = 0x9fa0 };
+enum { BESIDE = 2 }; /* of `find_server` */
 enum { POLL_IN = 1, POLL_OUT = 4, PATH_ONLY = 010000000 /* O_PATH */ };
 #ifdef __aarch64__
 enum { DIRECTORY_ALONE = 040000, NO_LINK = 0100000 };
@@ -108,7 +109,6 @@ static char receive_frame(int fd, char *to, long room, long *size) {
   return *size < room && receive_bytes(fd, to, *size) ? (char)front[0] : 0;
 }
 
-#ifndef BESIDE
 /* Is the path absolute, and no other one means the same? */
 static int is_plain_name(const char *path) {
   if (*path != '/') return 0;
@@ -118,22 +118,21 @@ static int is_plain_name(const char *path) {
       return 0;
   return 1;
 }
-#endif
 
-/* Where the server of this user and store is: its directory into `place`, its name into `name`, the store into `store`. 0
- * where that cannot be told here. */
+/* Where the server is: its directory into `place`, its name into `name`, the store into `store`. It is that of this user
+ * and store, unless one listens beside this program, as for a sandbox: then BESIDE. 0 where that cannot be told here. */
 static int find_server(char **environment, const char *directory, char *place, char *name, char *store) {
-#ifdef BESIDE
-  (void)environment;
-  *store = 0;
-  return add(place, place + 4096, directory) && add(name, name + 64, ".socket");
-#else
   const char *state = variable(environment, "XDG_STATE_HOME"), *home = variable(environment, "HOME");
   const char *given = variable(environment, "READCACHE_STORE"), *digit = "0123456789abcdef";
   unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/serve/place.py */
   char *to, *limit = place + 4096;
+  struct facts beside;
   int at;
-  (void)directory;
+  to = add(place, limit, directory);
+  if (add(to, limit, "/.socket") && facts_of(HERE, place, NO_FOLLOW, &beside)) {
+    *to = *store = 0;
+    return add(name, name + 64, ".socket") ? BESIDE : 0;
+  }
   to = *state == '/' ? add(place, limit, state) : *home == '/' ? add(add(place, limit, home), limit, "/.local/state") : 0;
   to = add(to, limit, "/readcache");
   if (!to || !is_plain_name(place)) return 0;
@@ -146,7 +145,6 @@ static int find_server(char **environment, const char *directory, char *place, c
   for (at = 60; name && at >= 0; at -= 4) *name++ = digit[hash >> at & 15];
   if (name) *name = 0;
   return name && add(to, limit, "/serve");
-#endif
 }
 
 static char place[4096], name[64]; /* of the server: its directory and its name there */
@@ -170,9 +168,9 @@ static int reach_server(char **environment, const char *directory, char *store) 
   struct { int process; unsigned user, group; } peer;
   struct facts folder, entry;
   long size = sizeof peer, got;
-  int at, fd;
+  int at, fd, found = find_server(environment, directory, place, name, store);
   char *to;
-  if (!find_server(environment, directory, place, name, store)) return -1;
+  if (!found) return -1;
   at = sys(SYS_openat, HERE, (long)place, PATH_ONLY | DIRECTORY_ALONE | NO_LINK | CLOSE_ON_EXEC, 0);
   if (at < 0) return -1;
   fd = sys(SYS_socket, 1, 1 | CLOSE_ON_EXEC | 04000 /* SOCK_STREAM, SOCK_NONBLOCK */, 0, 0);
@@ -181,11 +179,7 @@ static int reach_server(char **environment, const char *directory, char *store) 
   got = -1;
   if (fd >= 0 && to && facts_of(at, "", EMPTY_PATH, &folder) && facts_of(at, name, NO_FOLLOW, &entry) &&
       !(folder.mode & 022) && (entry.mode & 0170000) == IS_SOCKET && entry.user == folder.user &&
-      !is_left_aside(&entry)
-#ifndef BESIDE
-      && folder.user == sys(SYS_geteuid, 0, 0, 0, 0)
-#endif
-  )
+      !is_left_aside(&entry) && (found == BESIDE || folder.user == sys(SYS_geteuid, 0, 0, 0, 0)))
     got = sys(SYS_connect, fd, (long)&address, sizeof address, 0);
   sys(SYS_close, at, 0, 0, 0);
   if (!got && !sys6(SYS_getsockopt, fd, 1, 17 /* SO_PEERCRED */, (long)&peer, (long)&size, 0) && peer.user == folder.user)

@@ -1,10 +1,11 @@
-/* What an installation has under the name of each tool, and under that of `readcache-run`.
+/* The client, built with the package (build.py). `readcache shims install` puts it under the name of each tool, and under
+ * that of `readcache-run`; the hooks of hosts start it as `readcache`.
  *
  * As a tool it makes the same decision as tool.sh for most calls, at a fraction of its time: a call from which the agent
  * does not read, or that is not made by its own shell, becomes the real tool here. Else a server that runs already is
  * asked (client.c); where there is none, and in every doubt, it is left to the script that lies beside this program in
  * `.tool/`. Where that cannot be started either, as in a chroot without /proc or a shell, and where it is not there, this
- * becomes the real tool whatever happens. Built by `readcache shims install --compile`.
+ * becomes the real tool whatever happens.
  *
  * `readcache-run -c COMMAND` is `readcache run -c COMMAND`; with `--shell` for agent-command.sh. */
 #include "shim.h"
@@ -251,16 +252,25 @@ static void run(char **argv, char **envp) {
   sys(SYS_exit_group, 127, 0, 0, 0);
 }
 
-/* `readcache hook HOST` by the short way; what else `readcache` does, the script beside this starts. */
+/* `readcache PROGRAM WORDS… hook HOST`, as hosts' settings have it: PROGRAM, which is Python's, answers the event where
+ * no server does. */
 static void answer(char **argv, char **envp) {
-  struct call call = {"hook", argv + 2, envp, file, argv, envp, 0};
-  char **word;
-  if (argv[1] && same(argv[1], "hook") && argv[2] && !same(variable(envp, "READCACHE"), "off")) {
-    for (word = argv + 2; *word && !same(*word, "--store") && !same(*word, "--help") && !same(*word, "-h");) word++;
-    faced = 1; /* whoever does it now is not to ask again */
+  static const char usage[] = "readcache: usage: readcache PROGRAM WORDS... hook HOST; PROGRAM has to be there\n";
+  struct call call = {"hook", argv, envp, argv[1], argv + 1, envp, 0};
+  char **word = argv + (argv[0] && argv[1] ? 2 : 0);
+  int count = 0;
+  while (*word && !same(*word, "hook")) word++;
+  if (*word && !same(variable(envp, "READCACHE"), "off")) {
+    call.words = word + 1;
+    for (word++; *word && !same(*word, "--store") && !same(*word, "--help") && !same(*word, "-h"); word++);
     if (!*word) answer_hook(&call, own_directory());
+    while (envp[count]) vars[count] = envp[count], count++;
+    vars[count++] = "READCACHE_ALONE=" VERSION; /* whoever does it now is not to ask again */
+    vars[count] = 0;
+    sys(SYS_execve, (long)argv[1], (long)(argv + 1), (long)vars, 0);
   }
-  become_script(argv, envp);
+  if (argv[0] && argv[1]) sys(SYS_execve, (long)argv[1], (long)(argv + 1), (long)envp, 0);
+  sys(SYS_write, 2, (long)usage, sizeof usage - 1, 0);
   sys(SYS_exit_group, 127, 0, 0, 0);
 }
 

@@ -12,6 +12,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from readcache import Session
+from shims.build import CannotBuild, build_for_checkout
+from tests.replay import plain_form
+
+plain_form.register()
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +37,10 @@ def _hears(_number: int, _frame: object) -> None:
 for _each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_each) is signal.SIG_IGN:
         signal.signal(_each, _hears)
+
+
+with contextlib.suppress(CannotBuild):
+    build_for_checkout()  # where it cannot be built, Python does what the client does, and tests of it are skipped
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from readcache import __version__
 from readcache.cli.terminal import say
 from readcache.model.policy import Policy
 from readcache.process import failures
-from readcache.process.settings import MODES, SESSION_FROM, Settings, clip_sizes, session_variable
+from readcache.process.mode import MODES
+from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
 from readcache.process.state import is_missing, is_unnamed, store_file
 from readcache.process.tidy import DAY, kept_seconds
 
@@ -34,6 +35,7 @@ class Broken(Exception):
 def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = ()) -> int:
     """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
     PATH and BASH_ENV lead to. `hosts`: those that have to be switched on; all others are looked at where they are."""
+    from readcache.cli.client import client_state
     from readcache.cli.hosts import host_checks
 
     checks: list[tuple[str, Callable[[Settings], str]]] = [
@@ -44,6 +46,7 @@ def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = 
         ("mode", _mode),
         ("store", _store),
         ("server", _server),
+        ("client", lambda _: client_state()),
         ("session", _session),
         ("shims", lambda settings: _shims(settings, shims)),
         ("failures", lambda _: _failures()),
@@ -202,7 +205,7 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
 
 
 def _server_beside(settings: Settings, socket: str) -> str:
-    """The server of a directory of static shims."""
+    """The server of a directory of shims for a sandbox."""
     from readcache.cli.serve import ask_status
     from readcache.serve.place import NoServer
 
@@ -232,7 +235,7 @@ def _session(settings: Settings) -> str:
 
 
 def _shims(settings: Settings, named: str | None) -> str:
-    from readcache.cli.shim_files import find_closed_to_others, find_trouble, static_socket
+    from readcache.cli.shim_files import find_closed_to_others, find_trouble, socket_beside
     from readcache.cli.shims import find_directories, kept_bash_env
 
     places = find_directories(os.environ)
@@ -246,7 +249,7 @@ def _shims(settings: Settings, named: str | None) -> str:
     notes = [", ".join(places)]
     if not os.environ.get("READCACHE", ""):
         notes.append("they omit nothing until READCACHE=on is set")
-    notes += [_server_beside(settings, socket) for place in places if (socket := static_socket(place))]
+    notes += [_server_beside(settings, socket) for place in places if (socket := socket_beside(place))]
     if kept := kept_bash_env(os.environ):
         by_it = "their BASH_ENV reads" if "READCACHE_BASH_ENV" in os.environ else "BASH_ENV is not theirs, and reads"
         notes.append(f"{by_it} {kept}")

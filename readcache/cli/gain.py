@@ -32,8 +32,8 @@ def gain(options: argparse.Namespace, settings: Settings) -> int:
         return 0
     if is_missing(spec):
         raise ReadcacheError(
-            f"there is no store {spec}: no call was recorded yet (`readcache init HOST` switches a host on, "
-            "`readcache doctor` looks after it), or name it with --store"
+            f"no store at {spec}: nothing recorded yet (run `readcache init HOST` to enable a host, "
+            "`readcache doctor` to check it), or use --store"
         )
     price, by = _price(options.price), _groups(options)
     found = Gain(_asked(options, by))
@@ -93,7 +93,7 @@ def _price(given: str | None) -> float | None:
     except ValueError:
         price = -1.0
     if price is not None and not 0 <= price < float("inf"):
-        raise UsageError(f"--price {given!r} is no price of a million tokens of input: give a number, such as 3")
+        raise UsageError(f"--price {given!r} is not a price: give dollars per million input tokens, for example 3")
     return price
 
 

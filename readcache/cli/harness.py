@@ -34,7 +34,7 @@ def listen(options: argparse.Namespace, settings: Settings) -> int:
     """Does what the harness asks, and records what it tells. UsageError; ReadcacheError for a session of which nothing
     was recorded; StoreError when the log cannot be read, or what was told is not in it."""
     if not settings.session:
-        raise UsageError(f"{options.command} needs a session: name it with --session or READCACHE_SESSION")
+        raise UsageError(f"{options.command} needs a session: use --session or READCACHE_SESSION")
     return _COMMANDS[options.command](options, settings)
 
 
@@ -47,7 +47,7 @@ def _restore(options: argparse.Namespace, settings: Settings) -> int:
         _name_unknown(session, options.keep)
         plan = session.restore_plan(keep=options.keep, budget=budget, messages=messages)
         if failed := session.reader.unlogged():  # the plan is empty for want of a log
-            raise ReadcacheError(f"there is no plan: {failed[-1].detail}; see `readcache doctor`")
+            raise ReadcacheError(f"no plan could be made: {failed[-1].detail}; see `readcache doctor`")
     if options.json:
         print(json.dumps({**plan.to_dict(), "text": plan.render()}))
     else:
@@ -149,7 +149,7 @@ def _open_recorded(settings: Settings) -> Iterator[Session]:
             raise ReadcacheError(nothing)
         if settings.agent not in agents:
             known = f"there are: {', '.join(agents)}"
-            raise ReadcacheError(f"nothing of agent {settings.agent} was recorded in {settings.session}; {known}")
+            raise ReadcacheError(f"nothing recorded for agent {settings.agent} in {settings.session}; {known}")
         yield session
 
 
@@ -158,7 +158,7 @@ def _name_unknown(session: Session, keep: Collection[str]) -> None:
     nothing."""
     known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
-        warn(f"no call of these ids was recorded, and nothing of them is kept: {', '.join(unknown)}")
+        warn(f"unknown call ids, so nothing is kept for them: {', '.join(unknown)}")
 
 
 def _read_plan(file: str) -> RestorePlan:
@@ -168,7 +168,7 @@ def _read_plan(file: str) -> RestorePlan:
 def _read_messages(file: str) -> list[dict[str, Any]]:
     messages = _read_json(file, "a list of messages, each an object")
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise UsageError(f"{_named(file)} is no list of messages, each an object: give the list itself as JSON")
+        raise UsageError(f"{_named(file)} is not a list of message objects: give the list itself as JSON")
     return messages
 
 
@@ -178,7 +178,7 @@ def _read_json(file: str, expected: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{_named(file)} is no JSON: {error}; give {expected}") from None
+        raise UsageError(f"{_named(file)} is not JSON: {error}; give {expected}") from None
 
 
 def _read_text(file: str) -> str:

@@ -7,10 +7,10 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 
-from readcache import __version__
-from readcache.cli.compiled_hook import build_program, program, program_path, program_state
+from readcache.cli.client import find_client
 from readcache.cli.terminal import say
 from readcache.hosts import MODULES, host_module
+from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
 from readcache.model.errors import ReadcacheError, UsageError
@@ -25,17 +25,12 @@ def init(options: argparse.Namespace, _: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
-    where = _where(host, is_user=options.user, mode=mode, policy=policy)
-    switch = Switch(host, where._replace(program=(program_path(),)) if options.compile else where, _memory())
+    switch = Switch(host, _where(host, is_user=options.user, mode=mode, policy=policy), _memory())
     changes = switch.plan_on()
-    if options.compile and not options.dry_run:
-        build_program()
     for change in changes:
         print(change.diff(), end="")
     if not options.dry_run:
         switch.write(changes)
-    if options.compile:
-        say(f"{program_path()} {'would be' if options.dry_run else 'is now'} a program of readcache {__version__}")
     why = host.why if mode == host.mode else "as you asked for"
     done = "is as it was" if not changes else "would be" if options.dry_run else "is now"
     say(f"{host.name} {done} {mode}: {why}" if changes else f"{host.name} {done}, {mode}: {why}")
@@ -59,20 +54,20 @@ def uninit(options: argparse.Namespace, _: Settings) -> int:
             os.rmdir(state)
         if os.path.exists(state):
             left = ", ".join(sorted(os.listdir(state)))
-            say(f"{state} still has {left}: delete it when nothing else here uses readcache")
+            say(f"{state} still has {left}; delete it if nothing else here uses readcache")
     return 0
 
 
 def find_host(name: str) -> Host:
     """UsageError for an unknown one; ReadcacheError where its adapter is not in this version."""
     if name not in MODULES:
-        raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+        raise UsageError(f"unknown host {name!r}: choose one of {', '.join(MODULES)}")
     try:
         host = host_module(name).HOST
     except ModuleNotFoundError as error:
         if error.name != MODULES[name]:
             raise ReadcacheError(f"the adapter of {name} needs {error.name}, which is not installed") from None
-        raise ReadcacheError(f"this version of readcache has no adapter for {name} yet") from None
+        raise ReadcacheError(f"this version of readcache has no adapter for {name}") from None
     assert isinstance(host, Host)
     return host
 
@@ -83,9 +78,8 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
     from readcache.hosts.checks import check_host, is_switched_on
 
     checks: list[tuple[str, Callable[[Settings], str]]] = []
-    mend = "readcache init HOST --compile"
     try:
-        memory, compiled = _memory(), program_path()
+        memory = _memory()
     except UsageError:  # without a home nothing was switched on
         return []
     for name in dict.fromkeys([*names, *MODULES]):
@@ -100,18 +94,15 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
         places = [_where(host, is_user=is_user) for is_user in (False, True)]
         found = [place for place in places if is_switched_on(host, place, memory)]
         for place in found or (places[:1] if name in names else []):
-            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory, compiled)))  # type: ignore[misc]
-        if found:
-            mend = f"readcache init {name} {found[0].place()} --compile"
-    if os.path.lexists(compiled):
-        checks.append(("program", lambda _: program_state(mend)))
+            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory)))  # type: ignore[misc]
     return checks
 
 
 def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default") -> Where:
     """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
-    return Where(os.getcwd(), home, is_user, program(), mode or host.mode, policy, dict(os.environ))
+    mode = mode or host.mode
+    return Where(os.getcwd(), home, is_user, python_program(), mode, policy, dict(os.environ), find_client())
 
 
 def _is_any_remembered() -> bool:

@@ -140,7 +140,7 @@ def _shims(options: argparse.Namespace, settings: Settings) -> int:
     from readcache.cli import shims
 
     if options.action == "install":
-        return shims.install(options.dir, options.tools, compiled=options.compile, static=options.static)
+        return shims.install(options.dir, options.tools)
     if options.action == "uninstall":
         return shims.uninstall(options.dir)
     _require_preset(options.policy)

@@ -47,7 +47,7 @@ def _build() -> _Parser:
     _add_replay(commands)
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
     run.usage = RUN_USAGE
-    run.add_argument("-c", metavar="STRING", help="the command, for bash -c; else the words after the options are it")
+    run.add_argument("-c", metavar="STRING", help="a command for bash -c; default: the words after the options")
     _add_options(run, RUN_OPTIONS)
     run.add_argument("--advise", action="store_true", help=ADVISE.help)
     log = add("log", "one line for each event of the session, newest last")
@@ -56,13 +56,15 @@ def _build() -> _Parser:
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     stats.add_argument("--json", action="store_true", help="one JSON object")
     for command in (log, explain, stats):
-        command.add_argument("--at", metavar="CALL", help="as of right after this call; `log` has the calls' ids")
+        command.add_argument("--at", metavar="CALL", help="show the state right after this call; `log` lists the ids")
     text = "what the store holds: a line for each session, newest last"
     add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
     clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
     clear.add_argument("sessions", metavar="SESSION", nargs="*", help="a session's id")
-    clear.add_argument("--older-than", metavar="WHEN", help="an age (36h, 7d, 2w) or a date, of the last event")
-    clear.add_argument("--dry-run", action="store_true", help="print what would be taken out, and take nothing")
+    clear.add_argument(
+        "--older-than", metavar="WHEN", help="remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
+    )
+    clear.add_argument("--dry-run", action="store_true", help="print what would be removed, and remove nothing")
     _add_gain(add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason"))
     report = add(
         "report", "a session as one HTML page: what was shown, what was left out and why, what was in view when"
@@ -70,19 +72,21 @@ def _build() -> _Parser:
     report.usage = "readcache report [SESSION | FILE] -o OUT.html [--policy NAME]"
     report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
     report.add_argument("-o", "--output", metavar="FILE", type=_path, required=True, help="the page; - is stdout")
-    report.add_argument("--policy", metavar="NAME", help="of a transcript: default, delta or max")
+    report.add_argument("--policy", metavar="NAME", help="for a transcript: default, delta or max")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", type=_path, help="check these shims too")
-    doctor.add_argument("--host", metavar="HOST", action="append", default=[], help="it has to be switched on here")
+    doctor.add_argument(
+        "--host", metavar="HOST", action="append", default=[], help="fail unless this host is enabled here"
+    )
     compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
     compacted.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that stay")
     compacted.add_argument(
-        "--restored", metavar="FILE", type=_path, help="the plan put back, of restore --json; - is stdin"
+        "--restored", metavar="FILE", type=_path, help="the plan that was put back, from restore --json; - for stdin"
     )
     restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
     restore.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that will stay")
     restore.add_argument(
-        "--messages", metavar="FILE", type=_path, help="the message list before that, as JSON; - is stdin"
+        "--messages", metavar="FILE", type=_path, help="the message list before the compaction, as JSON; - for stdin"
     )
     restore.add_argument("--json", action="store_true", help="one JSON object: items, left_out, text (the section)")
     for field in dataclasses.fields(Budget):
@@ -91,7 +95,7 @@ def _build() -> _Parser:
     wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
     wrote.add_argument("path", metavar="PATH", type=_path)
     wrote.add_argument(
-        "--content-file", metavar="FILE", type=_path, help="the whole file as the agent gave it; - is stdin"
+        "--content-file", metavar="FILE", type=_path, help="the whole file as the agent wrote it; - for stdin"
     )
     settle = add("settle", "tell the session what the harness finally showed of a call, after cutting or redacting it")
     settle.add_argument("call_id", metavar="CALL_ID")
@@ -102,39 +106,44 @@ def _build() -> _Parser:
     _add_hosts(commands)
     serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
     serve.add_argument(
-        "--socket", metavar="PATH", type=_path, help="on a Unix socket, for many clients; else on stdin and stdout"
+        "--socket",
+        metavar="PATH",
+        type=_path,
+        help="listen on a Unix socket, for many clients; default: stdin and stdout",
     )
-    serve.add_argument("--run", action="store_true", help="socket: offer run and read too, which stdin always may use")
-    serve.add_argument("--on-demand", action="store_true", help="as hooks start it: for what ends with one tool call")
+    serve.add_argument(
+        "--run", action="store_true", help="also allow run and read on the socket (stdin always allows them)"
+    )
+    serve.add_argument("--on-demand", action="store_true", help="as hooks start it: serves short-lived clients")
     idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
     serve.add_argument("--idle", metavar="SECONDS", type=_count, help=idle)
-    serve.add_argument("--stop", action="store_true", help="end those of this store that were started on demand")
+    serve.add_argument("--stop", action="store_true", help="stop the servers of this store that were started on demand")
     _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
     mcp.add_argument(
-        "--root", metavar="DIR", type=_path, default=".", help="the directory of a client that names no roots (.)"
+        "--root",
+        metavar="DIR",
+        type=_path,
+        default=".",
+        help="project directory for clients that name no roots (default: .)",
     )
     mcp.add_argument(
         "--one-reader",
         action="store_true",
-        help="one conversation alone calls this server, and its host calls `compacted`; else nothing is left out",
+        help="one conversation uses this server, and its host calls `compacted`; else nothing is omitted",
     )
-    mcp.add_argument("--hooks", action="store_true", help="the tool `hook` alone, for the hooks of a host")
+    mcp.add_argument("--hooks", action="store_true", help=argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
     _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy")})
-    mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="what so many later tokens follow counts as gone")
+    mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="forget results after this many later tokens")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
-    shims.usage = (
-        "readcache shims (install DIR [--tools NAME…] [--compile [--static]] | uninstall DIR | "
-        "env DIR [--launch] [--policy NAME])"
-    )
+    shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
     shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
     shims.add_argument("dir", metavar="DIR", type=_path)
     shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
-    shims.add_argument("--compile", action="store_true", help="with a small C program in front, which is faster")
-    shims.add_argument("--static", action="store_true", help="for a sandbox without Python, with --compile")
-    shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, by BASH_ENV")
-    shims.add_argument("--whole-command", action="store_true", help="env --launch, by `readcache run`")
+    _accept_former(shims, "--compile", "--static")
+    shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, through BASH_ENV")
+    shims.add_argument("--whole-command", action="store_true", help="env --launch: through `readcache run`")
     _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
     return parser
 
@@ -146,7 +155,9 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument(
         "paths", metavar="PATH", type=_path, nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
     )
-    replay.add_argument("--policy", metavar="NAME", action="append", help="default, delta or max; several are compared")
+    replay.add_argument(
+        "--policy", metavar="NAME", action="append", help="default, delta or max; give several to compare them"
+    )
     replay.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
     replay.add_argument("--json", action="store_true", help="one JSON object")
 
@@ -158,12 +169,12 @@ def _add_gain(gain: argparse.ArgumentParser) -> None:
     )
     gain.add_argument("--by", choices=DIMENSIONS, metavar="WHAT", help=f"{', '.join(DIMENSIONS)}: rows of that alone")
     gain.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
-    gain.add_argument("--until", metavar="WHEN", help="the same; a date is the last day that counts")
-    gain.add_argument("--price", metavar="MONEY", help="of a million tokens of uncached input: what is priced in money")
+    gain.add_argument("--until", metavar="WHEN", help="the same; a date is the last day included")
+    gain.add_argument("--price", metavar="MONEY", help="dollars per million uncached input tokens, to show money")
     form = gain.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object")
-    form.add_argument("--csv", action="store_true", help="a line for each day, or for what --by names")
-    form.add_argument("--short", action="store_true", help="one line of today, for a status bar")
+    form.add_argument("--csv", action="store_true", help="one line per day, or per value of --by")
+    form.add_argument("--short", action="store_true", help="one line for today, for a status bar")
 
 
 def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -172,22 +183,20 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
     text = "take out of a host's settings what init put there"
     uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
-    init.usage = (
-        "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME] [--compile]"
-    )
+    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
         place = command.add_mutually_exclusive_group()
-        place.add_argument("--project", action="store_true", help="in this directory's project (the default)")
-        place.add_argument("--user", action="store_true", help="in all of this user's projects")
-        command.add_argument("--dry-run", action="store_true", help="print the changes and make none")
+        place.add_argument("--project", action="store_true", help="for this directory's project (default)")
+        place.add_argument("--user", action="store_true", help="for all of this user's projects")
+        command.add_argument("--dry-run", action="store_true", help="print the changes without making them")
     mode = init.add_mutually_exclusive_group()
-    mode.add_argument("--on", action="store_true", help="also where that is not the host's own mode; you vouch for it")
+    mode.add_argument("--on", action="store_true", help="omit lines even where the host's default mode is advise")
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
-    init.add_argument("--compile", action="store_true", help="hooks of all hosts by a small C program, which is faster")
+    _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
     hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"
@@ -198,16 +207,22 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     hook.add_argument("--store", metavar="FILE", help=READER_OPTIONS["store"].help)
 
 
+def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:
+    """Options of the version before this one, which change nothing any more."""
+    for option in options:
+        command.add_argument(option, action="store_true", help=argparse.SUPPRESS)
+
+
 def _count(word: str) -> int:
     if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 up")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number of 0 or more")
     return int(word)
 
 
 def _path(word: str) -> str:
     """An empty one, as of a variable that is not set, would be the working directory."""
     if not word:
-        raise argparse.ArgumentTypeError("an empty path names nothing: give one")
+        raise argparse.ArgumentTypeError("the path is empty: give one")
     return word
 
 

@@ -33,14 +33,14 @@ def report(settings: Settings, options: argparse.Namespace) -> int:
     else:
         title, about, records = _from_store(settings, source)
     if not any(agent in ("", record.agent_id) for record in records):
-        raise ReadcacheError(f"{title}: nothing was recorded" + (f" of agent {agent}" if agent else ""))
+        raise ReadcacheError(f"{title}: nothing recorded" + (f" for agent {agent}" if agent else ""))
     _write_file(options.output, lambda write: write_page(records, title, about, write, agent))
     return 0
 
 
 def _from_store(settings: Settings, source: str) -> tuple[str, dict[str, str], list[Record]]:
     if os.sep in source:
-        raise UsageError(f"{source} does not exist: name a transcript, or the id of a session in the store")
+        raise UsageError(f"{source} does not exist: give a transcript, or the id of a session in the store")
     with open_recorded(settings._replace(session=source or settings.session)) as (session, cursor):
         return f"Session {session.session_id}", {"store": settings.store_spec()}, list(cursor.past)
 
@@ -52,10 +52,10 @@ def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str]
     policy = Policy.named(preset)
     found = conversations_in(source)
     if not found:
-        raise ReadcacheError(f"{source} holds no conversation")
+        raise ReadcacheError(f"no conversation found in {source}")
     names = {readers[0].name: readers for readers in found}
     if name and name not in names:
-        raise ReadcacheError(f"{source} has no conversation {name}; there are {', '.join(list(names)[-MOST_NAMED:])}")
+        raise ReadcacheError(f"{source} has no conversation {name}; it has {', '.join(list(names)[-MOST_NAMED:])}")
     longest = max(found, key=lambda readers: sum(len(recording.items) for recording in readers))
     readers = names.get(name, longest)
     if len(found) > 1 and not name:
@@ -73,9 +73,9 @@ def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) ->
         return
     target = os.path.realpath(output)
     if os.path.lexists(target) and not os.path.isfile(target):
-        raise UsageError(f"{output} is no file to write a page to: name another one, or - for stdout")
+        raise UsageError(f"{output} is not a file that can be written: give another one, or - for stdout")
     if os.path.exists(target) and not _is_page(target):
-        raise UsageError(f"{output} is there and no page of `readcache report`: name another file, or remove it")
+        raise UsageError(f"{output} exists and is not a page of `readcache report`: give another file, or remove it")
     try:
         handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".readcache-", suffix=".html")
         try:
@@ -88,7 +88,7 @@ def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) ->
                 os.unlink(draft)
             raise
     except OSError as error:
-        raise ReadcacheError(f"{output} cannot be written: {error.strerror or error}") from error
+        raise ReadcacheError(f"cannot write {output}: {error.strerror or error}") from error
     say(f"{output}: {os.path.getsize(target) / 1e3:,.0f} kB, for this user alone; it holds what the agent saw")
 
 

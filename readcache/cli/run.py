@@ -29,7 +29,7 @@ from readcache.process.state import state_directory
 def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     """Runs `command`; returns its exit status, or dies of the signal that it died of."""
     if "\0" in command:
-        raise UsageError("the command holds a NUL character, which bash cannot be given: take it out")
+        raise UsageError("the command contains a NUL character, which bash does not accept: remove it")
     env = dict(os.environ)
     if not settings.session and settings.mode in ("on", "advise") and INSIDE not in env:
         _say_once_that_nothing_is_recorded()
@@ -41,9 +41,9 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
             child.become(child.bash(command, env), env)
         return child.end_like(_run(plan, env, settings, call_id))
     except FileNotFoundError as error:
-        raise ReadcacheError(f"bash was not started: {error.strerror}; install bash, or put it on PATH") from None
+        raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
-        raise ReadcacheError(f"bash was not started: {error.strerror}") from None
+        raise ReadcacheError(f"cannot start bash: {error.strerror}") from None
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
@@ -58,7 +58,7 @@ def _say_once_that_nothing_is_recorded() -> None:
         return
     from readcache.cli.terminal import warn
 
-    warn("no session is named, so that nothing is recorded or left out: give --session ID or set READCACHE_SESSION")
+    warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
 
 
 def _plan(command: str, settings: Settings) -> Plan | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache import __version__
 from readcache.cli.options import IDLE_SECONDS
+from readcache.cli.shim_files import bring_up_to_date
 from readcache.cli.terminal import say
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Mode
@@ -43,12 +44,12 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Answers until there is nobody to answer; the exit status. ReadcacheError."""
     if options.stop:
         if options.socket is not None:
-            raise UsageError("--stop ends the server that was started on demand; one at --socket ends at a SIGTERM")
+            raise UsageError("--stop stops servers that were started on demand; send SIGTERM to one with --socket")
         return _stop(settings)
     if options.on_demand:
         return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
     if options.idle is not None:
-        raise UsageError("--idle is for --on-demand: any other server stays until it is ended")
+        raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
     policy, store, way = chosen_policy(settings), _store(options, settings), None
     if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
         policy = replace(policy, mode=Mode.OFF)
@@ -56,6 +57,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     host = settings.host or "serve"
     if options.socket is None:  # who starts us may run what he likes
         return server.answer_stdin(store=store or None, policy=policy, host=host)
+    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version ask no server of this one
     if store and (file := store_file(store)) is not None:
         way = _Ways(file, has_hooks=options.run)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
@@ -82,11 +84,11 @@ def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
         letter, data = read_frame(connection, _MOST_STATUS)
         took = time.perf_counter() - began
         if letter != b"T":
-            raise place.NoServer(f"what listens at {path} does not answer: say `readcache serve --stop`")
+            raise place.NoServer(f"the server at {path} does not answer: run `readcache serve --stop`")
         found: dict[str, Any] = json.loads(data)
         return found | {"milliseconds": took * 1000, "pid": place.peer(connection)[0]}
     except (OSError, ValueError) as error:
-        raise place.NoServer(f"what listens at {path} does not answer: {error}; say `readcache serve --stop`") from None
+        raise place.NoServer(f"the server at {path} does not answer: {error}; run `readcache serve --stop`") from None
     finally:
         connection.close()
 
@@ -166,13 +168,13 @@ def _stop(settings: Settings) -> int:
     while left and time.monotonic() < deadline:
         time.sleep(0.02)
         for path in [path for path in left if not stop.is_there(path)]:
-            say(f"process {left.pop(path)} has ended")
+            say(f"stopped process {left.pop(path)}")
     for path in places:
         if path != mine:
             stop.take_away(path)
     if left:
         pids = ", ".join(map(str, left.values()))
-        raise ReadcacheError(f"told to end, and still there after {_STOP_SECONDS:.0f} seconds: kill {pids}")
+        raise ReadcacheError(f"still running {_STOP_SECONDS:.0f} seconds after being told to stop: kill {pids}")
     if not told:
-        say("no server of this store is there")
+        say("no server is running for this store")
     return 0

@@ -61,7 +61,7 @@ def clear(options: argparse.Namespace, settings: Settings) -> int:
     with _opened(settings) as store:
         last = last_events(store.sessions())
         if unknown := [name for name in named if name not in last]:
-            raise ReadcacheError(f"there is no session {unknown[0]} in {store.path}: see `readcache sessions`")
+            raise ReadcacheError(f"no session {unknown[0]} in {store.path}: see `readcache sessions`")
         chosen = [name for name, at in last.items() if at < before and (name in named or not named)]
         held = [name for name in chosen if holds_something(store, name)]
         if not options.dry_run:
@@ -73,7 +73,7 @@ def clear(options: argparse.Namespace, settings: Settings) -> int:
     for name in held if options.dry_run else ():
         say(f"would take out {name}")
     what = f"{len(held)} session{'' if len(held) == 1 else 's'}"
-    say(f"{'would take out' if options.dry_run else 'took out'} {what}; {store.path} holds {size:,} bytes")
+    say(f"{'would remove' if options.dry_run else 'removed'} {what}; {store.path} holds {size:,} bytes")
     return 0
 
 
@@ -84,6 +84,6 @@ def _opened(settings: Settings) -> Iterator[Kept]:
 
     spec = settings.store_spec()
     if is_missing(spec):
-        raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
+        raise ReadcacheError(f"no store at {spec}: nothing recorded yet, or use --store")
     with closing(open_store(spec)) as store:
         yield cast("Kept", store)

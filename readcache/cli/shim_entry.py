@@ -1,9 +1,6 @@
-"""What a PATH shim starts: makes ready for `run`, and becomes the real tool when that cannot do its work.
+"""What the scripts of a directory of shims start: calls `stand_in`, and becomes the real tool where that fails.
 
-Started by the scripts in shims/ alone, as `python -ISE entry.py IMPORTS TOOL ARGS…`; or `- COMMAND`, the whole-command
-way; or `-- COMMAND`, as `readcache run -c COMMAND`. With IMPORTS alone it says whether it can do its work. IMPORTS are
-the directories to import from, joined by ":", since `-S` leaves site-packages out. Python compiles this file at each
-start, so that all else is in `run`.
+Started by shims/tool.sh, as `python -I shim_entry.py DIR TOOL ARGS…`. Without words it says whether Python starts.
 """
 
 from __future__ import annotations
@@ -14,29 +11,26 @@ if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.defau
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 import contextlib
-import gc
 import os
-import resource
 import sys
 
-if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
-    sys.dont_write_bytecode = True  # Python takes a file that was cut at the limit for a whole one, ever after
-
 if __name__ == "__main__":
-    gc.disable()  # this process lives for some 50 ms, and collecting would take one or two of them
-    imports, *words = sys.argv[1:]
-    sys.path += imports.split(":")
-    if not words:  # asked by python.sh: whatever is printed but this word means no
+    if sys.argv[1:] == []:
         print("ready", flush=True)
         os._exit(0)
-    tool, *args = words
+    place, tool, *args = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     try:
+        import readcache  # noqa: F401  this one, wherever another one may be
+
+        sys.path.append(sys.path.pop(0))
         from readcache.cli.shim_run import stand_in
 
-        end = stand_in(tool, args)
+        end = stand_in(place, tool, args)
     except Exception:  # readcache was taken away, there is no memory: what `stand_in` would do must do without it
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-        words = ["bash", "-c", args[0]] if tool in ("-", "--") else [tool, *args]
+        shell = os.environ.get("READCACHE_BASH") or "bash"
+        words = [shell, "-c", args[1]] if tool == "readcache-run" else [tool, *args]
         os.execvp(words[0], words)
     with contextlib.suppress(OSError):
         sys.stdout.flush()

@@ -3,7 +3,7 @@
 The script has found out already that its stdout is what the agent reads. Here the rest is looked at: who called, what
 the arguments are believed to read, and whether all of it is plain files. In doubt this process becomes the real tool.
 
-Time is spent on imports alone, so that this imports what judging one call needs, and not `Session`.
+This is the way where no client was built, or no server answers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NoReturn
 
+from readcache import __version__
 from readcache.process import child
 from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_tool
 
@@ -19,17 +20,16 @@ if TYPE_CHECKING:
     from readcache.process.settings import Settings
 
 _DEPTH = "READCACHE_DEPTH"
-_ALONE = "READCACHE_ALONE"  # a client found no server to ask (shims/tool.c): there is to be one the next time
+_ALONE = "READCACHE_ALONE"  # the version of a client that found no server to ask (shims/tool.c)
+RUN = "readcache-run"
 
 
-def stand_in(tool: str, args: list[str]) -> int:
-    """What runs in the place of `tool`, or with "-" in that of bash, with "--" as `readcache run`; returns the exit
-    status, or becomes the tool."""
-    is_alone = bool(os.environ.pop(_ALONE, ""))
-    if tool in ("-", "--"):
-        if is_alone:  # now, since this process may become bash
-            _start_server()
-        return _whole_command(args[0], is_shell=tool == "-")
+def stand_in(place: str, tool: str, args: list[str]) -> int:
+    """What runs in the place of `tool`, or for `readcache-run` in that of a shell; returns the exit status, or becomes
+    the tool. `place`: the directory of shims that called."""
+    _make_the_next_call_faster(place)
+    if tool == RUN:
+        return _whole_command(args[1], is_shell=args[0] == "--shell")
     settings, plan = None, None
     try:
         from readcache.process.settings import read_settings
@@ -49,10 +49,7 @@ def stand_in(tool: str, args: list[str]) -> int:
     if settings is None or plan is None:
         _become(tool, args)
     try:
-        status = _run_and_judge(tool, args, plan, settings)
-        if is_alone:
-            _start_server()
-        return child.end_like(status)
+        return child.end_like(_run_and_judge(tool, args, plan, settings))
     except child.OutputLost as lost:
         return child.end_unread(lost)
 
@@ -83,10 +80,18 @@ def _whole_command(command: str, *, is_shell: bool) -> int:
     return command_line(["run", *advise, "-c", command])
 
 
-def _start_server() -> None:
+def _make_the_next_call_faster(place: str) -> None:
+    """Starts the server that a client did not find. A client of another version is replaced."""
+    version = os.environ.pop(_ALONE, "")
+    if not version:
+        return
     from readcache.serve.ask import start_server
 
     start_server([])
+    if version != __version__:
+        from readcache.cli.shim_files import bring_up_to_date
+
+        bring_up_to_date(place)
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
+from readcache.cli.client import find_client
 from readcache.cli.terminal import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process.settings import Settings, session_variable
 from readcache.process.state import store_file
 
 
-def install(directory: str, tools: Sequence[str], *, compiled: bool = False, static: bool = False) -> int:
+def install(directory: str, tools: Sequence[str]) -> int:
     """Writes a shim for each tool into `directory`, which is made; a second time it brings all of it up to date.
-    `compiled`: with the small C program in front, where there is a compiler; `static`: with that alone, for a sandbox
-    without Python, which has this directory and a server's socket in it.
 
     UsageError for a tool that cannot be shimmed; ReadcacheError where a file of somebody else's has the name.
     """
@@ -25,42 +23,36 @@ def install(directory: str, tools: Sequence[str], *, compiled: bool = False, sta
     chosen = tuple(named) or shim_files.DEFAULT_TOOLS
     if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
         raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
-    if static and not compiled:
-        raise UsageError("--static is for compiled shims: give --compile as well")
     place = os.path.realpath(directory)
     if trouble := shim_files.find_unfit_name(place):
         raise UsageError(trouble)
     taken = [path for name in chosen if os.path.lexists(path := os.path.join(place, name))]
-    if taken and shim_files.find_mark(place) is None:
-        raise ReadcacheError(f"{taken[0]} exists: name a directory of its own for the shims")
+    if taken and shim_files.find_tools(place) is None:
+        raise ReadcacheError(f"{taken[0]} exists: give the shims a directory of their own")
+    client = find_client()
     try:
-        shim_files.write(place, shim_files.Mark(chosen, compiled, shim_files.loader(os.environ), static))
-    except shim_files.NoCompiler:
-        advice = "install one (cc, gcc or clang)" + ("" if static else ", or the shims without --compile")
-        raise ReadcacheError(f"no C compiler is on PATH, and nothing was written: {advice}") from None
-    except subprocess.CalledProcessError as error:
-        advice = "try another one (CC=…)" + ("" if static else ", or install without --compile")
-        raise ReadcacheError(
-            f"{error.cmd[0]} failed, and nothing was written: {advice}: {error.stderr or error}"
-        ) from None
+        shim_files.write(place, chosen, client)
     except OSError as error:
         raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
-    say(f"{place}: {'static ' if static else 'compiled ' if compiled else ''}shims for {', '.join(chosen)}")
-    if static:
-        say(f"on the host: readcache serve --socket {shlex.quote(os.path.join(place, shim_files.SOCKET))}")
+    say(f"{place}: shims for {', '.join(chosen)}")
+    if client:
+        socket = shlex.quote(os.path.join(place, shim_files.SOCKET))
+        say(
+            f"for a sandbox without Python: mount {place} in it, and run on the host: readcache serve --socket {socket}"
+        )
     return 0
 
 
 def uninstall(directory: str) -> int:
     """Takes the shims out of `directory`, and the directory when nothing else is in it."""
-    place, mark = _installation(directory)
+    place, tools = _installation(directory)
     try:
-        shim_files.remove(place, mark)
+        shim_files.remove(place, tools)
     except OSError as error:
-        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its rights") from None
+        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its permissions") from None
     say(f"{place}: shims removed")
-    if mark.static and os.path.lexists(left := os.path.join(place, shim_files.SOCKET)):
-        say(f"a server is still at {left}: it ends at a SIGTERM")
+    if left := shim_files.socket_beside(place):
+        say(f"a server is still running at {left}: stop it with SIGTERM")
     return 0
 
 
@@ -72,12 +64,13 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     place, _ = _installation(directory)
     if trouble := shim_files.find_unfit_name(place):
         raise UsageError(trouble)
-    if trouble := next(shim_files.find_trouble(place), None):  # such as shims of an earlier version: they pass through
+    shim_files.bring_up_to_date(place)
+    if trouble := next(shim_files.find_trouble(place), None):
         warn(trouble)
     launch = launch or whole_command
     kept = kept_bash_env(os.environ) if launch else ""
     if kept:
-        warn(f"BASH_ENV={kept} is kept: the shims' file reads it, and so do children")
+        warn(f"BASH_ENV={kept} is kept: the shims source it, and so do child shells")
     variable = session_variable(os.environ, settings.session)
     is_plain = settings.policy == "default" and not os.environ.get("READCACHE_POLICY")
     named = {
@@ -106,17 +99,19 @@ def kept_bash_env(environ: Mapping[str, str]) -> str:
     return environ.get("READCACHE_BASH_ENV", "") if is_ours else given
 
 
-def _installation(directory: str) -> tuple[str, shim_files.Mark]:
-    """The real path of a directory of shims, and what was installed there. ReadcacheError when it is none."""
+def _installation(directory: str) -> tuple[str, tuple[str, ...]]:
+    """The real path of a directory of shims, and its tools. ReadcacheError when it is none."""
     place = os.path.realpath(directory)
-    mark = shim_files.find_mark(place)
-    if mark is None:
-        raise ReadcacheError(f"{place} is no directory of shims: `readcache shims install {directory}` makes one")
-    return place, mark
+    tools = shim_files.find_tools(place)
+    if tools is None:
+        raise ReadcacheError(
+            f"{place} is not a directory of shims: run `readcache shims install {directory}` to create it"
+        )
+    return place, tools
 
 
 def find_directories(environ: Mapping[str, str]) -> list[str]:
     """The directories of shims that PATH and BASH_ENV lead to."""
     candidates = [*environ.get("PATH", "").split(":"), os.path.dirname(environ.get("BASH_ENV", ""))]
     found = (os.path.realpath(place) for place in candidates if place)
-    return list(dict.fromkeys(place for place in found if shim_files.find_mark(place) is not None))
+    return list(dict.fromkeys(place for place in found if shim_files.find_tools(place) is not None))

@@ -37,16 +37,16 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
     ReadcacheError when there is no such store, session or call."""
     spec = settings.store_spec()
     if is_missing(spec):
-        raise ReadcacheError(f"there is no store {spec}: nothing was recorded yet, or name it with --store")
+        raise ReadcacheError(f"no store at {spec}: nothing recorded yet, or use --store")
     session_id = settings.session or _newest(spec)
     with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec) as session:
         records = session.events()
         agents = sorted({record.agent_id for record in records})
         if not records:
             where = without_password(spec)
-            raise ReadcacheError(f"there is no session {session_id} in {where}: see `readcache sessions`")
+            raise ReadcacheError(f"no session {session_id} in {where}: see `readcache sessions`")
         if settings.agent not in agents:
-            warn(f"agent {settings.agent} has no events; there are: {', '.join(agents)}")
+            warn(f"agent {settings.agent} has no events; agents with events: {', '.join(agents)}")
         cursor = Cursor(records, settings.agent)
         try:
             cursor.after(at) if at else cursor.end()

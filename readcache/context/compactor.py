@@ -108,7 +108,7 @@ class Compactor:
     ) -> None:
         check_strategies(strategies)
         if trigger_tokens <= 0 or keep_turns < 0:
-            raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0 and keep_turns={keep_turns} not below")
+            raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0, and keep_turns={keep_turns} at least 0")
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
         self._log = MessageLog(session.reader.log.history_log())

@@ -20,7 +20,7 @@ import contextlib
 import os
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -46,14 +46,6 @@ class History:
         self._ids: set[str] = set()  # of all items there ever were
         self._view: tuple[Item, ...] | None = None
 
-    @classmethod
-    def from_events(cls, events: Iterable[HistoryEvent]) -> History:
-        """The history whose log this is. Errors as `append`."""
-        history = cls()
-        for event in events:
-            history.append(event)
-        return history
-
     @property
     def events(self) -> tuple[HistoryEvent, ...]:
         """The log, oldest first."""
@@ -77,7 +69,7 @@ class History:
         """
         new = _new_id(event)
         if new in self._ids:
-            raise ValueError(f"the history has had an item {new!r} before: give each an id of its own")
+            raise ValueError(f"the history already has an item {new!r}: give each item its own id")
         if isinstance(event, Condensed):
             self._condense(event)
         elif isinstance(event, CondensationRequested):

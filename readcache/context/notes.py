@@ -3,7 +3,7 @@
 A note tells of the past and promises nothing about what else is in view, so that no later pruning or compaction can
 make it untrue. It is no marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
 
-    [PRUNED 7f3a: app.py lines 1-40, the same bytes were shown again later; repeat to see]
+    [PRUNED 7f3a: app.py lines 1-40; the same bytes were shown again later; repeat to see]
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def clip_text(text: str, most: int, tag: str = "") -> str:
     lines = gone.count("\n") + (not gone.endswith("\n"))
     what = f"{lines:,} lines ({len(gone):,} characters)" if lines > 1 else f"{len(gone):,} characters"
     between = "" if not head or head.endswith("\n") else "\n"
-    return f"{head}{between}{note_line(tag, f'{what} left out here; ask for them to see them')}\n{tail}"
+    return f"{head}{between}{note_line(tag, f'{what} omitted here; ask again to see them')}\n{tail}"
 
 
 def _head(text: str, most: int) -> str:

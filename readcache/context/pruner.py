@@ -183,7 +183,7 @@ def _errored_inputs(work: _Work) -> None:
             continue
         given = dict(tool_call.call.arguments or {})
         short = {
-            key: notes.note_line(work.rules.tag, f"{len(value):,} characters of the input of a call that failed")
+            key: notes.note_line(work.rules.tag, f"{len(value):,} characters of input of a failed call")
             for key, value in given.items()
             if isinstance(value, str) and len(value) >= work.rules.min_chars
         }
@@ -208,7 +208,7 @@ def _supersede(work: _Work, place: int, gone: set[str]) -> None:
     # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
     is_tool = shell_command(work.calls[place].call) is None
     if is_of_them and (is_tool or sum(piece.count for piece in pieces) == count_lines(work.texts[place])):
-        work.note(place, " as read before the file was overwritten as a whole; read the file to see it as it is")
+        work.note(place, " as read before the whole file was overwritten; read it again to see it now")
 
 
 def _duplicate_outputs(work: _Work) -> None:
@@ -221,9 +221,9 @@ def _duplicate_outputs(work: _Work) -> None:
             continue
         if not work.calls[place].result.is_error and work.may_go(place):
             if kept.holds(text, pieces):
-                work.note(place, f", the same bytes were shown again later{work.invitation(place)}")
+                work.note(place, f"; the same bytes were shown again later{work.invitation(place)}")
             elif text in cut:
-                work.note(place, f", of which a later result has the two ends{work.invitation(place)}")
+                work.note(place, f"; a later result shows both ends{work.invitation(place)}")
         if work.will_be_cut(place):
             cut.add(text)
         elif place not in work.noted:
@@ -287,7 +287,7 @@ def check_strategies(strategies: Collection[str]) -> None:
     """Raises UsageError for an unknown strategy."""
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
-        raise UsageError(f"no strategy {unknown[0]!r} to prune by: there are {', '.join(STRATEGIES)}")
+        raise UsageError(f"unknown pruning strategy {unknown[0]!r}: choose from {', '.join(STRATEGIES)}")
 
 
 def prune_known(

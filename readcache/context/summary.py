@@ -11,10 +11,10 @@ from readcache.model.events import Delivered, Origin, Record, Wrote
 from readcache.model.spans import Span, merge_spans
 
 HEADING = "## Summary of the conversation so far"
-_FILE_MAP = "FILE MAP, from a log (line numbers as they were when read):"
+_FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
 _NO_SUMMARY = (
-    "No summary could be made: {count} messages were left out here without one. What they changed is in the files; look"
-    " there, and at the list below, before anything is done again."
+    "No summary could be made: {count} messages were removed here without one. Their changes are in the files; check"
+    " those, and the list below, before you repeat any work."
 )
 # Characters of one message of the user, and of an earlier summary, where no model makes a new one.
 USER_CHARS = 2_000
@@ -26,7 +26,7 @@ MOST_SPANS = 8  # ranges named of one file; 99 of 100 have no more than six
 
 def written_summary(text: str, invented: Sequence[str], files: Sequence[str]) -> str:
     """The summary of a model, with what is known about its numbers and about the files."""
-    doubt = f"Numbers in this summary that the conversation did not show: {', '.join(invented)}." if invented else ""
+    doubt = f"Numbers in this summary that do not occur in the conversation: {', '.join(invented)}." if invented else ""
     return _sections([text, doubt], files)
 
 
@@ -35,7 +35,7 @@ def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], files: Se
     said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
         said = []  # a chat without calls, where tools answer as the user: who said what cannot be told
-    asked = "\n\n".join(["The user said meanwhile:", *said]) if said else ""
+    asked = "\n\n".join(["The user has also said:", *said]) if said else ""
     before = [clip_text(body_of(summary), EARLIER_CHARS) for summary in earlier]
     return _sections([*before, _NO_SUMMARY.format(count=len(old)), asked], files)
 
@@ -75,7 +75,7 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
     paths = sorted(newest, key=lambda path: -newest[path])
     lines = [_file_line(path, read.get(path, []), path in written, root) for path in paths[:MOST_FILES]]
     if len(paths) > MOST_FILES:
-        lines.append(f"and {len(paths) - MOST_FILES} files that were touched before these")
+        lines.append(f"and {len(paths) - MOST_FILES} files touched earlier")
     return lines
 
 
@@ -84,7 +84,7 @@ def _file_line(path: str, read: list[Span], is_written: bool, root: str) -> str:
     if read:
         spans = merge_spans(read)
         runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
-        more = f" and {len(spans) - MOST_SPANS} more stretches" if len(spans) > MOST_SPANS else ""
+        more = f" and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else ""
         facts.append(f"read lines {runs}{more}")
     if is_written:
         facts.append("written")

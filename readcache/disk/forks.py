@@ -8,15 +8,18 @@ this: two threads that fork at the same time would otherwise each hold what the 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
-import sys
+import pkgutil
 import threading
 import weakref
 from typing import Protocol
 
 # The order in which a call takes locks: a log is locked before the files it follows, and before its store.
 SESSIONS, LOGS, FILES, STORES, CONNECTIONS = range(5)
+
+_ROOMS = ("model", "shell", "judging", "messages", "sync", "restore", "log")  # a call's way
 
 
 class Forkable(Protocol):
@@ -66,23 +69,23 @@ def follow_forks(follower: Forkable) -> None:
 
 
 def _before_fork() -> None:
+    if _followers:
+        _finish_imports()
     _forking.acquire()
     for follower in sorted(_followers.copy(), key=lambda each: each.fork_order):
         follower.before_fork()
         _told.append(follower)
-    _finish_imports()
 
 
+@functools.lru_cache(maxsize=1)
 def _finish_imports() -> None:
-    """Waits for modules of ours that other threads are importing: the child would wait for those threads for ever. Ours
-    alone, since importing them never forks."""
-    while unfinished := [name for name in list(sys.modules) if name.startswith("readcache.") and _is_unfinished(name)]:
-        for name in unfinished:
-            importlib.import_module(name)
-
-
-def _is_unfinished(name: str) -> bool:
-    return bool(getattr(getattr(sys.modules[name], "__spec__", None), "_initializing", False))
+    """Imports whatever a call imports at its first need. A module that another thread is importing at the fork stays
+    locked in the child for ever, and no lock of ours is around an import."""
+    for room in _ROOMS:
+        package = importlib.import_module(f"readcache.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"readcache.{room}.{module.name}")
+    importlib.import_module("bashlex.parser")
 
 
 def _after_fork() -> None:

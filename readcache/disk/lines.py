@@ -57,7 +57,7 @@ class LineReader:
         what cannot be read gives one line that says why, and exit code 1."""
         if start < 1 or (end is not None and end < start):
             why = "lines count from 1, the end is not before the start"
-            return _refused(path, f"lines {start} to {end} are no range: {why}")
+            return _refused(path, f"lines {start} to {end} are not a range: {why}")
         try:
             data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
         except OSError as error:

@@ -51,7 +51,7 @@ class Others:
     def changes(self) -> list[Change]:
         """See `Session.changes`."""
         if self._seen is None:
-            raise UsageError("changes are known while watching: call it inside `with session.watch():`")
+            raise UsageError("changes() works only while watching: call it inside `with session.watch():`")
         return self._seen.changes()
 
     def own_call(self) -> AbstractContextManager[None]:

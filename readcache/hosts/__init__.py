@@ -24,7 +24,7 @@ def host_module(name: str) -> ModuleType:
     if name not in MODULES:
         from readcache import UsageError
 
-        raise UsageError(f"no host {name!r} is known: give one of {', '.join(MODULES)}")
+        raise UsageError(f"unknown host {name!r}: choose one of {', '.join(MODULES)}")
     import importlib
 
     return importlib.import_module(MODULES[name])

@@ -11,24 +11,26 @@ from dataclasses import replace
 from typing import Any
 
 from readcache import HeadTail, Mode, Policy, Session, UsageError
+from readcache.process.mode import mode_named
 
 _SETTINGS = ("policy", "mode", "clip", "root", "store")
 _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, False: Mode.OFF}  # YAML's on is True
-_OFF = ("off", "0", "false", "no")
 
 
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:
     """The policy of `given`: "policy" (the name of a preset), "mode" ("on", "advise", "off") and "clip" ([head, tail]
     in characters: how the host cuts long results). UsageError for what means nothing."""
     if unknown := given.keys() - {*_SETTINGS}:
-        raise UsageError(f"readcache has no setting {', '.join(map(str, unknown))}: there are {', '.join(_SETTINGS)}")
-    named = environment.get("READCACHE", "").strip().lower()
+        raise UsageError(f"unknown setting {', '.join(map(str, unknown))}: choose from {', '.join(_SETTINGS)}")
+    named = mode_named(environment)
+    if named not in _MODES:
+        raise UsageError(f"invalid READCACHE={named}: use on, advise or off")
     mode = given.get("mode", "advise" if named == "advise" else "on")
     if mode not in _MODES:
-        raise UsageError(f"readcache has no mode {mode!r}: there are on, advise and off")
+        raise UsageError(f"invalid mode {mode!r}: use on, advise or off")
     policy = Policy.named(str(given.get("policy") or environment.get("READCACHE_POLICY") or "default"))
     clip = given.get("clip")
-    return replace(policy, mode=Mode.OFF if named in _OFF else _MODES[mode], clip=HeadTail(*clip) if clip else None)
+    return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 
 def session_by_settings(given: Mapping[str, Any], *, host: str, local: bool | None = None) -> Session:

@@ -12,10 +12,10 @@ from typing import Any
 from readcache import ReadcacheError
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
+from readcache.model.policy import PRESETS
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 _MODES = ("on", "advise", "off")
-_POLICIES = ("default", "delta", "max")
 
 
 def is_switched_on(host: Host, where: Where, memory: str) -> bool:
@@ -23,23 +23,14 @@ def is_switched_on(host: Host, where: Where, memory: str) -> bool:
     return Switch(host, where, memory).is_known()
 
 
-def check_host(host: Host, where: Where, memory: str, compiled: str = "") -> str:
-    """What is in force, in words. ReadcacheError with what is not, and what to do. `compiled`: where `init --compile`
-    makes its program, which settings may name as well."""
+def check_host(host: Host, where: Where, memory: str) -> str:
+    """What is in force, in words. ReadcacheError with what is not, and what to do."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
-    ways = [where, *([where._replace(program=(compiled,))] if compiled else [])]
-    variants = [variant for way in ways for variant in _variants(way)]
-    found = next((each for each in variants if Switch(host, each, memory).is_on()), None)
+    found = next((each for each in _variants(where) if Switch(host, each, memory).is_on()), None)
     if found is None:
         is_there = Switch(host, where, memory).is_known()
         what = "what is there is of another version, or was changed" if is_there else "it is not switched on"
         raise ReadcacheError(f"{what}: say `{again}`")
-    program = found.program[0]
-    if program == compiled and not os.path.exists(program):
-        raise ReadcacheError(
-            f"its settings start {program}, which is not there: say `{again} --compile`, or without --compile to have "
-            "Python start"
-        )
     said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
     if found.mode == "off":
         return said
@@ -51,7 +42,7 @@ def check_host(host: Host, where: Where, memory: str, compiled: str = "") -> str
 
 def _variants(where: Where) -> Sequence[Where]:
     """The ways in which it may have been switched on there."""
-    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in _POLICIES]
+    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in PRESETS]
 
 
 def _try_hook(host: Host, where: Where) -> None:

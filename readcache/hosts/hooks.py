@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from readcache.model.errors import UsageError
-from readcache.process.settings import MODES, Settings, read_settings
+from readcache.process.mode import MODES
+from readcache.process.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from readcache import Session, Sessions
@@ -45,7 +46,7 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
     settings = read_settings(environ, flags)
     settings = settings._replace(mode="off") if flags.get("off") else settings
     if settings.mode not in MODES.values():
-        raise UsageError(f"READCACHE={settings.mode} means nothing: set on, advise or off")
+        raise UsageError(f"invalid READCACHE={settings.mode}: use on, advise or off")
     return name, settings
 
 
@@ -58,7 +59,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
 
     event, host = json.loads(data), host_module(name).HOST
     if not isinstance(event, dict):
-        raise UsageError("what stands on stdin is no JSON object")
+        raise UsageError("stdin is not a JSON object")
     answer = None if host.hook is None else host.hook(event, sessions)
     return "" if answer is None else json.dumps(answer, allow_nan=False)
 
@@ -118,7 +119,7 @@ def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
         else:
             names.append(word)
     if len(names) != 1:
-        raise UsageError("hook needs the name of one host")
+        raise UsageError("hook needs exactly one host")
     return names[0], flags
 
 

@@ -24,6 +24,7 @@ class Where(NamedTuple):
     mode: str  # "on", "advise" or "off"
     policy: str  # the name of a preset, see `Policy.named`
     environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
+    client: str = ""  # the program that asks the server for hooks, see shims/tool.c; "" where none was built
 
     def place(self) -> str:
         """The option of `init` that means this place."""
@@ -32,7 +33,8 @@ class Where(NamedTuple):
     def words(self, *command: str) -> tuple[str, ...]:
         """The words that start `readcache COMMAND` with this mode and policy, for a host that starts it by words."""
         mode = () if self.mode == "on" else (f"--{self.mode}",)
-        return (*self.program, *command, *mode, *self.policy_words())
+        program = (self.client, *self.program) if self.client and command[0] == "hook" else self.program
+        return (*program, *command, *mode, *self.policy_words())
 
     def policy_words(self) -> tuple[str, ...]:
         """The option that names the policy; none for the default one: then READCACHE_POLICY has its say."""
@@ -78,3 +80,5 @@ class Host(NamedTuple):
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] | None = None
+    # Files in which an earlier version put something, and this one does not.
+    former_files: Callable[[Where], Sequence[str]] = lambda _: ()

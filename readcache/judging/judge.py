@@ -23,13 +23,13 @@ from readcache.model import text
 from readcache.model.call import Call
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
+from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.paths import matches
 from readcache.model.policy import Insist, Policy, Rules
 from readcache.model.reply import Outcome, Reason
+from readcache.model.stored_text import count_lines_of
 from readcache.model.view import View
 
-# Characters. Splitting and comparing a larger output would cost more than the command that printed it.
-LARGEST = 8_000_000
 UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
 
 
@@ -102,7 +102,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.BINARY
     if UNDECODED in call.output:
         return Reason.NOT_TEXT
-    if len(call.output) > LARGEST:
+    if len(call.output) > LARGEST_OUTPUT:
         return Reason.TOO_LARGE
     if concerns_protected(call, rules.policy):
         return Reason.PROTECTED
@@ -117,7 +117,7 @@ def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
         piece = same.event.pieces[0]
         if piece.sep is None and piece.at == 0:
             lines = view.bodies(Reference(same, piece))
-            if len(lines) == text.count_lines(output):
+            if len(lines) == count_lines_of(same.event):
                 return lines
     return text.split_lines(output)
 

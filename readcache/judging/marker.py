@@ -71,7 +71,7 @@ def tag(session_id: str) -> str:
 
 def find_markers(text: str, session_tag: str) -> list[str]:
     """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
-    if not may_hold(text, session_tag):
+    if not may_hold(text, session_tag) or not re.search(_beginning(session_tag), text):
         return []
     lines = _LINE_ENDS.split(text)
     return [marker for line in lines if may_hold(line, session_tag) for marker in _markers_in(line, session_tag)]
@@ -136,7 +136,7 @@ def write_moved(marker: str, what: str, section: str) -> str:
 def write_gone(marker: str, what: str) -> str:
     """What takes the place of a `marker` for `what` when its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
-    return f"[{_GONE} {name_in(marker)}: {what} stood here by reference and left the conversation{end}]"
+    return f"[{_GONE} {name_in(marker)}: {what} omitted here; the source left the conversation{end}]"
 
 
 def name_in(marker: str) -> str:

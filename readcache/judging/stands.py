@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from readcache.judging.cover import Run
 from readcache.model.events import Delivered, Piece, Stand
 from readcache.model.key_view import Reference
+from readcache.model.stored_text import count_lines_of, digest_of
 from readcache.model.text import digest_lines
 from readcache.model.view import View
 
@@ -16,7 +18,7 @@ def stands_of(view: View, runs: Sequence[Run], left_out: Sequence[str]) -> tuple
     with numbers that they do not have here."""
     there = [lines_there(view, run) for run in runs]
     stands = tuple(_stand(run, lines) for run, lines in zip(runs, there, strict=True))
-    is_same = [line for lines in there for line in lines] == list(left_out)
+    is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
     return stands, "" if is_same else "\n".join(left_out)
 
 
@@ -33,4 +35,6 @@ def lines_there(view: View, run: Run) -> Sequence[str]:
 
 def _stand(run: Run, lines: Sequence[str]) -> Stand:
     event = run.reference.event
-    return Stand(event.call_id, event.origin, run.reference.piece.at + run.at, len(lines), digest_lines(lines))
+    is_all = len(lines) == count_lines_of(event) and event.text.endswith("\n")
+    named = digest_of(event) if is_all else digest_lines(lines)
+    return Stand(event.call_id, event.origin, run.reference.piece.at + run.at, len(lines), named)

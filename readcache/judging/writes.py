@@ -14,7 +14,6 @@ from readcache.judging.protect import kept_label, leads_to_protected
 from readcache.model.call import Call
 from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
-from readcache.model.names import names_in
 from readcache.model.paths import matches
 from readcache.model.policy import Policy
 from readcache.model.reply import Reason
@@ -44,20 +43,11 @@ def _read_keys(claims: Iterable[Claim], written: str) -> list[str]:
     return [key for key in keys if concerns(written, key) or concerns(key, written)]
 
 
-def wrote_event(view: View, call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
+def wrote_event(call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
     """The event of these writes of call `number`."""
     sure = dict.fromkeys(write.key for write in writes if write.sure)
-    perhaps = dict.fromkeys(key for write in writes if not write.sure for key in _keys_of(view, write))
+    perhaps = dict.fromkeys(write.key for write in writes if not write.sure)
     return Wrote(call.call_id, tuple(sure), kept_label(call, policy), number, tuple(perhaps))
-
-
-def _keys_of(view: View, write: Write) -> tuple[str, ...]:
-    """The key, or what a script names, where the view holds the whole of it as it is."""
-    known = view.key(write.script) if write.script is not None else None
-    shown = known.numbered.at(1) if known is not None else None
-    if shown is None or not shown.piece.eof or shown.piece.first != 1:
-        return (write.key,)
-    return names_in("\n".join(view.bodies(shown)))
 
 
 def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
@@ -65,7 +55,7 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     number = view.calls.number_of(call.call_id)
     before, _ = split_writes(call.reading)
     label = kept_label(call, policy)
-    events: list[Event] = [wrote_event(view, call, number, before, policy)] if before else []
+    events: list[Event] = [wrote_event(call, number, before, policy)] if before else []
     kept = [part for part in certain_texts(call) if not matches(part.key, policy.protected)]
     if kept and not leads_to_protected(call, policy):
         events.append(authored_event(view, policy, call.call_id, label, kept))
@@ -92,10 +82,10 @@ def certain_texts(call: Call) -> list[Authored]:
     ]
 
 
-def events_after(view: View, call: Call, number: int, policy: Policy) -> list[Event]:
+def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
     """The events to follow the delivery of call `number`: what it wrote after it had read it."""
     after = split_writes(call.reading)[1]
-    return [wrote_event(view, call, number, after, policy)] if after else []
+    return [wrote_event(call, number, after, policy)] if after else []
 
 
 def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:

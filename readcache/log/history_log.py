@@ -41,7 +41,7 @@ class HistoryLog:
             return None
         lost = [event for event in events if isinstance(event, Failed | Compacted)]
         if lost:  # a history with a hole is none
-            self.fail(StoreError(getattr(lost[0], "detail", "the session was taken out of the store meanwhile")))
+            self.fail(StoreError(getattr(lost[0], "detail", "the session has been removed from the store")))
             return None
         return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote
 
@@ -63,7 +63,7 @@ class HistoryLog:
                 return True
         except (TypeError, ValueError, RecursionError):
             pass
-        self.fail(StoreError(f"a message is no JSON ({type(event).__name__}): it is kept in memory only"))
+        self.fail(StoreError(f"a message is not JSON ({type(event).__name__}): it is kept in memory only"))
         return False
 
     def fail(self, error: BaseException) -> None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
-from readcache.judging.reread import answer_reread
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log
 from readcache.model.call import Call
@@ -95,7 +94,7 @@ class Reader:
         writes = call.reading.writes
         if writes:
             number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([wrote_event(self.log.view, call, number, writes, self.rules.policy)])
+            self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
         return with_frame(pass_through(call, reason), call)
 
     def _judge(
@@ -114,11 +113,8 @@ class Reader:
             writes = call.reading.writes
             if writes:
                 log.append(events_before(view, call, policy))
-            answer = answer_reread(view, call, self.rules)
-            if answer is None:
-                judgement = decide(view, call, self.rules, log.line_index())
-                answer = compose(view, call, judgement, self.rules)
-            answered, delivered = answer
+            judgement = decide(view, call, self.rules, log.line_index())
+            answered, delivered = compose(view, call, judgement, self.rules)
             reply = with_frame(answered, call)
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, kept_of_body(policy.clip, call.head, delivered.text, call.tail))
@@ -128,7 +124,7 @@ class Reader:
                 announce()
                 return reply, partial(self._log_announced, delivered, log.turns, view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
-            log.append([logged, *events_after(view, call, delivered.when.call, policy)] if writes else [logged])
+            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, partial(self._log_text, delivered)
 
     def _log_text(self, delivered: Delivered, at: float | None) -> None:
@@ -230,7 +226,7 @@ class Reader:
         everything counts as gone."""
         self._resumes = False
         try:
-            self._check_call(call_id, "so that everything counts as gone now")
+            self._check_call(call_id, "everything now counts as gone")
         finally:
             self.tell(call_id, lambda _: [Rewound(call_id)])
 
@@ -246,7 +242,7 @@ class Reader:
             return
         if call_id not in known:
             newest = ", ".join(dict.fromkeys(reversed(known[-NEWEST_NAMED:]))) or "none"
-            raise UsageError(f"no call {call_id!r} is known (the newest: {newest}); {outcome}")
+            raise UsageError(f"unknown call {call_id!r} (the newest: {newest}); {outcome}")
 
     def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and

@@ -51,8 +51,7 @@ class Write:
 
     key: str  # a path, a directory, a pattern, or WHOLE_TREE: see `writes.concerns`
     before: int  # claims[before:] print what stands there after the write
-    sure: bool = True  # False: the command is not understood, and names the file, or may write any
-    script: str | None = None  # the key of the script that may have written any file; its text tells which, where known
+    sure: bool = True  # False: a program's text in the command names the file
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Condensed:
 
     def __post_init__(self) -> None:
         if (self.summary is None) != (self.offset is None):
-            raise ValueError(f"condensation {self.id!r} has one of summary and offset: give both or neither")
+            raise ValueError(f"condensation {self.id!r} needs both summary and offset, or neither")
         if self.offset is not None and self.offset < 0:
             raise ValueError(f"condensation {self.id!r} has offset {self.offset}: offsets count from 0")
 

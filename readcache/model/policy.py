@@ -163,11 +163,9 @@ class Policy:
     def __post_init__(self) -> None:
         for name in ("never", "protected"):
             if isinstance(given := getattr(self, name), str):  # else each of its characters would be one
-                raise UsageError(
-                    f"Policy({name}={given!r}) is one text where several are meant: give a tuple, ({given!r},)"
-                )
+                raise UsageError(f"Policy({name}={given!r}) is a string: give a tuple, ({given!r},)")
         if not self.min_worth >= 0:
-            raise UsageError(f"Policy(min_worth={self.min_worth!r}) is no share of a turn: give 0 or more")
+            raise UsageError(f"Policy(min_worth={self.min_worth!r}) is not a share of a turn: give 0 or more")
         if self.never:
             for name, patterns in (("_never", self.never), ("_anywhere", [p.removeprefix("^") for p in self.never])):
                 joined = "|".join(f"(?:{pattern})" for pattern in patterns)
@@ -178,7 +176,7 @@ class Policy:
         """A preset: "default"; "delta", which also leaves out the unchanged lines of a file that was written; "max",
         which also leaves out the visible lines of any output. UsageError for any other name."""
         if name not in PRESETS:
-            raise UsageError(f"there is no policy {name!r}: choose among {', '.join(PRESETS)}")
+            raise UsageError(f"unknown policy {name!r}: choose from {', '.join(PRESETS)}")
         return cls(delta=name != "default", any_output=name == "max")
 
     def tokens(self, text: str) -> int:

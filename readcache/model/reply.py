@@ -148,3 +148,18 @@ class Reply:
 
     def __str__(self) -> str:
         return self.text
+
+    def omissions(self) -> list[tuple[Omitted, str, list[str]]]:
+        """What was left out, in order: each omission, the marker in its place, and the lines of `full_text`."""
+        found: list[tuple[Omitted, str, list[str]]] = []
+        shown = at = 0  # places in the text, and in the full one
+        for segment in self.segments:
+            if isinstance(segment, Omitted):
+                count = segment.end - segment.start + 1
+                marker = self.text[shown:].partition("\n")[0]
+                lines = self.full_text[at:].split("\n", count)[:count]
+                found.append((segment, marker, lines))
+                shown, at = shown + len(marker) + 1, at + sum(map(len, lines)) + count
+            else:
+                shown, at = shown + len(segment.text), at + len(segment.text)
+        return found

@@ -16,7 +16,7 @@ def age_seconds(age: str, what: str) -> float:
     """Seconds of an age (36h, 7d, 2w). UsageError for anything else, which names `what` has it."""
     if found := _AGE.fullmatch(age):
         return float(found[1]) * _SECONDS[found[2]]
-    raise UsageError(f"{what} {age!r} is no age: give hours, days or weeks (36h, 7d, 2w)")
+    raise UsageError(f"invalid {what} {age!r} (examples: 36h, 7d, 2w)")
 
 
 def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> float:

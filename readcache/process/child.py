@@ -12,9 +12,10 @@ import warnings
 from types import FrameType
 from typing import Any, NoReturn
 
-# Bytes and seconds. What prints more or takes longer is no read: what is held is shown then, and the rest as it comes,
-# so that a harness which runs out of patience (30 s and up) has seen it.
-MOST_HELD = 8_000_000
+from readcache.model.limits import LARGEST_OUTPUT
+
+# Seconds. Beyond this or `LARGEST_OUTPUT`, stop buffering and stream, so that a harness that runs out of patience (30 s
+# and up) has seen the output.
 LONGEST_HELD = 20.0
 _POLL = 0.05  # seconds; only to notice that bash has ended while a child of it keeps its output open
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -186,7 +187,7 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
                 if _arrives(held):
                     _leave_copying(pipe)
                 break
-            if is_passed_on or len(held) > MOST_HELD or time.monotonic() > deadline:
+            if is_passed_on or len(held) > LARGEST_OUTPUT or time.monotonic() > deadline:
                 is_passed_on = True
                 if not _arrives(held):
                     break
@@ -210,7 +211,6 @@ def _leave_copying(pipe: int) -> None:
     if _fork():
         return
     try:
-        _rename("readcache: copies what a process in the background prints")
         for number in _FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
@@ -218,16 +218,6 @@ def _leave_copying(pipe: int) -> None:
             pass
     finally:
         os._exit(0)
-
-
-def _rename(name: str) -> None:
-    """What `ps` and `pgrep -f` show of this process: with the command in it, that would be found twice. Linux only."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open("/proc/self/stat", "rb") as file:
-            start, end = map(int, file.read().rpartition(b") ")[2].split()[45:47])  # arg_start and arg_end, proc(5)
-        with open("/proc/self/mem", "r+b", buffering=0) as memory:
-            memory.seek(start)
-            memory.write(name.encode()[: end - start - 1].ljust(end - start, b"\0"))
 
 
 def show(data: bytes | bytearray) -> None:

@@ -8,13 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from readcache.model.errors import UsageError
+from readcache.process.mode import acts, mode_named
 from readcache.process.state import default_store, store_file
 
-MODES = {
-    **dict.fromkeys(("", "on", "1", "true", "yes"), "on"),
-    **dict.fromkeys(("off", "0", "false", "no"), "off"),
-    "advise": "advise",
-}
 # Names the variable that names the session, where READCACHE_SESSION does not.
 SESSION_FROM = "READCACHE_SESSION_FROM"
 # Set for the children of a wrapped command: what runs inside one does not print what the agent reads.
@@ -37,7 +33,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     @property
     def acts(self) -> bool:
         """False where commands are let pass and nothing else is done."""
-        return self.mode in ("on", "advise") and self.session != ""
+        return acts(self.mode) and self.session != ""
 
     @property
     def context(self) -> str:
@@ -52,8 +48,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
 def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
     """`flags`: the options of the command line by name. They win over the environment; an empty value is none."""
     flags = flags or {}
-    given = env.get("READCACHE", "").strip().lower()
-    mode = MODES.get(given, given)
+    mode = mode_named(env)
 
     def named(name: str) -> str:
         return flags.get(name) or env.get(f"READCACHE_{name.upper()}", "")
@@ -83,7 +78,7 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
     """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
     parts = clip.split(",") if clip else []
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is neither HEAD nor HEAD,TAIL: give numbers of characters")
+        raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is not HEAD or HEAD,TAIL in characters")
     return tuple(int(part) for part in parts)
 
 
@@ -95,4 +90,4 @@ def require_store(spec: str) -> None:
 
         require_client()
     elif os.path.isdir(path):
-        raise UsageError(f"the store {spec!r} is a directory: name a file in it")
+        raise UsageError(f"the store {spec!r} is a directory: give a file in it")

@@ -15,7 +15,7 @@ def state_directory() -> str:
     if not os.path.isabs(base):
         base = os.path.expanduser("~/.local/state")
     if not os.path.isabs(base):
-        raise UsageError("no home directory is known to keep the store in; name a file with --store or READCACHE_STORE")
+        raise UsageError("no home directory for the store: give a file with --store or READCACHE_STORE")
     return os.path.join(base, "readcache")
 
 

@@ -29,7 +29,7 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
     from readcache.log.retention import KEEP_SECONDS
     from readcache.process.ages import age_seconds
 
-    return age_seconds(given, f"{KEEP}, which is not {FOREVER!r},") if given else KEEP_SECONDS
+    return age_seconds(given, KEEP) if given else KEEP_SECONDS
 
 
 def tidy_once_a_day(settings: Settings) -> None:

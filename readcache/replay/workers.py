@@ -13,7 +13,7 @@ from readcache import Policy
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Outcomes, Sum
 from readcache.transcripts.content import Found, Unit, read_content, units_of
-from readcache.transcripts.formats import BAD_SHAPES, recordings_in
+from readcache.transcripts.formats import BAD_SHAPES, FORMS, Form, recordings_in
 from readcache.transcripts.records import NotUnderstood
 
 SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
@@ -29,7 +29,7 @@ def replay_files(
     """What all of it adds up to. `since`: conversations that began before, in seconds since the epoch, are left out.
     `told` is given the bytes on disk that were done."""
     found = Sum()
-    work = partial(replay_unit, policies=tuple(policies), since=since)
+    work = partial(replay_unit, policies=tuple(policies), since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
     for unit, outcomes in _each(work, units, processes):
@@ -40,7 +40,7 @@ def replay_files(
     return found
 
 
-def replay_unit(unit: Unit, policies: Sequence[str], since: float | None) -> Outcomes:
+def replay_unit(unit: Unit, policies: Sequence[str], since: float | None, forms: Sequence[Form]) -> Outcomes:
     """One file, or one line."""
     outcomes = Outcomes(not_understood=unit.trouble)
     if unit.trouble:
@@ -50,7 +50,7 @@ def replay_unit(unit: Unit, policies: Sequence[str], since: float | None) -> Out
         outcomes.damage = content.damage
         presets = {name: Policy.named(name) for name in policies}
         try:
-            for recording in recordings_in(content):
+            for recording in recordings_in(content, forms):
                 began = recording.since if recording.since is not None else os.path.getmtime(unit.file.path)
                 if since is not None and began < since:
                     outcomes.too_old += 1

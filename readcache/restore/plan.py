@@ -109,7 +109,7 @@ def _read_plan(given: Any) -> RestorePlan:
     for entry in given["items"]:
         item = RestoreItem(**{name: kind(entry[name]) for name, kind in types.items()})
         if item.start < 1 or item.text.count("\n") != item.end - item.start:
-            raise ValueError(f"the text of {item.path} is not that of lines {item.start}-{item.end}")
+            raise ValueError(f"the text of {item.path} does not have lines {item.start}-{item.end}")
         items.append(item)
     left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in given["left_out"])
     return RestorePlan(tuple(items), left_out, str(given["heading"]))

@@ -10,11 +10,11 @@ import os
 import sys
 
 from readcache import __version__
+from readcache.process.mode import OFF, acts, mode_named
 
 # Seconds until the server takes a call, and until it answers: some hosts write down what a hook has to read while it
 # runs. What then is left of `HOOK_SECONDS` is for a process to do the same.
 SOON, PATIENCE = 0.5, 2.5
-_NO = ("off", "0", "false", "no")  # as in `settings.MODES`
 _MOST = 64 * 1024 * 1024  # bytes of an answer
 
 
@@ -44,7 +44,7 @@ def start_server(words: list[str]) -> None:
 
 def _is_wanted() -> bool:
     """READCACHE_SERVER=off: nobody is asked and nothing started. READCACHE=off: nothing at all is done."""
-    return not {os.environ.get("READCACHE_SERVER"), os.environ.get("READCACHE", "").strip().lower()} & {*_NO}
+    return os.environ.get("READCACHE_SERVER") not in OFF and acts(mode_named(os.environ))
 
 
 def _is_answered(words: list[str], data: bytes) -> bool:

@@ -38,7 +38,7 @@ def read_frame(connection: Connection, most: int) -> tuple[bytes, bytes]:
         return b"", b""
     letter, size = front[:1], int.from_bytes(front[1:], "little")
     if len(front) < _FRONT or size > most:
-        raise BrokenFrame(f"a frame {letter!r} of {size} bytes: at most {most} may come here")
+        raise BrokenFrame(f"a frame {letter!r} of {size} bytes: at most {most} are allowed here")
     data = _read(connection, size)
     if len(data) != size:
         raise BrokenFrame(f"a frame {letter!r} that ends too early")

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from readcache.model.limits import LARGEST_OUTPUT
 from readcache.serve.frames import FIRST, BrokenFrame, read_frame
 
 if TYPE_CHECKING:
     from readcache.serve.frames import Connection
 
 MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux takes 2 MiB of arguments and environment, and the caller's come on top
-MOST_OUTPUT = 8_000_000 + 16  # bytes; what a client holds, see cli/child.py, and a status
+MOST_OUTPUT = LARGEST_OUTPUT + 16  # bytes; what a client holds, and a status
 
 
 class CallHead(NamedTuple):
@@ -34,7 +35,7 @@ def read_head(connection: Connection) -> CallHead | None:
     if not letter:
         return None
     if letter != FIRST or data[-1:] != b"\0":
-        raise BrokenFrame(f"a frame {letter!r} begins no call")
+        raise BrokenFrame(f"a call cannot begin with a frame {letter!r}")
     return _parsed(os.fsdecode(data[:-1]).split("\0"))
 
 
@@ -44,7 +45,7 @@ def _parsed(fields: Sequence[str]) -> CallHead:
         version, kind, store, cwd, stdout = (take() for _ in range(5))
         environ, words, caller = (_list(take) for _ in range(3))
     except (StopIteration, RuntimeError, ValueError):
-        raise BrokenFrame("a head with less in it than it says") from None
+        raise BrokenFrame("a head that is shorter than it claims") from None
     entries = (entry.partition("=") for entry in environ)
     named = {name: value for name, _, value in entries}
     return CallHead(version, kind, store, cwd, stdout, named, words, caller)

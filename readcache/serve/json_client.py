@@ -49,7 +49,9 @@ class JsonClient:
 
     def _begin(self, request: object) -> None:
         if len(self.running()) >= MOST_COMMANDS:
-            request = RequestError("busy", f"{MOST_COMMANDS} commands run already: wait for one; nothing was run")
+            request = RequestError(
+                "busy", f"{MOST_COMMANDS} commands are already running: wait for one to end; nothing was run"
+            )
         thread = threading.Thread(target=self._answer, args=(request,), daemon=True)
         with self._lock:
             self._commands.add(thread)

@@ -47,7 +47,7 @@ def server_place(store: str) -> tuple[str, str]:
 
     file = store_file(store or default_store())
     if file is None:
-        raise UsageError("a store that is on a server has no server on this machine, and needs none")
+        raise UsageError("a store on a server does not need a readcache server on this machine")
     return socket_path(state_directory(), file), file
 
 
@@ -107,7 +107,7 @@ def open_folder(path: str) -> int:
     found = os.fstat(folder)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         os.close(folder)
-        raise NoServer(f"{path} belongs to another user, or others may write into it: take that away (chmod go-w)")
+        raise NoServer(f"{path} belongs to another user, or others may write to it: restrict it (chmod go-w)")
     return folder
 
 
@@ -212,7 +212,7 @@ def _start_apart(words: list[str], lock: int) -> None:
 def _require_socket(name: str, folder: int) -> None:
     """OSError; NoServer for what is no socket."""
     if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise NoServer(f"{name} is there, and is no socket")
+        raise NoServer(f"{name} exists and is not a socket")
 
 
 def _digest(data: bytes) -> int:

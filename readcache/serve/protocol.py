@@ -77,7 +77,7 @@ class Protocol:
             if not isinstance(request, dict):
                 raise RequestError("bad_request", 'a request is an object: give {"id", "method", "params"}')
             if (found := request.get("id")) is not None and (type(found) not in (str, int)):
-                raise RequestError("bad_request", "id is neither a text nor a whole number: give one, or none")
+                raise RequestError("bad_request", "id must be a string, an integer or absent")
             call_id = found
             return {"id": call_id, "result": self._result(request, cancelling)}
         except RequestError as error:
@@ -105,14 +105,14 @@ class Protocol:
         name = checked("a request", head, _HEAD, frozenset(("method",))).get("method")
         given = request.get("params", {})
         if not isinstance(given, dict):
-            raise UsageError("params is no object: give the method's fields by name")
+            raise UsageError("params is not an object: give the method's fields by name")
         if name == "hello":
             return self._hello(checked("hello", given, {"protocol": LINE}, frozenset()))
         if name not in (*self.methods, "close"):
             raise _unknown(str(name), self.methods)
         conversation, agent = head.get("conversation"), head.get("agent") or "main"
         if not conversation:
-            raise UsageError(f'{name} is about a conversation: name it in "conversation", beside "method"')
+            raise UsageError(f'{name} needs a conversation: set "conversation" beside "method"')
         if name == "close":
             checked("close", given, {}, frozenset())
             return self._close(conversation)
@@ -170,7 +170,7 @@ def parse(line: bytes | None) -> object:
     try:
         return json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        return RequestError("not_json", f"the line is no JSON in UTF-8: {error}; give one object a line")
+        return RequestError("not_json", f"the line is not JSON in UTF-8: {error}; send one object per line")
 
 
 def as_json(value: object) -> Any:
@@ -187,12 +187,12 @@ def as_json(value: object) -> Any:
 
 
 def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(number: str) -> float:
     if math.isinf(found := float(number)):
-        raise ValueError(f"{number} is beyond what a float holds, and could not be given back")
+        raise ValueError(f"{number} does not fit a float")
     return found
 
 
@@ -207,10 +207,8 @@ def _error(call_id: object, code: str, message: str) -> dict[str, Any]:
 
 def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
     if name in METHODS:
-        return RequestError("not_offered", f"{name} acts on this machine, and this server only judges text: see --run")
-    return RequestError(
-        "unknown_method", f"there is no method {name!r}: give one of hello, {', '.join(offered)}, close"
-    )
+        return RequestError("not_offered", f"{name} acts on this machine, but this server only judges text: see --run")
+    return RequestError("unknown_method", f"unknown method {name!r}: choose from hello, {', '.join(offered)}, close")
 
 
 # ------------------------------------------------------------ the methods of `Session`
@@ -242,7 +240,7 @@ def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> obj
     try:
         return _reply(asyncio.run(wait()), ran=True)
     except asyncio.CancelledError:
-        raise RequestError("cancelled", "the command was killed: its client has gone, or the server ends") from None
+        raise RequestError("cancelled", "the command was killed: its client left, or the server is stopping") from None
 
 
 def _restore_plan(session: Session, given: dict[str, Any]) -> object:

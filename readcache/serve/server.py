@@ -111,7 +111,7 @@ class _JsonClients:
 
     def refuse(self, connection: socket.socket) -> None:
         """There is no room for it. OSError."""
-        error = RequestError("busy", f"this server has {MOST_CLIENTS} clients already: try again later")
+        error = RequestError("busy", f"this server already has {MOST_CLIENTS} clients: try again later")
         connection.sendall(to_line(self._protocol.answer(error)))
 
     def kill_commands(self) -> None:
@@ -164,7 +164,7 @@ def _writer(fd: int) -> Callable[[bytes], None]:
 def _stdout_kept() -> Iterator[int]:
     """A descriptor for answers alone: whatever else is printed by this process goes to stderr. UsageError."""
     if sys.stdout is None:  # it was closed when we were started, and 1 may be anything now
-        raise UsageError("stdout is closed: nobody could read an answer; open it, or give --socket")
+        raise UsageError("stdout is closed, so answers cannot be sent: open it, or use --socket")
     out = os.dup(1)
     other = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)
     os.dup2(other, 1)

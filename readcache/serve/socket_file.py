@@ -35,7 +35,9 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
         finally:
             os.close(held)
     except OSError as error:
-        raise UsageError(f"no socket can be made at {path}: {error.strerror or error}; give another --socket") from None
+        raise UsageError(
+            f"cannot create a socket at {path}: {error.strerror or error}; give another --socket"
+        ) from None
     made = os.stat(path).st_ino
     try:
         yield listener
@@ -50,9 +52,9 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
 
 def _check_folder(folder: str, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
-        raise UsageError(f"{folder} is not yours: put the socket into a directory of your own, such as ~/.readcache")
+        raise UsageError(f"{folder} is not yours: put the socket in a directory you own, such as ~/.readcache")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UsageError(f"others may write into {folder}: take that away (chmod go-w), or give another --socket")
+        raise UsageError(f"others may write to {folder}: restrict it (chmod go-w), or give another --socket")
 
 
 def _bind(path: str, folder: int) -> socket.socket:
@@ -80,10 +82,10 @@ def _check_stale(path: str, folder: int) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise UsageError(f"{path} is there, and is no socket: give another --socket")
+        raise UsageError(f"{path} exists and is not a socket: give another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         try:
             other.connect(short_name(path, folder))
         except (ConnectionRefusedError, FileNotFoundError):
             return
-    raise UsageError(f"a server answers at {path} already: use it, or give another --socket")
+    raise UsageError(f"a server already runs at {path}: use it, or give another --socket")

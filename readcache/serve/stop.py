@@ -85,7 +85,7 @@ def _who_listens(path: str) -> int:
     with contextlib.closing(reach(path, PATIENCE)) as connection:
         pid, _ = peer(connection)
     if pid is None:
-        raise UsageError("this system does not tell which process listens on a socket: end it by its id")
+        raise UsageError("this system does not say which process listens on a socket: stop it by its pid")
     return pid
 
 

@@ -119,7 +119,7 @@ class Conversation:
 
 def _ids(keep: Collection[str]) -> frozenset[str]:
     if isinstance(keep, str):  # else each of its characters would be one
-        raise UsageError(f"keep={keep!r} is one id where several are meant: give a list, [{keep!r}]")
+        raise UsageError(f"keep={keep!r} is a string: give a list of ids, [{keep!r}]")
     return frozenset(map(str, keep))
 
 

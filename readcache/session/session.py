@@ -48,7 +48,7 @@ class Session(Conversation):
     of one session apart.
     `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
     session ran or read something itself. `clock` gives seconds since the epoch.
-    `one_shot`: this process judges a single call. `host`: the harness that it is in, for `readcache gain`.
+    `host`: the harness that it is in, for `readcache gain`.
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class Session(Conversation):
         policy: Policy = Policy(),  # noqa: B008  frozen
         local: bool | None = None,
         clock: Callable[[], float] = time.time,
-        one_shot: bool = False,
         host: str = PYTHON,
     ) -> None:
         self.root = os.path.abspath(root)
@@ -73,7 +72,7 @@ class Session(Conversation):
         self._store = store
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
-        self.reader = Reader(log, Rules(policy, self.tag, self.host), one_call=one_shot, resumes=True)
+        self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local

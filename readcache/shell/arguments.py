@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from readcache.model.claims import FileLines
-from readcache.model.names import below_anything
 from readcache.model.paths import canonical_path
 from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
 
@@ -22,7 +21,6 @@ class Arg:
     text: str | None
     path: str | None
     glob: bool = False
-    shape: str = ""  # where the path is not known: what is known of it, with `*` for the rest
 
     @property
     def known(self) -> str:
@@ -54,15 +52,6 @@ class Program:
         if self.cwd is None and not canonical_path(path, "").startswith(("/", "~")):
             return None
         return canonical_path(path, self.cwd or "")
-
-    def target(self, arg: Arg) -> str | None:
-        """The key of a file that is written; a pattern where only running the command would tell all of its name."""
-        path = arg.path if arg.path is not None else arg.shape
-        if not path or self.key(arg) is not None:
-            return self.key(arg)
-        if path.startswith(("/", "~", "*")):
-            return path
-        return canonical_path(path, self.cwd) if self.cwd else below_anything(path)
 
     def lines(self, arg: Arg) -> Claims:
         """What reading the file `arg` gives; `-` is stdin."""

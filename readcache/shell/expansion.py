@@ -39,17 +39,7 @@ def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
         path = "./" + path
     if text is not None and text.startswith("~") and tilde:
         text = None
-    shape = _shape(word, {**places, **variables}) if path is None else ""
-    return Arg(text, path, has_glob(word), shape)
-
-
-def _shape(word: Word, values: Mapping[str, str]) -> str:
-    """The word with `*` for each part that is not known."""
-    parts = (
-        part.text if isinstance(part, WordText) else values.get(part.name, "*") if isinstance(part, Variable) else "*"
-        for part in word.parts
-    )
-    return "" if word.source.startswith((">(", "<(")) else re.sub(r"\*+", "*", "".join(parts))
+    return Arg(text, path, has_glob(word))
 
 
 def substitutions(source: str) -> Iterator[str]:
@@ -68,7 +58,7 @@ def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str 
     """(does the output still reach the reader, the key of the file that is written) for one redirection."""
     if item.op == ">&" and re.fullmatch(r"\d+-?|-", target.text or ""):
         return target.text != "-", None
-    key = Program("", (), Stream(), cwd).target(target)
+    key = Program("", (), Stream(), cwd).key(target)
     if key in _SAME_OUTPUT:
         return True, None
     return False, None if key is None or _DEVICE.match(key) else key

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
-from readcache.shell.lexer import Token, TokenKind, tokenize_inside
+from readcache.shell.lexer import Token, TokenKind
 from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
 
 BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
@@ -36,22 +36,6 @@ def flat(source: str, tokens: Seq[Token]) -> Node | None:
             items.append((before, pipeline(commands)))
             before, commands = token.text, []
     return sequence(items)
-
-
-def loose_commands(source: str) -> list[Node]:
-    """The simple commands of a script, in whatever compounds they stand. Raises Refused."""
-    commands: list[list[Token]] = [[]]
-    for token in tokenize_inside(source):
-        if token.kind is TokenKind.RESERVED and token.text in ("for", "select", "in"):
-            commands.append([token])  # the words of a loop are no command
-        elif token.kind in (TokenKind.OPERATOR, TokenKind.RESERVED):
-            commands.append([])
-        elif token.kind is not TokenKind.OPAQUE:
-            commands[-1].append(token)
-    found = (
-        simple_command(source, tokens) for tokens in commands if tokens and tokens[0].kind is not TokenKind.RESERVED
-    )
-    return [command for command in found if command is not None]
 
 
 _END = Token(TokenKind.OPERATOR, 0, 0, "")

@@ -17,10 +17,8 @@ Reader = Callable[[Program], Claims]
 
 
 def _cat(program: Program) -> Claims:
-    given = options(program.args, "nsu", {"number": "n", "squeeze-blank": "s"})
+    given = options(program.args, "nu", {"number": "n"})
     claims = program.input(given.operands)
-    if given.has("s"):
-        return ANYTHING if given.has("n") else streams.unknown(claims, gaps=True)
     return streams.number_lines(claims, "\t") if given.has("n") else claims
 
 
@@ -34,8 +32,6 @@ def _nl(program: Program) -> Claims:
 
 def _head(program: Program) -> Claims:
     def first_lines(claims: Claims, count: str) -> Claims:
-        if count.startswith("-"):
-            return streams.unknown(claims)
         return streams.select_lines(claims, ((1, integer(count)),)) if integer(count) else ()
 
     return _each(program, first_lines)
@@ -125,63 +121,31 @@ def _grep(program: Program) -> Claims:
 
 def _echo(program: Program) -> Claims:
     words = [word.known for word in program.args]
-    if words and words[0] == "-e":
-        return (Literal(_unescape(" ".join(words[1:])) + "\n"),)
     if words and re.fullmatch("-[neE]+", words[0]):
         raise CannotTell
     return (Literal(" ".join(words) + "\n"),)
 
 
-def _printf(program: Program) -> Claims:
-    """printf of whole lines without values."""
-    text = _unescape(program.args[0].known) if len(program.args) == 1 else ""
-    if not text.endswith("\n") or "%" in text or text.startswith("-"):
-        raise CannotTell
-    return (Literal(text),)
-
-
-def _unescape(text: str) -> str:
-    r"""Puts newlines for the `\n` of echo -e and printf. Raises CannotTell for other escapes."""
-    text = text.replace(r"\n", "\n")
-    if "\\" in text:
-        raise CannotTell
-    return text
-
-
 def _git(program: Program) -> Claims:
     """`git show REV:path`: a blob."""
-    git = git_command(program)
-    if git.name != "show" or git.cwd != program.cwd:
+    verb, *words = [arg.known for arg in program.args]
+    if verb in ("add", "restore"):
+        return ()
+    if verb != "show":
         raise CannotTell
-    words = [arg.known for arg in git.args]
     blobs = [word for word in words if not word.startswith("-")]
     if not blobs or any(not re.match(r"[^:]*:[^:/]", blob) for blob in blobs):
         raise CannotTell
     return tuple(FileLines((f"git:{blob}",)) for blob in blobs)
 
 
-def git_command(program: Program) -> Program:
-    """git's subcommand as a program of its own, in the directory of `-C`. Raises CannotTell when there is none."""
-    args, cwd = list(program.args), program.cwd
-    while args and args[0].known.startswith("-"):
-        option = args.pop(0).known
-        if option in ("-c", "-C") and args:
-            value = args.pop(0)
-            cwd = program.key(value) if option == "-C" else cwd
-        elif option not in ("--no-pager", "-P"):
-            raise CannotTell
-    if not args:
-        raise CannotTell
-    return Program(args[0].known, tuple(args[1:]), program.stdin, cwd)
-
-
 _SILENT = (
     ": true false test [ export declare local readonly typeset unset set shopt umask ulimit alias trap sleep mkdir "
-    "rmdir chmod chown cd exit return break continue shift wait read"
+    "rmdir chmod chown touch ln cd exit return break continue shift wait read"
 )
 
 READERS: dict[str, Reader] = {"cat": _cat, "nl": _nl, "head": _head, "tail": _tail, "git": _git}
-READERS |= {"echo": _echo, "printf": _printf}
+READERS["echo"] = _echo
 READERS |= dict.fromkeys(("sed", "gsed"), _sed)
 READERS |= dict.fromkeys(("grep", "egrep", "fgrep", "rg"), _grep)
 READERS |= dict.fromkeys(_SILENT.split(), lambda _: ())

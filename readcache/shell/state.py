@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from readcache.model.claims import WHOLE_TREE, Anything, Authored, Claim, Literal, Write
-from readcache.model.names import names_in
+from readcache.model.claims import Anything, Authored, Claim, Literal, Write
 from readcache.shell.streams import Claims
 from readcache.shell.syntax import TooLong
 
@@ -25,7 +24,6 @@ class ShellState:
     ran: bool = True  # nothing can keep it from running
     told: bool = True  # the whole command's status is 0 only if it succeeds
     over: bool = False  # what is walked now may come after the end of it all
-    heard: bool = True  # what it complains about is in the output
     variables: dict[str, str] = field(default_factory=dict)
     out: list[Claim] = field(default_factory=list)
     writes: dict[Write, None] = field(default_factory=dict)  # in order
@@ -44,17 +42,9 @@ class ShellState:
             elif not (isinstance(claim, Anything) and isinstance(last, Anything)):
                 self.out.append(claim)
 
-    def wrote(self, key: str, *, sure: bool = True, script: str | None = None) -> None:
-        """Notes a write at this point of the output."""
-        self.writes.setdefault(Write(key, len(self.out) if self.position is None else self.position, sure, script))
-
-    def ran_script(self, script: str) -> None:
-        """Notes that a script ran: it may have written what it names, where this command holds it, or else any file."""
-        text = next((part.text for part in reversed(self.authored) if part.key == script and part.first == 1), None)
-        if text is None:
-            self.wrote(WHOLE_TREE, sure=False, script=script)
-        for key in names_in(text) if text is not None else ():
-            self.wrote(key, sure=False)
+    def wrote(self, key: str, *, sure: bool = True) -> None:
+        """Note a write at this point of the output."""
+        self.writes.setdefault(Write(key, len(self.out) if self.position is None else self.position, sure))
 
     def count(self, steps: int) -> None:
         """Raises TooLong when it is enough."""
@@ -90,7 +80,7 @@ class ShellState:
 
     def author(self, texts: Iterable[Authored]) -> None:
         """Notes texts that become files' contents, if this command does what it should."""
-        ran, told = self.ran and self.heard and not self.over, self.told and not self.over
+        ran, told = self.ran and not self.over, self.told and not self.over
         self.authored.extend(replace(text, ran=ran, told_by_status=told) for text in texts)
 
     def assign(self, name: str, value: str | None) -> None:

@@ -9,17 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from readcache.model.claims import WHOLE_TREE, Reading, Write
-from readcache.model.names import names_in
+from readcache.model.claims import Reading
 from readcache.model.paths import canonical_path
-from readcache.shell.arguments import Arg, Program, text_arg
-from readcache.shell.certainty import hides_complaints, is_loud
-from readcache.shell.effects import Effect, may_have_written
-from readcache.shell.expansion import Redirected, arg_of, substitutions, written_by
-from readcache.shell.grammar import loose_commands
-from readcache.shell.guesses import names_given, script_effect
+from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.shell.expansion import Redirected, arg_of, written_by
 from readcache.shell.parse import parse_command
-from readcache.shell.prefilter import may_matter
 from readcache.shell.readers import hands_on
 from readcache.shell.state import ShellState
 from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, literal_stream, unknown
@@ -33,19 +27,31 @@ from readcache.shell.syntax import (
     Redirect,
     Sequence,
     SimpleCommand,
-    Unknown,
     Word,
     literal,
 )
-from readcache.shell.wrappers import program_name, script_of, unwrap
-from readcache.shell.writers import authored_by, effect_of, program_of_each
+from readcache.shell.writers import Effect, authored_by, effect_of
 
-_NEGATION = re.compile(r"(?:!(?:\s|\\\n)+)+")
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
-_SETS_UP = re.compile(r"activate|env|rc$|profile|nvm|conda")  # scripts that only set variables
 _SHELLS = ("bash", "sh", "zsh", "dash")
+_END = ("exec", "exit", "kill", "return", "trap")  # or may
+_MOVE = ("pushd", "popd", "eval", "source", ".")  # or may
+_SET_VARIABLES = (
+    "declare",
+    "export",
+    "getopts",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+    "unset",
+)
+# What complains whenever it fails, so that silence says it did not; `test`, `grep` and `diff` fail in silence.
+_LOUD = ("cat", "cd", "chmod", "cp", "echo", "mkdir", "mv", "printf", "rm", "tee", "touch")
 
 
 def read(node: Node, cwd: str, *, failed: bool) -> Reading:
@@ -53,13 +59,6 @@ def read(node: Node, cwd: str, *, failed: bool) -> Reading:
     walk = _Walk(canonical_path(cwd, "/"), failed)
     walk.run(node, Stream())
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
-
-
-def read_loose(source: str, cwd: str) -> tuple[Write, ...]:
-    """What a script may write that no parser takes: its commands, each by itself. Raises TooLong, Refused."""
-    walk = _Walk(canonical_path(cwd, "/"), failed=False)
-    walk.loose(source)
-    return tuple(walk.writes)
 
 
 @dataclass(slots=True)
@@ -90,13 +89,13 @@ class _Walk(ShellState):
         elif isinstance(node, Sequence):
             self.sequence(node, stdin)
         elif isinstance(node, Opaque):
-            self.opaque(node, stdin)
+            self.opaque(node)
         else:
-            self.compound(node, stdin)
+            with self.doubting(ran=not _hides_complaints(node.redirects)):
+                self.compound(node, stdin)
 
     def compound(self, node: Group | If | For, stdin: Stream) -> None:
         """A group, `if` or loop with the redirections behind it."""
-        heard = self.heard
         redirected = self.redirect(node.redirects, stdin)
         stdin = redirected.stdin
         if not redirected.prints:
@@ -114,7 +113,6 @@ class _Walk(ShellState):
                 self.run(node.body, stdin)
         else:
             self.run(node.body, stdin)
-        self.heard = heard
 
     def sequence(self, node: Sequence, stdin: Stream) -> None:
         """`a && b || c; d & e`. The output of what runs in the background comes whenever it likes."""
@@ -143,7 +141,7 @@ class _Walk(ShellState):
             else:
                 with self.doubting(ran=loud, told=told):
                     self.run(item, stdin)
-            loud = loud and is_loud(item)
+            loud = loud and _is_loud(item)
 
     def loop(self, node: For, stdin: Stream) -> None:
         """`for`, unrolled when its words are known; else some of what its turns print."""
@@ -163,50 +161,14 @@ class _Walk(ShellState):
                 claims += self.capture(node.body, stdin).claims
         self.emit(unknown(claims))
 
-    def opaque(self, node: Opaque, stdin: Stream) -> None:
-        """Anything may have happened; a bare test prints nothing, and `! a` prints what `a` does."""
+    def opaque(self, node: Opaque) -> None:
+        """Anything may have happened, but for a bare test, which prints nothing."""
         if node.source.startswith(("[[", "((")):
-            self.substituted(node.source)
             return
-        self.count(len(node.source) // _CHARS_OF_A_STEP)
-        negation = _NEGATION.match(node.source)
-        negated = parse_command(node.source[negation.end() :]) if negation is not None else None
-        if negated is not None:
-            with self.doubting(told=False):
-                self.run(negated, stdin)
-            return
-        with self.subshell():
-            self.loose(node.source)
         self.emit(ANYTHING)
         self.variables.clear()
         if _MOVES.search(node.source):
             self.cwd = None
-
-    def loose(self, source: str) -> None:
-        """What the commands of a compound write, each looked at by itself, in whatever order they run and how often:
-        no variable is known, nor, where it changes, the directory."""
-        outer, position, self.position = (
-            self.out,
-            self.position,
-            len(self.out) if self.position is None else self.position,
-        )
-        self.out = []
-        with self.perhaps():
-            self.variables = {}
-            if _MOVES.search(source):
-                self.cwd = None
-            for command in loose_commands(source):
-                self.capture(command, Stream())
-        self.out, self.position = outer, position
-
-    def substituted(self, source: str) -> None:
-        """What the command substitutions in a piece of source write."""
-        for inner in substitutions(source):
-            self.count(len(inner) // _CHARS_OF_A_STEP)
-            node = parse_command(inner) if may_matter(inner) else None
-            if node is not None:
-                with self.subshell():
-                    self.capture(node, Stream())
 
     def pipeline(self, node: Pipeline, stdin: Stream) -> Stream:
         """Each command in a subshell of its own."""
@@ -227,8 +189,6 @@ class _Walk(ShellState):
                     out = replace(out, stdin=self.source(item))
                 continue
             prints, key = written_by(item, self.arg(item.target), self.cwd) if item.target else (True, None)
-            piped = self.position is not None or not out.prints
-            self.heard = self.heard and not hides_complaints(item, reaches_reader=prints, stdout_is_away=piped)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
                 out = replace(out, prints=prints, file=key, appends=item.op.endswith(">>"))
             if key is not None:
@@ -249,108 +209,80 @@ class _Walk(ShellState):
 
     def arg(self, word: Word) -> Arg:
         """The argument that `word` becomes here."""
-        for part in word.parts:
-            if part.__class__ is Unknown:
-                self.substituted(part.source)
         return arg_of(word, self.variables, self.cwd)
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
         """One simple command: its redirections, then what the program prints and writes."""
         self.count(1 + len(node.words))
-        heard = self.heard
-        try:
-            return self.simple(node, stdin)
-        finally:
-            self.heard = heard
-
-    def simple(self, node: SimpleCommand, stdin: Stream) -> Stream:
-        """`command`, with what it does not hear staying unheard."""
         redirected = self.redirect(node.redirects, stdin)
         if not node.words:
             for name, word in node.assignments:
                 self.assign(name, self.arg(word).text)
             return Stream(())
-        for _, word in node.assignments:
-            self.arg(word)
         args = tuple(self.arg(word) for word in node.words)
-        given = Program(program_name(args[0].text or ""), args[1:], redirected.stdin, self.cwd)
-        program = unwrap(given)
-        if program is None:
-            for key in names_given(given):
-                self.wrote(key, sure=False)
-            return Stream(ANYTHING if redirected.prints and args[1:] else ())
+        program = Program(args[0].text or "", args[1:], redirected.stdin, self.cwd)
         self.builtin(program)
         effect = self.effect(program)
         for key in (*effect.writes, *effect.perhaps):
             self.wrote(key, sure=key in effect.writes)
-        if effect.script is not None:
-            self.ran_script(effect.script)
-        self.author(effect.authored)
         printed = program.stdin if hands_on(program) else Stream(effect.claims)
+        authored = effect.authored
         if redirected.file is not None:
-            self.author(authored_by(printed, [redirected.file], append=redirected.appends))
+            authored += authored_by(printed, [redirected.file], append=redirected.appends)
+        with self.doubting(ran=not _hides_complaints(node.redirects)):
+            self.author(authored)
         if not redirected.prints:
             return Stream(())
         return Stream() if self.failed and effect.writes and not effect.claims else printed
 
     def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""
-        if program.name in _SHELLS:
-            return self.shell(program)
-        if program.name == "eval":
-            return self.script(
-                " ".join(arg.text if arg.text is not None else arg.shape for arg in program.args), Stream()
-            )
-        if program.name in ("source", ".") and program.args:
-            sets_up = _SETS_UP.search(program.args[0].path or "") is not None
-            return Effect(ANYTHING) if sets_up else script_effect(program, program.args[0])
-        inner = program_of_each(program)
-        return effect_of(program) if inner is None else replace(self.effect(inner), claims=ANYTHING, authored=())
+        try:
+            if program.name in _SHELLS:
+                return self.shell(program)
+        except CannotTell:
+            return Effect(ANYTHING)
+        return effect_of(program)
 
     def shell(self, program: Program) -> Effect:
-        """`bash -c SCRIPT`, `bash <<EOF`, `bash FILE`."""
-        script, file = script_of(program)
-        if script is not None:
-            return may_have_written(WHOLE_TREE) if script.text is None else self.script(script.text, program.stdin)
-        if file is not None:
-            return script_effect(program, file)
-        if program.stdin.body is None:
-            return may_have_written(WHOLE_TREE)
-        return self.script(program.stdin.body, Stream(), is_known=program.stdin.claims != ANYTHING)
-
-    def script(self, source: str, stdin: Stream, *, is_known: bool = True) -> Effect:
-        """A script in a shell of its own. Not `is_known`: some of it is put in at run time."""
+        """`bash -c SCRIPT`. What a script in a file or on stdin does is not known."""
+        option, *rest = program.args or (text_arg(""),)
+        if not rest or not re.fullmatch(r"-[a-z]*c", option.known):
+            return Effect(ANYTHING)
+        source = rest[0].known
         self.count(len(source) // _CHARS_OF_A_STEP)
         node = parse_command(source)
         if node is None:
-            return may_have_written(*names_in(source))
+            return Effect(ANYTHING)
         with self.subshell():
             self.variables = {}
-            claims = self.capture(node, stdin).claims
-        return Effect(claims if is_known else ANYTHING)
+            return Effect(self.capture(node, program.stdin).claims)
 
     def builtin(self, program: Program) -> None:
         """What the shell's own commands do to directory and variables."""
         if program.name == "cd":
             self.change_directory(program)
-        elif program.name in ("pushd", "popd"):
-            self.cwd = None
-        elif program.name in ("exit", "exec", "return", "trap", "kill"):
+        elif program.name in _END:
             self.over = True
-        elif program.name in ("export", "declare", "local", "readonly", "typeset"):
-            for arg in program.args:
-                name, equals, value = (arg.text or "").partition("=")
-                if equals:
-                    self.assign(name, value)
-            if any(arg.text is None for arg in program.args):
-                self.variables.clear()
-        elif program.name == "eval":
+        elif program.name in _MOVE:
             self.variables.clear()
-            self.cwd = None if any(_MOVES.search(arg.text or arg.shape) for arg in program.args) else self.cwd
-        elif program.name in ("read", "unset", "mapfile", "readarray", "getopts", "source", "."):
+            self.cwd = None
+        elif program.name in _SET_VARIABLES:
             self.variables.clear()
 
     def change_directory(self, program: Program) -> None:
         """`cd`; a directory that is not known (`cd -` too) makes every relative path after it unknown."""
         operands = [arg for arg in program.args if not re.match("-.", arg.text or "")] or [text_arg("~")]
         self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
+
+
+def _is_loud(node: Node) -> bool:
+    """True for a command that complains in the output whenever it fails."""
+    if not isinstance(node, SimpleCommand) or not node.words:
+        return False
+    return literal(node.words[0], {}) in _LOUD and not _hides_complaints(node.redirects)
+
+
+def _hides_complaints(redirects: tuple[Redirect, ...]) -> bool:
+    """True if stderr goes elsewhere than into the output."""
+    return any(redirect.fd == 2 or redirect.op.startswith("&>") for redirect in redirects)

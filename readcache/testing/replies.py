@@ -68,7 +68,7 @@ def _require_visible(omitted: Omitted, lines: Sequence[str], context: Mapping[st
     visible: set[str] = set()
     for source in omitted.sources:
         if source not in context:
-            raise AssertionError(f"the reply points at {source}, of which the context holds nothing")
+            raise AssertionError(f"the reply points at {source}, which the context does not contain")
         visible.update(split_lines(context[source]))
     bodies = {body for line in visible for body in _bodies(line)}
     for number, line in enumerate(lines, omitted.start):

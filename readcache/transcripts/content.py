@@ -18,6 +18,7 @@ from readcache.transcripts.records import Damage, NotUnderstood
 
 SAMPLE = 50  # objects of a file that are looked at to find out its format: hosts begin with lines of their own
 HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
+LINE_MARKS = [b'"messages"']  # in the head of a file whose lines are whole conversations
 _XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
 _HIDDEN = "."
 _EVENT = re.compile(r"(?:event-)?(\d+)(?:-.+)?\.json")
@@ -68,7 +69,7 @@ def find_files(paths: Iterable[str]) -> Iterator[Found]:
     """The files, and those below the directories. UsageError for what is not there."""
     for path in paths:
         if not os.path.exists(path):
-            raise UsageError(f"{path} does not exist: name files of transcripts, or directories that hold some")
+            raise UsageError(f"{path} does not exist: give transcript files, or directories that contain some")
         named = not os.path.isdir(path)
         for file in [path] if named else _files_below(path):
             if os.path.isfile(file):
@@ -102,7 +103,7 @@ def units_of(found: Found) -> Iterator[Unit]:
     try:
         with open(found.path, "rb") as raw, _unpacked(raw) as file:
             head = file.readline(HEAD)
-            if not (b'"records"' in head or b'"messages"' in head) or head.lstrip()[:1] != b"{":
+            if not any(mark in head for mark in LINE_MARKS) or head.lstrip()[:1] != b"{":
                 yield Unit(found, found.size)
                 return
             line, number, before = head if head.endswith(b"\n") else head + file.readline(), 0, 0

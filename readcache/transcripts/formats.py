@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from readcache.transcripts.chats import is_chat, load_chats
@@ -13,7 +13,6 @@ from readcache.transcripts.copilot import is_copilot, load_copilot
 from readcache.transcripts.opencode import is_opencode, load_opencode
 from readcache.transcripts.openhands import is_openhands, load_openhands
 from readcache.transcripts.pi import is_pi, load_pi
-from readcache.transcripts.plain_form import is_normalised, load_normalised
 from readcache.transcripts.records import NotUnderstood, Recording
 from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 
@@ -29,8 +28,7 @@ class Form(NamedTuple):
     load: Callable[[Content], Iterator[Recording]]
 
 
-FORMS = (
-    Form("normalised", is_normalised, load_normalised),
+FORMS = [
     Form("claude-code", is_claude_code, load_claude_code),
     Form("codex", is_codex, load_codex),
     Form("opencode", is_opencode, load_opencode),
@@ -39,17 +37,17 @@ FORMS = (
     Form("swe-agent", is_swe_agent, load_swe_agent),
     Form("openhands", is_openhands, load_openhands),
     Form("messages", is_chat, load_chats),  # those of mini-swe-agent too; last: others have messages as well
-)
+]
 
 
-def recordings_in(content: Content) -> Iterator[Recording]:
+def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[Recording]:
     """The conversations of a file. NotUnderstood, with file and line, for one of no known format."""
     if not content.sample and not isinstance(content.whole, list):
         return iter(())  # a damaged line
     rows = [row for _, row in content.sample] or [row for row in list(content.whole)[:SAMPLE] if isinstance(row, dict)]
-    for form in FORMS:
+    for form in forms:
         if any(form.knows(row) for row in rows):
             return form.load(content)
     line = content.sample[0][0] if content.sample else 1
-    names = ", ".join(form.name for form in FORMS)
+    names = ", ".join(form.name for form in forms)
     raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names})")

@@ -12,7 +12,6 @@ import fcntl
 import itertools
 import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from measuring import Table, in_turns, main, quartiles, source
 
+from readcache.cli.client import find_client
 from readcache.serve.place import socket_path
 from shims import PATH, install, milliseconds, output
 
@@ -31,12 +31,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def measure(chosen: argparse.Namespace, table: Table) -> None:
-    if shutil.which("cc") is None:
+    client = find_client()
+    if not client:
         return
     rounds = 60 if chosen.short else 400
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory)
-        shims = install(top / "shims", "--compile")
+        shims = install(top / "shims", client)
         env = {"PATH": PATH, "HOME": str(top), "READCACHE": "on", "READCACHE_SESSION": "s"}
         env["READCACHE_STORE"] = str(top / "store.db")
         with serving(top, env):

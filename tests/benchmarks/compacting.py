@@ -18,15 +18,16 @@ import argparse
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from measuring import Record, Table, main, sessions
 
-from readcache import Omitted, Policy, Reply, Session, Shown
+from readcache import Policy, Reply, Session
 from readcache.context import Compactor, History, How, Kind, normalise
 from readcache.model.events import Delivered
+from readcache.model.history_events import HistoryEvent
 from readcache.model.text import bodies, find_separator, split_lines
 
 TRIGGER = 28_000
@@ -124,7 +125,7 @@ class Replay:
     def check(self, messages: Messages) -> None:
         """Counts what is wrong with the list, and with what the session believes of it."""
         self.counts["ill-formed"] += not is_well_formed(messages)
-        self.counts["not in the history"] += History.from_events(self.compactor.history.events).messages() != messages
+        self.counts["not in the history"] += folded(self.compactor.history.events).messages() != messages
         if self.shape == "anthropic":
             self.counts["ill-formed"] += any(a["role"] == b["role"] for a, b in pairwise(messages))
         lines = {line for message in normalise(messages) for part in message.parts for line in part.text.split("\n")}
@@ -144,6 +145,14 @@ class Replay:
         }
         known = {line for event in deliveries.values() for line in pointing_lines(event)}
         self.counts["untrue"] += len(written - known)
+
+
+def folded(events: Iterable[HistoryEvent]) -> History:
+    """The history whose log this is."""
+    history = History()
+    for event in events:
+        history.append(event)
+    return history
 
 
 def is_well_formed(messages: Messages) -> bool:
@@ -168,16 +177,10 @@ def pointing_lines(event: Delivered) -> list[str]:
 
 def omitted_lines(reply: Reply, path: str | None, start: int, end: int) -> set[str]:
     """The lines of the real output that one omission left out, without numbers in front."""
-    lines = split_lines(reply.full_text)
-    at = 0
-    for segment in reply.segments:
-        if isinstance(segment, Shown):
-            at += len(split_lines(segment.text))
-        elif isinstance(segment, Omitted):
-            count = segment.end - segment.start + 1
-            if (segment.path, segment.start, segment.end) == (path, start, end):
-                return set(bodies(lines[at : at + count], find_separator(lines)))
-            at += count
+    whole = split_lines(reply.full_text)
+    for omitted, _, lines in reply.omissions():
+        if (omitted.path, omitted.start, omitted.end) == (path, start, end):
+            return set(bodies(lines, find_separator(whole)))
     raise LookupError(f"no omission of lines {start}-{end} of {path}")
 
 

@@ -27,7 +27,8 @@ from readcache import __version__
 from readcache.model.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-replay.json")
-TRANSCRIPTS = Path(__file__).parents[1] / "replay/data"
+TOP = Path(__file__).parents[2]
+TRANSCRIPTS = TOP / "tests/replay/data"
 MOST_SECONDS, MOST_BYTES = 120, 1_000_000_000  # of two cores, for 33,000 calls
 # One line of the check, for an agent or for all: the columns that are compared or kept.
 CHECKED = re.compile(
@@ -42,10 +43,11 @@ Figures = dict[str, dict[str, float]]
 
 
 def replay(paths: Sequence[Path]) -> tuple[dict[str, Any], float, float, int]:
-    """What `readcache replay --json` prints, its seconds, those of processors, and the bytes that its processes held at
-    most."""
-    words = [sys.executable, "-m", "readcache", "replay", "--json", *map(str, paths)]
+    """What `readcache replay --json` prints, with the form of our recordings known to it; its seconds, those of
+    processors, and the bytes that its processes held at most."""
+    words = [sys.executable, "-m", "tests.replay.plain_form", "replay", "--json", *map(str, paths)]
     before = processor_seconds()
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(TOP), *filter(None, [os.environ.get("PYTHONPATH")])])
     out, seconds, size = run_measured(words)
     told: dict[str, Any] = json.loads(out)
     # of memory: a worker for each core, and the one that adds up

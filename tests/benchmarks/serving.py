@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,10 +19,10 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from measuring import Table, main, quartiles
+from measuring import Table, in_turns, main, quartiles
 
 from readcache import Session, __version__
-from readcache.cli.compiled_hook import build_program
+from readcache.cli.client import find_client
 from readcache.hosts import host_module
 from readcache.serve import frames, place
 from readcache.serve.place import server_place
@@ -39,6 +40,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         asks = _Asks(Path(directory), path, store)
         try:
             by_process(asks, rounds, table)
+            beside_nothing(asks, rounds, table)
             by_size(asks, rounds, 2_000 if chosen.short else 20_000, table)
         finally:
             subprocess.run([sys.executable, "-m", "readcache", "serve", "--stop"], check=False, capture_output=True)
@@ -93,17 +95,48 @@ def by_process(asks: _Asks, rounds: int, table: Table) -> None:
         "hook, Python, no server": (python, off, few),
         "hook, Python, by a server": (python, os.environ, few),
     }
-    program = build_program()
     asks.start()
-    ways["hook, compiled, by a server"] = ([program, "hook", "codex"], os.environ, rounds)
+    if client := find_client():
+        ways["hook, client, by a server"] = ([client, *python], os.environ, rounds)
     asks.ask(asks.event(number=0))
     for name, (words, env, count) in ways.items():
         took = milliseconds(lambda words=words, env=env: piped(words, asks.event(), env), count)  # type: ignore[misc]
-        is_ours = name.startswith("hook, compiled")
+        is_ours = name.startswith("hook, client")
         table.row(name, statistics.median(took), quartiles(took), most=5 if is_ours else None, unit="ms")
         if is_ours:
             last = sorted(took)[len(took) * 99 // 100]
             table.row(f"{name}, 99th percentile", last, most=20, unit="ms")
+
+
+def beside_nothing(asks: _Asks, rounds: int, table: Table) -> None:
+    """A hook by the client, and a C program that does nothing, in turns; each with an event on stdin."""
+    client, nothing = find_client(), asks.top / "nothing"
+    if not client or not shutil.which("cc"):
+        return
+    source = b"int main(void) { return 0; }"
+    subprocess.run(["cc", "-O2", "-x", "c", "-", "-o", str(nothing)], input=source, check=True)
+    event = asks.top / "event.json"
+    words = [client, sys.executable, "-m", "readcache", "hook", "codex"]
+
+    def between() -> None:
+        event.write_bytes(asks.event())
+        time.sleep(PAUSE)
+
+    wall, _ = in_turns(lambda: spawned(words, event), lambda: spawned([str(nothing)], event), rounds, between)
+    note = f"quartiles {quartiles(wall)}"
+    table.row("hook, client, beside a C program of nothing", statistics.median(wall), note, most=3)
+
+
+def spawned(words: list[str], event: Path) -> bytes:
+    """What a program prints; with less between than `subprocess` has."""
+    mine, theirs = os.pipe()
+    actions = [(os.POSIX_SPAWN_OPEN, 0, str(event), os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, theirs, 1)]
+    pid = os.posix_spawn(words[0], words, os.environ, file_actions=actions)
+    os.close(theirs)
+    with open(mine, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    return data
 
 
 def by_size(asks: _Asks, rounds: int, many: int, table: Table) -> None:

@@ -6,8 +6,6 @@ python tests/benchmarks/shims.py [--short] [--check]
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 import random
 import shutil
@@ -20,7 +18,8 @@ from pathlib import Path
 from measuring import Table, in_turns, main, quartiles, source
 
 from readcache import Session
-from readcache.cli.main import main as readcache
+from readcache.cli import shim_files
+from readcache.cli.client import find_client
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # As pyenv's: a bash script that starts another, which asks a third for the version, and looks the program up on PATH.
@@ -46,9 +45,8 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         faces_the_agent(top, file, max(10, rounds // 8), table)
 
 
-def install(place: Path, *options: str) -> Path:
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert readcache(["shims", "install", str(place), *options]) == 0
+def install(place: Path, client: str = "") -> Path:
+    shim_files.write(str(place), shim_files.DEFAULT_TOOLS, client)
     return place
 
 
@@ -56,8 +54,8 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
     """`cat f` into a pipe that is not what the agent reads, as in `cat f | head`, called by the agent's own shell."""
     sink = f"{os.getpid()} mnt_id:0 ino:0 command bash"
     sides: list[tuple[str, Path, float | None]] = [("sh", install(top / "sh"), 2.0)]
-    if shutil.which("cc"):
-        sides.append(("compiled", install(top / "compiled", "--compile"), 1.15))
+    if client := find_client():
+        sides.append(("client", install(top / "client", client), 1.15))
     bare = top / "bare"  # what any script costs
     bare.mkdir()
     (bare / "cat").write_text('#!/bin/sh\nexec /bin/cat "$@"\n')
@@ -83,7 +81,7 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
 def passes_through_in_bash(top: Path, file: Path, rounds: int, table: Table) -> None:
     """The same a hundred times in the agent's own bash."""
     base = {"PATH": PATH, "HOME": str(top)}
-    for name, most in (("sh", 2.0), ("compiled", 1.15)):
+    for name, most in (("sh", 2.0), ("client", 1.15)):
         if not (top / name).exists():
             continue
         named = {"READCACHE_SESSION": "s", "READCACHE_STORE": str(top / "unused.db")}
@@ -102,7 +100,7 @@ def passes_through_in_bash(top: Path, file: Path, rounds: int, table: Table) -> 
 def faces_the_agent(top: Path, file: Path, rounds: int, table: Table) -> None:
     """`bash -c 'cat f'` whose stdout the agent reads: a first read, and one that is cut."""
     base = {"PATH": PATH, "HOME": str(top), "READCACHE_SERVER": "off"}
-    for name, sourced, most in (("per tool", "agent-shell.sh", 60), ("whole command", "agent-command.sh", None)):
+    for name, sourced, most in (("per tool", "agent-shell.sh", 90), ("whole command", "agent-command.sh", None)):
         shims = {**base, "BASH_ENV": str(top / "sh" / sourced), "READCACHE": "on"}
         sessions = iter(range(10**6))
 

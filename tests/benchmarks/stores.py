@@ -29,6 +29,7 @@ from readcache.log.store import open_store
 from readcache.log.store.redis import RedisStore
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.events import Delivered, Piece
+from tests.helpers.one_call import one_call_session
 from tests.helpers.redis_server import PROGRAM, Server
 
 TEXT_BYTES = 2_000  # of an event; the median result of the recordings
@@ -80,7 +81,7 @@ def timed(spec: str | None, name: str, records: list[Record], one_shot: bool) ->
     for record in records:
         began = time.perf_counter()
         if one_shot:
-            with Session("/testbed", session_id=name, store=spec, one_shot=True) as session:
+            with one_call_session(spec, name, "/testbed") as session:
                 tell(session, record)
         else:
             tell(session, record)

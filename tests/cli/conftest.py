@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from readcache.cli import shim_files
 from tests.helpers.files import wait_until
+from tests.shims.sandbox import PATIENT, make_client
 
 ROOT = Path(__file__).resolve().parents[2]
 _READCACHE = (sys.executable, "-m", "readcache")
@@ -47,13 +48,10 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that does what `readcache run -c` does, by asking a server."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler here")
-    place = tmp_path_factory.mktemp("client") / "shims"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CPPFLAGS", "-DPATIENCE_MS=20000")  # while all tests run, a server may be slow
-        subprocess.run([*_READCACHE, "shims", "install", place, "--compile"], cwd=ROOT, check=True, capture_output=True)
-    return place / "readcache-run"
+    top = tmp_path_factory.mktemp("client")
+    program = make_client(top / "client", PATIENT)  # while all tests run, a server may be slow
+    shim_files.write(str(top / "shims"), shim_files.DEFAULT_TOOLS, str(program))
+    return top / "shims" / "readcache-run"
 
 
 @pytest.fixture

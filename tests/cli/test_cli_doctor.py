@@ -33,6 +33,7 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
         "server",
         "session",
         "shims",
+        "client",
         "failures",
     }
     assert {verdict for verdict, _ in found.values()} == {"ok"}

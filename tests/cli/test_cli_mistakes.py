@@ -48,11 +48,14 @@ sys.exit(start_command_line(["demo"]))
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--idle", "9"), "--idle is for --on-demand: any other server stays until it is ended"),
-        (("--socket", "x", "--idle", "9"), "--idle is for --on-demand: any other server stays until it is ended"),
+        (("--idle", "9"), "--idle only applies with --on-demand: any other server runs until it is stopped"),
+        (
+            ("--socket", "x", "--idle", "9"),
+            "--idle only applies with --on-demand: any other server runs until it is stopped",
+        ),
         (
             ("--socket", "x", "--stop"),
-            "--stop ends the server that was started on demand; one at --socket ends at a SIGTERM",
+            "--stop stops servers that were started on demand; send SIGTERM to one with --socket",
         ),
     ],
 )
@@ -78,7 +81,7 @@ def test_an_option_that_a_server_would_not_heed_is_an_error(capfd: Capture, word
 def test_an_empty_path_is_not_the_working_directory(capfd: Capture, work: Path, words: tuple[str, ...]) -> None:
     """As `readcache shims install "$PLACE"` says it where PLACE is not set."""
     assert main(list(words)) == 2
-    assert f": an empty path names nothing: give one; see readcache {words[0]} --help" in capfd.readouterr().err
+    assert f": the path is empty: give one; see readcache {words[0]} --help" in capfd.readouterr().err
     assert [path.name for path in work.iterdir()] == ["f"]
 
 

@@ -66,32 +66,6 @@ def test_what_the_command_left_in_the_background_outlives_us_as_it_outlives_bash
     wait_for(work / "after")
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="a process's name cannot be changed here")
-def test_only_the_process_in_the_background_is_found_by_the_command(start: Start, work: Path) -> None:
-    os.mkfifo(work / "gate")
-    word = f"unusual_{os.getpid()}"
-    command = f"cat f; {{ echo $BASHPID > pid; read {word} < gate; echo late; }} &"
-    with start("run", "-c", command) as process:
-        assert process.wait(timeout=30) == 0
-        wait_until(lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"), "the process id")
-        wait_until(lambda: found_by(word) == [int((work / "pid").read_text())], "the process alone")
-        (work / "gate").write_text("\n")
-        assert process.stdout is not None
-        assert process.stdout.read().endswith(b"late\n")
-
-
-def found_by(word: str) -> list[int]:
-    """As `pgrep -f`, but for the processes above this one."""
-    found = []
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdigit() and word.encode() in (place / "cmdline").read_bytes():
-                found.append(int(place.name))
-        except OSError:
-            continue
-    return found
-
-
 # ------------------------------------------------------------ a terminal
 
 

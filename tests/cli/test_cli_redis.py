@@ -60,7 +60,7 @@ def test_sessions_are_listed_and_taken_out(server: Server, run: Run, capfd: Capt
     assert main(["log"]) == 0
     assert "cat f" in capfd.readouterr().out
     assert main(["clear"]) == 0
-    assert "took out 1 session" in capfd.readouterr().out
+    assert "removed 1 session" in capfd.readouterr().out
     assert main(["sessions", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["sessions"] == []
 

@@ -73,7 +73,7 @@ def test_of_several_conversations_the_longest_is_taken_and_another_can_be_named(
     assert main(["report", "s.jsonl", "--session", "short", "-o", "out.html"]) == 0
     assert heading("out.html") == "Replay of short"
     assert main(["report", "s.jsonl", "--session", "none", "-o", "out.html"]) == 1
-    assert "has no conversation none; there are short, long" in capsys.readouterr().err
+    assert "has no conversation none; it has short, long" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DATA.iterdir() if path.suffix != ".md"))
@@ -106,11 +106,11 @@ def test_a_page_is_written_over_and_nothing_else(work: Path, store: str, capsys:
         assert main(["report", "new", "--store", store, "-o", "out.html"]) == 0
     (work / "theirs.html").write_text("<!doctype html>\n<p>mine")
     assert main(["report", "new", "--store", store, "-o", "theirs.html"]) == 2
-    assert "theirs.html is there and no page of `readcache report`: name another file" in capsys.readouterr().err
+    assert "theirs.html exists and is not a page of `readcache report`: give another file" in capsys.readouterr().err
     assert (work / "theirs.html").read_text() == "<!doctype html>\n<p>mine"
     assert main(["report", "new", "--store", store, "-o", str(work)]) == 2
     assert main(["report", "new", "--store", store, "-o", "no/such/out.html"]) == 1
-    assert "no/such/out.html cannot be written" in capsys.readouterr().err
+    assert "cannot write no/such/out.html" in capsys.readouterr().err
     assert sorted(path.name for path in work.glob("*.html")) == ["out.html", "theirs.html"]
     assert not list(work.glob(".readcache-*"))
 
@@ -146,11 +146,11 @@ def test_a_page_of_text_that_is_no_utf_8_can_be_written(work: Path, store: str) 
 @pytest.mark.parametrize(
     ("words", "status", "why"),
     [
-        (["no/such.jsonl"], 2, "no/such.jsonl does not exist: name a transcript, or the id of a session"),
-        (["nobody"], 1, "there is no session nobody"),
+        (["no/such.jsonl"], 2, "no/such.jsonl does not exist: give a transcript, or the id of a session"),
+        (["nobody"], 1, "no session nobody"),
         (["f"], 1, "neither JSON nor lines of JSON objects"),
-        (["new", "--agent", "nobody"], 1, "Session new: nothing was recorded of agent nobody"),
-        (["f", "--policy", "none"], 2, "there is no policy 'none'"),
+        (["new", "--agent", "nobody"], 1, "Session new: nothing recorded for agent nobody"),
+        (["f", "--policy", "none"], 2, "unknown policy 'none'"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
+from readcache.model.limits import LARGEST_OUTPUT
 from readcache.process import child, failures
 from tests.helpers.files import wait_for
 
@@ -207,7 +208,7 @@ def test_text_that_is_not_utf8_comes_byte_for_byte(capfdbinary: Capture, work: P
 
 
 def test_a_huge_output_passes_through_and_is_not_credited(capfdbinary: Capture, work: Path) -> None:
-    (work / "g").write_bytes(b"0123456789abcde\n" * (child.MOST_HELD // 16 + 5000))
+    (work / "g").write_bytes(b"0123456789abcde\n" * (LARGEST_OUTPUT // 16 + 5000))
     for _ in range(2):
         assert printed(capfdbinary, "cat g") == (work / "g").read_bytes()
 

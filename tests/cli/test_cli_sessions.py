@@ -47,7 +47,7 @@ def names(capsys: Capture, *words: str) -> list[str]:
 def test_ages_are_hours_days_or_weeks() -> None:
     assert age_seconds("36h", "--since") == 36 * 3600
     assert age_seconds("2w", "--since") == 14 * DAY
-    with pytest.raises(UsageError, match="--since '5 days' is no age"):
+    with pytest.raises(UsageError, match="invalid --since '5 days'"):
         age_seconds("5 days", "--since")
 
 
@@ -78,7 +78,7 @@ def test_sessions_are_listed_with_their_readers_and_events(capsys: Capture, stor
 def test_named_sessions_are_taken_out_and_no_others(capsys: Capture, store: Path) -> None:
     fill(store, {"a": 3, "b": 2, "c": 1})
     assert main(["clear", "a", "--session", "c", "--store", str(store)]) == 0
-    assert "took out 2 sessions" in capsys.readouterr().out
+    assert "removed 2 sessions" in capsys.readouterr().out
     assert names(capsys, "--store", str(store)) == ["b"]
 
 
@@ -184,7 +184,7 @@ def test_a_setting_that_means_nothing_takes_nothing_out_and_doctor_tells_of_it(
     assert run("run", "-c", "cat f").returncode == 0
     assert names(capsys) == ["old", "s"]
     main(["doctor"])
-    assert "READCACHE_KEEP, which is not 'forever', 'a while' is no age" in capsys.readouterr().out
+    assert "invalid READCACHE_KEEP 'a while' (examples: " in capsys.readouterr().out
 
 
 def test_a_store_that_somebody_named_is_theirs_to_clear(capsys: Capture, store: Path, run: Callable[..., Any]) -> None:

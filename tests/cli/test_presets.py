@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, UsageError
+from readcache.cli.client import find_client
 from readcache.cli.main import main
 from readcache.hosts import host_module
 from readcache.hosts.host import Where
@@ -134,7 +135,7 @@ def test_the_environment_chooses_a_preset(way: Way, preset: str, env: Env) -> No
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    return make_sandbox(tmp_path_factory.mktemp("sandbox"))
+    return make_sandbox(tmp_path_factory.mktemp("sandbox"), find_client())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -181,7 +182,7 @@ def test_each_preset_leaves_out_what_the_one_before_it_does_and_more() -> None:
 @pytest.mark.parametrize("words", [["shims", "env", "."], ["init", "codex"], ["serve"], ["mcp"], ["run", "-c", "true"]])
 def test_an_option_that_names_no_preset_is_an_error(words: Sequence[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--policy", "most"]) == 2
-    assert "there is no policy 'most': choose among default, delta, max" in capfd.readouterr().err
+    assert "unknown policy 'most': choose from default, delta, max" in capfd.readouterr().err
     with pytest.raises(UsageError):
         Policy.named("most")
 

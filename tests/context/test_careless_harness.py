@@ -23,7 +23,7 @@ def test_a_result_without_its_last_newline_is_known_to_the_session(shape: str) -
     read = Step("cat f", observed(session, "c1", "cat f", text()).output.strip())  # type: ignore[union-attr]
     written = observed(session, "c2", WRITE, "")
     after = prune(chat(shape, read, written, observed(session, "c3", "ls", "f\n")), session)
-    assert "as read before the file was overwritten" in results(after)["c1"]
+    assert "as read before the whole file was overwritten" in results(after)["c1"]
 
 
 @each_shape
@@ -34,7 +34,7 @@ def test_what_a_harness_cut_is_pruned_at_once(shape: str) -> None:
     written = observed(session, "c2", WRITE, "")
     messages = chat(shape, cut, written, observed(session, "c3", "make", text(1, 300, of="log")))
     after = prune(messages, session, protect_last_turns=0)
-    assert "as read before the file was overwritten" in results(after)["c1"]
+    assert "as read before the whole file was overwritten" in results(after)["c1"]
     assert prune(after, session, protect_last_turns=0) is after
 
 

@@ -142,7 +142,7 @@ def test_numbers_that_nobody_showed_are_named() -> None:
     session = Session("/w")
     model = Model("<summary>TESTS: 4711 passed, 40 lines read</summary>")
     after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))
-    assert "Numbers in this summary that the conversation did not show: 4711." in summary_of(after)
+    assert "Numbers in this summary that do not occur in the conversation: 4711." in summary_of(after)
 
 
 @each_shape
@@ -394,7 +394,7 @@ def test_a_reply_is_mended_before_it_is_clipped() -> None:
     for _ in range(3):  # nothing to gain here: from now on texts of 1,000 characters at most
         compactor.maybe_compact(messages[:1])
     after = compactor.maybe_compact(messages)
-    assert "left out here" in after[-1]["content"]
+    assert "omitted here; ask" in after[-1]["content"]
     assert all(marker.startswith(("[GONE ", "[PRUNED ")) for marker in session.markers_in(after[-1]["content"]))
 
 

@@ -14,7 +14,7 @@ from readcache.messages.structure import cut_points, repair
 from readcache.model.errors import StoreError
 from readcache.model.history_events import HistoryEvent
 from tests.helpers.chats import APIS, scripted, user
-from tests.helpers.histories import condensed, itemised, items, restart, through_json
+from tests.helpers.histories import condensed, history_of, itemised, items, restart, through_json
 
 REQUEST = CondensationRequested()
 shapes = st.sampled_from(APIS)
@@ -22,7 +22,7 @@ shapes = st.sampled_from(APIS)
 
 def ids(*events: HistoryEvent) -> str:
     """The ids in view after these events, which a restart does not change."""
-    history = History.from_events(events)
+    history = history_of(events)
     restarted = restart(history)
     assert (restarted.view, restarted.requested, restarted.events) == (history.view, history.requested, history.events)
     return " ".join(item.id for item in history.view)
@@ -39,13 +39,13 @@ def test_without_condensations_all_items_are_in_view_in_order() -> None:
 @pytest.mark.parametrize("shape", APIS)
 def test_messages_of_every_kind_are_given_back_as_they_came(shape: str) -> None:
     messages = scripted(shape, "u t1,2 r1 e2 s")
-    history = History.from_events(Item(f"m{n}", message) for n, message in enumerate(messages))
+    history = history_of(Item(f"m{n}", message) for n, message in enumerate(messages))
     assert history.messages() == messages
     assert restart(history).messages() == messages
 
 
 def test_forgotten_items_leave_the_view_and_stay_in_the_log() -> None:
-    history = History.from_events([*items("a", "b", "c"), condensed("k", "a c")])
+    history = history_of([*items("a", "b", "c"), condensed("k", "a c")])
     assert history.messages() == [user("b")]
     assert history.events[:3] == tuple(items("a", "b", "c"))
 
@@ -76,7 +76,7 @@ def test_forgetting(events: list[HistoryEvent], left: str) -> None:
 
 
 def test_what_is_replaced_keeps_its_place_and_its_id() -> None:
-    history = History.from_events([*items("a", "b", "c"), Replaced("b", user("B")), Replaced("x", user("X"))])
+    history = history_of([*items("a", "b", "c"), Replaced("b", user("B")), Replaced("x", user("X"))])
     assert history.messages() == [user("a"), user("B"), user("c")]
     history.append(condensed("k", "b"))
     history.append(Replaced("b", user("again")))
@@ -95,7 +95,7 @@ def test_a_summary_is_inserted_at_its_offset_among_what_is_left(offset: int, vie
 
 
 def test_a_summary_is_a_user_message() -> None:
-    assert History.from_events([condensed("k", summary="so far", offset=0)]).messages() == [user("so far")]
+    assert history_of([condensed("k", summary="so far", offset=0)]).messages() == [user("so far")]
 
 
 def test_an_empty_summary_is_a_summary() -> None:
@@ -157,7 +157,7 @@ def test_several_summaries(events: list[HistoryEvent], view: str) -> None:
 def test_a_summary_has_its_id_from_its_condensation_alone() -> None:
     event = condensed("k", summary="so far", offset=0)
     for before in ([], items("a", "b")):
-        assert History.from_events([*before, event]).view[0] == Item(event.summary_id, user("so far"))
+        assert history_of([*before, event]).view[0] == Item(event.summary_id, user("so far"))
     assert event.summary_id == "k-summary"
 
 
@@ -179,7 +179,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize(("events", "requested"), REQUESTS.values(), ids=REQUESTS)
 def test_a_request_stands_until_a_condensation(events: list[HistoryEvent], requested: bool) -> None:
-    history = History.from_events(events)
+    history = history_of(events)
     assert history.requested is requested
     assert {item.id for item in history.view} <= {"a"}, "neither requests nor condensations are in view"
 
@@ -207,9 +207,9 @@ REUSES = [
 
 @pytest.mark.parametrize("event", REUSES, ids=lambda event: type(event).__name__)
 def test_an_id_is_given_once_and_a_refusal_changes_nothing(event: HistoryEvent) -> None:
-    history = History.from_events([*items("a", "gone"), condensed("k", "gone", "so far", 0), REQUEST])
+    history = history_of([*items("a", "gone"), condensed("k", "gone", "so far", 0), REQUEST])
     before = (history.view, history.requested, history.events)
-    with pytest.raises(ValueError, match="has had an item"):
+    with pytest.raises(ValueError, match="already has an item"):
         history.append(event)
     assert (history.view, history.requested, history.events) == before
     assert history.view is before[0]
@@ -280,7 +280,7 @@ def test_folding_one_by_one_is_replaying_all_is_restarting(events: list[HistoryE
             continue
         log.append(event)
         assert ([(item.id, item.message) for item in history.view], history.requested) == plainly(log)
-    for other in (History.from_events(log), restart(history)):
+    for other in (history_of(log), restart(history)):
         assert (other.view, other.requested, other.events) == (history.view, history.requested, tuple(log))
 
 
@@ -290,7 +290,7 @@ def test_an_event_is_the_same_after_json(event: HistoryEvent) -> None:
 
 
 def test_the_view_is_the_same_object_until_something_changes_it() -> None:
-    history = History.from_events(items("a", "b"))
+    history = history_of(items("a", "b"))
     view = history.view
     for event in (REQUEST, condensed("k"), condensed("l", "unknown"), Replaced("unknown", user("x"))):
         history.append(event)
@@ -304,15 +304,15 @@ def test_the_view_is_the_same_object_until_something_changes_it() -> None:
 
 
 def test_what_is_done_to_the_list_of_messages_does_not_touch_the_history() -> None:
-    history = History.from_events(items("a", "b"))
+    history = history_of(items("a", "b"))
     history.messages().clear()
     assert history.messages() == [user("a"), user("b")]
 
 
 def test_a_log_that_cannot_be_replayed_leaves_the_history_that_is_there() -> None:
-    history = History.from_events(items("a"))
-    with pytest.raises(ValueError, match="has had an item"):
-        history = History.from_events([*history.events, *items("a")])
+    history = history_of(items("a"))
+    with pytest.raises(ValueError, match="already has an item"):
+        history = history_of([*history.events, *items("a")])
     assert history.messages() == [user("a")]
 
 
@@ -330,7 +330,7 @@ def test_an_append_costs_the_same_in_a_history_a_thousand_times_as_long() -> Non
     """One that copied the view would be some thousand times slower."""
 
     def appending(length: int) -> Callable[[], None]:
-        history = History.from_events(Item(f"{n}", user("x")) for n in range(length))
+        history = history_of(Item(f"{n}", user("x")) for n in range(length))
         count = iter(range(10**9))
 
         def append() -> None:

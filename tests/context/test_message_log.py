@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Reason, Session
-from readcache.context import Compactor, Condensed, History, How, Item, Replaced, prune, repair
+from readcache.context import Compactor, Condensed, How, Item, Replaced, prune, repair
 from readcache.log.store.memory import MemoryStore
 from readcache.messages import messages as reading
 from readcache.model.errors import StoreError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, result_messages, scripted, text, turn_of, user
 from tests.helpers.compactor import Model, TooLong, assert_true_markers, commands, six_reads
-from tests.helpers.histories import restart
+from tests.helpers.histories import history_of, restart
 
 each_api = pytest.mark.parametrize("api", APIS)
 
@@ -286,7 +286,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
         rebuilt = compactor_of(store).history
         assert (rebuilt.view, rebuilt.events) == (compactor.history.view, compactor.history.events)
         assert restart(rebuilt).view == rebuilt.view
-        assert History.from_events(rebuilt.events).view == rebuilt.view
+        assert history_of(rebuilt.events).view == rebuilt.view
     assert compactor_of(store).resume() == messages
 
 

@@ -156,10 +156,10 @@ def test_equal_errors_stay() -> None:
 def test_the_note_says_which_lines() -> None:
     messages = chat("openai", ranged(11, 30, "sed"), ranged(1, 40, "sed"), Step("true", text(of="row")), NOW)
     note = results(prune(messages))["c1"]
-    assert note == "[PRUNED: f lines 11-30, the same bytes were shown again later; repeat to see]"
+    assert note == "[PRUNED: f lines 11-30; the same bytes were shown again later; repeat to see]"
     same = Step("pytest", text())
     note = results(prune(chat("openai", same, same, NOW)))["c1"]
-    assert note == "[PRUNED: this output, 40 lines, the same bytes were shown again later]"
+    assert note == "[PRUNED: this output, 40 lines; the same bytes were shown again later]"
 
 
 # ------------------------------------------------------------ superseded reads
@@ -251,7 +251,7 @@ def test_a_long_input_of_a_failed_call_goes(shape: str) -> None:
     failed = Step({"path": "/w/f", "old_string": text(), "new_string": "x"}, "no match", tool="edit", error=True)
     messages = chat(shape, failed, NOW)
     after = prune(messages)
-    note = f"[PRUNED: {len(text()):,} characters of the input of a call that failed]"
+    note = f"[PRUNED: {len(text()):,} characters of input of a failed call]"
     assert arguments(after)["c1"] == {"path": "/w/f", "old_string": note, "new_string": "x"}
     assert results(after) == results(messages)
 
@@ -388,7 +388,7 @@ def test_only_the_strategies_asked_for_are_applied() -> None:
 
 
 def test_a_strategy_that_there_is_none_of_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no strategy 'everything'"):
+    with pytest.raises(UsageError, match="unknown pruning strategy 'everything'"):
         prune([], strategies=["everything"])
 
 

@@ -95,8 +95,8 @@ def test_the_prompt_has_its_sections_in_order_and_its_guard() -> None:
     places = [SUMMARY_PROMPT.index(f"- {section}: ") for section in SECTIONS]
     assert places == sorted(places)
     assert "<analysis>" in SUMMARY_PROMPT
-    assert "only if it stands in the transcript" in SUMMARY_PROMPT
-    assert "Of each request whether it is done" in SUMMARY_PROMPT
+    assert "only if the transcript contains the same digits" in SUMMARY_PROMPT
+    assert "For each request, say whether it is done" in SUMMARY_PROMPT
 
 
 def test_the_request_is_one_user_message_that_holds_the_transcript() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from readcache.context import Condensed, History, Item
@@ -20,8 +20,16 @@ def condensed(name: str, forgotten: str = "", summary: str | None = None, offset
     return Condensed(name, frozenset(forgotten.split()), summary, offset)
 
 
+def history_of(events: Iterable[HistoryEvent]) -> History:
+    """The history whose log this is."""
+    history = History()
+    for event in events:
+        history.append(event)
+    return history
+
+
 def itemised(messages: list[Mapping[str, Any]]) -> History:
-    return History.from_events(Item(f"m{n}", message) for n, message in enumerate(messages))
+    return history_of(Item(f"m{n}", message) for n, message in enumerate(messages))
 
 
 def through_json(event: HistoryEvent) -> HistoryEvent:
@@ -34,4 +42,4 @@ def through_json(event: HistoryEvent) -> HistoryEvent:
 
 def restart(history: History) -> History:
     """The history as another process builds it from what was stored."""
-    return History.from_events(map(through_json, history.events))
+    return history_of(map(through_json, history.events))

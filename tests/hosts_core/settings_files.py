@@ -44,28 +44,5 @@ def _jsonc(draw: st.DrawFn, value: Any) -> str:
     return f"{{{inside}}}" if isinstance(value, dict) else f"[{inside}]"
 
 
-@st.composite
-def yaml_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """(a YAML file, its value)"""
-    value = draw(st.dictionaries(KEYS, VALUES, max_size=4))
-    lines = [*draw(st.lists(st.sampled_from(["# c", ""]), max_size=2)), *_yaml(draw, value, "")]
-    text = "\n".join(lines) + draw(st.sampled_from(["\n", "", "\n# end\n"]) if lines else st.just(""))
-    return _line_ends(draw, text), value
-
-
-def _yaml(draw: st.DrawFn, value: Any, blank: str) -> list[str]:
-    lines = []
-    comment = st.sampled_from(["", "", "  # c"])
-    for inner in value:
-        head = f"{blank}{json.dumps(inner, ensure_ascii=False)}:" if isinstance(value, dict) else f"{blank}-"
-        inner = value[inner] if isinstance(value, dict) else inner
-        lines += draw(st.lists(st.sampled_from([f"{blank}# c", ""]), max_size=1))
-        if isinstance(inner, (dict, list)) and inner and draw(st.booleans()):
-            lines += [head + draw(comment), *_yaml(draw, inner, blank + draw(st.sampled_from(["  ", "    "])))]
-        else:
-            lines.append(f"{head} {json.dumps(inner, ensure_ascii=False)}{draw(comment)}")
-    return lines
-
-
 def _line_ends(draw: st.DrawFn, text: str) -> str:
     return text.replace("\n", "\r\n") if draw(st.booleans()) else text

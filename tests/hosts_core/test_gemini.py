@@ -78,7 +78,7 @@ def test_a_second_command_is_answered_in_the_frame_of_the_first(gemini: Gemini) 
     assert gemini.cat() is None
     reason = gemini.cat("Exit Code: 3")
     assert reason is not None
-    assert reason.startswith("This is no error, ")
+    assert reason.startswith("Not an error: ")
     assert reason.endswith("\nExit Code: 3\nProcess Group PGID: 4711\n</untrusted_context>")
     assert TEXT not in reason
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,12 +37,6 @@ def _hooks(value: object) -> Iterator[dict[str, Any]]:
     elif isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _hooks(each)
-
-
-@pytest.fixture(autouse=True)
-def without_mcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each hook of Claude Code is a process."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
 def run(shell: str, command: str) -> tuple[int, bytes]:

@@ -16,7 +16,6 @@ from readcache import Policy, Session, Sessions
 from readcache.hosts.adapter_settings import session_by_settings
 from readcache.log.store import open_store
 from readcache.model.events import Delivered
-from readcache.serve.mcp.hook import hook_result
 from readcache.serve.mcp.readers import McpReaders
 
 TOP = Path(__file__).resolve().parents[2]
@@ -76,12 +75,11 @@ def test_opencodes_plugin_names_it() -> None:
     assert '{ host: "opencode" }' in text
 
 
-def test_the_mcp_server_is_one_and_its_hook_is_of_the_host_that_calls_it(tmp_path: Path) -> None:
+def test_the_mcp_server_is_a_host_of_its_own(tmp_path: Path) -> None:
     readers = McpReaders(str(tmp_path), policy=Policy(), store=str(tmp_path / "log.db"), one_reader=True)
     readers.session_of({}).observe("cat f", TEXT)
-    hook_result({"host": "claude-code", "event": claude_event(tmp_path)}, readers.sessions)
     readers.close()
-    assert hosts_in(tmp_path / "log.db") == {("mcp", "bash"), ("claude-code", "bash")}
+    assert hosts_in(tmp_path / "log.db") == {("mcp", "bash")}
 
 
 def test_what_a_program_makes_itself_is_python_unless_it_says_otherwise(tmp_path: Path) -> None:

@@ -370,9 +370,9 @@ def test_doctor_says_whether_a_host_is_in_force(
     path = settings_of(project)
     good = path.read_text()
     path.write_text(good.replace("{", '{"hooksConfig": {"enabled": false},', 1))
-    assert "switches all hooks off" in doctors_line(capfd, "gemini")[0]
+    assert "disables all hooks" in doctors_line(capfd, "gemini")[0]
     path.write_text(good.replace("{", '{"hooksConfig": {"disabled": ["readcache"]},', 1))
-    assert "switches the hook off" in doctors_line(capfd, "gemini")[0]
+    assert "disables the hook" in doctors_line(capfd, "gemini")[0]
     path.write_text(good.replace("AfterTool", "BeforeTool"))
     assert doctors_line(capfd, "gemini")[0].startswith("broken")
     path.write_text(good)
@@ -388,7 +388,7 @@ def test_doctor_tells_of_a_program_that_does_not_answer(
     program = project / "readcache"
     program.write_text("#!/bin/sh\necho 0.1\n")
     program.chmod(0o755)
-    monkeypatch.setattr("readcache.cli.hosts.program", lambda: (str(program),))
+    monkeypatch.setattr("readcache.cli.hosts.python_program", lambda: (str(program),))
     main(["init", "gemini"])
     assert "answers an event that means nothing" in doctors_line(capfd, "gemini")[0]
     program.write_text("#!/bin/sh\n:\n")

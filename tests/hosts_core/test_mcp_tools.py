@@ -1,90 +1,30 @@
-"""What `readcache mcp` does without a client: events of hooks, files, roots, and the lack of its package."""
+"""What `readcache mcp` does without a client: files, roots, and the lack of its package."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 import os
 import subprocess
 import sys
-import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from readcache import Mode, Policy, Reply, Sessions, UsageError
-from readcache.hosts import MODULES
-from readcache.hosts.host import Host
+from readcache import Policy, Reply, UsageError
 from readcache.serve.mcp.files import allowed_path, replace_once, root_directories
-from readcache.serve.mcp.hook import event_of, hook_result
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.mcp.results import shown_reply
 
 TEXT = "".join(f"line {n} of a file that is read again and again\n" for n in range(40))
 
 
-def test_parts_of_an_event_that_came_as_json_text_are_decoded() -> None:
-    event = {
-        "session_id": "s",
-        "agent_id": "",
-        "tool_input": '{"command": "cat f"}',
-        "tool_response": '{"stdout": "[1]"}',
-    }
-    decoded = {"session_id": "s", "tool_input": {"command": "cat f"}, "tool_response": {"stdout": "[1]"}}
-    assert event_of({"host": "h", "event": event}) == decoded
-    assert event_of({"host": "h", "event": json.dumps(event)}) == decoded
-    assert event_of({"host": "h", **event}) == decoded
-
-
-def test_a_result_that_is_plain_text_stays_as_it_is() -> None:
-    for text in ("7", '"quoted"', "{half", "null", "plain"):
-        assert event_of({"event": {"tool_response": text}}) == {"tool_response": text}
-
-
-@pytest.mark.parametrize("event", ["", "[1]", "no JSON", 7, None])
-def test_what_is_no_event_is_answered_by_nothing(event: object) -> None:
-    assert hook_result({"host": "claude-code", "event": event}, Sessions()) == nothing()
-
-
-def nothing() -> dict[str, Any]:
-    """The result that changes nothing for a host."""
-    return {"content": [{"type": "text", "text": "{}"}]}
-
-
-def test_the_adapter_of_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = list[tuple[Mapping[str, Any], Sessions]]()
-
-    def hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
-        told.append((event, sessions))
-        if event["kind"] == "breaks":
-            raise RuntimeError("a bug")
-        return {"told": event["kind"]} if event["kind"] == "known" else {"no": object()} if event["kind"] else None
-
-    module: Any = types.ModuleType("a_host_of_the_tests")
-    module.HOST = Host("a-host", "on", "", lambda _: (), hook)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(MODULES, "a-host", module.__name__)
-    sessions = Sessions()
-    known = hook_result({"host": "a-host", "event": {"kind": "known"}}, sessions)
-    assert known == {"content": [{"type": "text", "text": '{"told": "known"}'}]}
-    for kind in ("breaks", "no JSON", None):
-        assert hook_result({"host": "a-host", "event": {"kind": kind}}, sessions) == nothing()
-    assert [event["kind"] for event, _ in told] == ["known", "breaks", "no JSON", None]
-    assert told[0][1] is sessions
-    assert (
-        hook_result({"host": "a-host", "event": {"kind": "known"}}, Sessions(policy=Policy(mode=Mode.OFF))) == nothing()
-    )
-    assert len(told) == 4
-
-
-def test_markers_of_any_conversation_that_hooks_told_of_are_found() -> None:
+def test_markers_of_any_conversation_are_found() -> None:
     readers = McpReaders("/w", policy=Policy())
-    hooked = readers.sessions.get("of a hook", "main")
-    hooked.observe("cat f", TEXT, call_id="c1")
-    marker = hooked.observe("cat f", TEXT, call_id="c2").text
+    other = readers.sessions.get("another", "main")
+    other.observe("cat f", TEXT, call_id="c1")
+    marker = other.observe("cat f", TEXT, call_id="c2").text
     assert marker.startswith("[FILE_UNCHANGED")
     assert readers.sessions.markers_in(f"x\n  {marker}\n") == [marker.strip()]
 

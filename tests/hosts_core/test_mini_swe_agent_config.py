@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from readcache import ReadcacheError
 from readcache.hosts import host_module
-from readcache.hosts.host import Entry, OwnFile, Where
+from readcache.hosts.host import OwnFile, Where
 from readcache.hosts.mini_swe_agent.config import MODEL
+from readcache.hosts.settings_files.switch import Switch
 
 HOST = host_module("mini-swe-agent").HOST
-OWN = {"mode": "on"}
 
 
 def where(home: Path, *, is_user: bool = False, **environment: str) -> Where:
@@ -29,23 +30,36 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def entries(path: Path) -> Sequence[Entry]:
-    keys = ("model", "model_class"), ("model", "readcache")
-    return [Entry(str(path), keys[0], MODEL), Entry(str(path), keys[1], OWN)]
+USERS_YAML = "model:\n  model_name: m # mine\n"
+OUR_LINES = f"  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n"
 
 
-def test_a_file_of_the_projects_gets_two_lines(home: Path) -> None:
-    path = home / "project/mini.yaml"
-    path.write_text("model:\n  model_name: m # mine\n")
-    assert HOST.changes(where(home)) == entries(path)
+def edited_by_0_1_0(home: Path) -> tuple[Path, Switch]:
+    """A YAML file into which 0.1.0 put its lines, with the record that it kept."""
+    path, memory = home / "project/mini.yaml", home / "memory"
+    path.write_text(USERS_YAML + OUR_LINES)
+    record = {"steps": [[[len(USERS_YAML), OUR_LINES, 0]]], "entries": [], "containers": [], "made": False}
+    record["after"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    memory.mkdir()
+    name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    (memory / f"mini-swe-agent-{name}.json").write_text(json.dumps(record))
+    return path, Switch(HOST, where(home), str(memory))
 
 
-def test_the_file_that_mini_reads_for_its_user_gets_two_lines(home: Path) -> None:
-    path = home / "own.yaml"
-    path.write_text("agent:\n  mode: yolo\n")
-    assert HOST.changes(where(home, is_user=True, MSWEA_MINI_CONFIG_PATH=str(path))) == entries(path)
-    (home / "mini-swe-agent/.env").write_text(f"MSWEA_CONFIGURED='true'\nMSWEA_MINI_CONFIG_PATH='{path}'\n")
-    assert HOST.changes(where(home, is_user=True)) == entries(path)
+def test_lines_that_an_earlier_version_put_into_a_users_file_are_taken_out_byte_for_byte(home: Path) -> None:
+    path, switch = edited_by_0_1_0(home)
+    switch.write(switch.plan_off())
+    assert path.read_text() == USERS_YAML
+
+
+def test_a_users_file_that_was_edited_since_is_left_alone_and_the_user_told(home: Path) -> None:
+    path, switch = edited_by_0_1_0(home)
+    path.write_text(path.read_text() + "# mine\n")
+    with pytest.raises(ReadcacheError, match="by hand"):
+        switch.plan_off()
+    path.write_text(USERS_YAML)
+    switch.write(switch.plan_off())
+    assert path.read_text() == USERS_YAML
 
 
 @pytest.mark.parametrize("is_user", [False, True])
@@ -71,12 +85,6 @@ def test_a_model_class_of_the_users_goes_inside_ours(home: Path, text: str) -> N
     (made,) = HOST.changes(where(home))
     assert isinstance(made, OwnFile)
     assert made.text.endswith("    model_class: 'litellm_textbased'\n")
-
-
-def test_what_is_ours_already_is_changed_in_its_place(home: Path) -> None:
-    path = home / "project/mini.yaml"
-    path.write_text(f"model:\n  model_class: {MODEL}\n")
-    assert HOST.changes(where(home)) == entries(path)
 
 
 def test_the_users_directory_is_where_platformdirs_has_it(home: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_wrong_word_is_said_and_nothing_is_served(env: dict[str, str]) -> None
     with serve(env, "--policy", "most") as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
-    assert b"there is no policy 'most'" in err
+    assert b"unknown policy 'most'" in err
 
 
 def test_closed_streams_are_an_end_or_an_error(env: dict[str, str]) -> None:
@@ -339,7 +339,7 @@ def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[
         with serve(env, "--socket", str(place)) as other:
             _, err = other.communicate(timeout=60)
         assert other.returncode == 2
-        assert b"a server answers at" in err
+        assert b"a server already runs at" in err
         client.close()
         process.terminate()
 
@@ -350,10 +350,10 @@ def test_a_place_that_will_not_do_is_named(place: Path) -> None:
     (folder / "open").mkdir()
     (folder / "open").chmod(0o777)
     for path, what in (
-        (folder / "file", "no socket: give another"),
-        (folder / "open" / "s", "others may write into"),
+        (folder / "file", "not a socket: give another"),
+        (folder / "open" / "s", "others may write to"),
         (folder / ("x" * 200), "more than 94 bytes"),
-        (folder / "file" / "s", "no socket can be made"),
+        (folder / "file" / "s", "cannot create a socket"),
     ):
         with pytest.raises(UsageError, match=what), listening(str(path)):
             pass

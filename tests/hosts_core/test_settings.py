@@ -14,7 +14,7 @@ from readcache import ReadcacheError
 from readcache.hosts.host import Entry, Host, Where
 from readcache.hosts.settings_files.settings_text import SettingsText
 from readcache.hosts.settings_files.switch import Switch
-from tests.hosts_core.settings_files import jsonc_texts, yaml_texts
+from tests.hosts_core.settings_files import jsonc_texts
 
 HOOK = {"matcher": "^Bash$", "hooks": [{"type": "command", "command": "/v/readcache hook trial", "timeout": 30}]}
 ENTRIES = {
@@ -24,7 +24,7 @@ ENTRIES = {
     "top": (("readcache",), {"mode": "on", "policy": "max"}),
     "beside": (("model", "readcache"), {"mode": "on"}),
 }
-FILES = {"json": jsonc_texts(), "yaml": yaml_texts()}
+FILES = {"json": jsonc_texts()}
 
 
 def host_of(*entries: Entry) -> Host:

@@ -101,3 +101,24 @@ def test_a_read_tools_header_and_reminder_are_passed_on(numbered: bool) -> None:
     assert Omitted("/w/f", 5, 40, ("c1",)) in reply.segments
     assert ("be careful" in reply.text) is numbered
     assert not session.view.covers("/w/f", 61, 61)
+
+
+def test_what_was_left_out_is_told_with_its_marker_and_its_lines() -> None:
+    session = Session("/w")
+    session.observe("sed -n '11,30p;41,60p' f", text(11, 30) + text(41, 60), call_id="c1")
+    reply = session.observe("cat f", text().rstrip("\n"))
+    (first, marker, lines), (second, last_marker, last_lines) = reply.omissions()
+    assert (first, second) == tuple(segment for segment in reply.segments if isinstance(segment, Omitted))
+    assert (lines, last_lines) == (LINES[10:30], LINES[40:60])
+    assert reply.text == text(1, 10) + marker + "\n" + text(31, 40) + last_marker + "\n"
+    assert session.observe("cat g", text(of="other")).omissions() == []
+
+
+@pytest.mark.parametrize(("head", "tail"), [("", ""), ("Output: ", " end"), ("<out>\n", "\n</out>")])
+def test_a_frame_is_no_part_of_what_was_left_out(head: str, tail: str) -> None:
+    """Also where the host's words and the first line of the output share a line."""
+    session = Session("/w")
+    for _ in range(2):
+        reply = session.observe("cat f", head + text() + tail, frame=lambda _: (head, text(), tail))
+    ((_, marker, lines),) = reply.omissions()
+    assert (marker[0], marker[-1], lines) == ("[", "]", LINES[:60])

@@ -17,6 +17,7 @@ from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
 from readcache.model.errors import StoreError
 from tests.helpers.files import TEXT, in_time_enough, text, with_numbers
+from tests.helpers.one_call import one_call_session
 from tests.helpers.replies import sources
 
 
@@ -400,7 +401,7 @@ def test_a_loop_of_processes_that_judge_one_call_gets_its_bytes(tmp_path: Path) 
     outcomes: dict[int, list[Outcome]] = {n: [] for n in range(5)}
     for _ in range(8):
         for n in range(5):
-            with Session("/w", session_id="s", store=tmp_path / "s.db", one_shot=True) as session:
+            with one_call_session(tmp_path / "s.db") as session:
                 outcomes[n].append(session.observe(f"cat f{n}", text(of=f"f{n}")).outcome)
     for each in outcomes.values():
         assert Outcome.UNCHANGED in each

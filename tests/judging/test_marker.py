@@ -242,7 +242,7 @@ def test_text_without_a_tag_of_the_session_holds_no_marker(text: str) -> None:
 
 
 MARKER = write_marker("abcd.7", UNCHANGED, "f lines 1-2", [Source("sed -n '/[a]/p' f")], "", ASK_AGAIN)
-NOTE = note_line("abcd", "f lines 1-30, the same bytes were shown again later")
+NOTE = note_line("abcd", "f lines 1-30; the same bytes were shown again later")
 
 
 @pytest.mark.parametrize("marker", [MARKER, NOTE])

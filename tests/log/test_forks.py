@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-WATCHDOG = 60  # seconds until a process that hangs is killed; one that works takes two
+WATCHDOG = 600  # seconds until a process that hangs is killed; one that works takes two
 
 BEGINNING = """
 import os, sys, threading
@@ -65,8 +65,38 @@ print("done")
 """
 
 
+FORKS_AMID_IMPORTS = """
+import time
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("readcache.shell.walk", "bashlex.parser"):
+            begun.set()
+            time.sleep(1)
+
+sys.meta_path.insert(0, Slow())
+call = "if true; then cat f; fi"
+thread = threading.Thread(target=session.observe, args=(call, TEXT))
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    session.observe("for x in f; do cat $x; done", TEXT)
+    os._exit(0)
+assert end_of(child) == 0
+thread.join()
+print("done")
+"""
+
+
 @pytest.mark.parametrize("store", ["", "log.db"], ids=["memory", "sqlite"])
-@pytest.mark.parametrize("program", [THREADS_THAT_FORK, FORKS_AMID_CALLS], ids=["threads that fork", "amid calls"])
+@pytest.mark.parametrize(
+    "program",
+    [THREADS_THAT_FORK, FORKS_AMID_CALLS, FORKS_AMID_IMPORTS],
+    ids=["threads that fork", "amid calls", "amid imports"],
+)
 def test_forks_beside_threads_never_hang(tmp_path: Path, program: str, store: str) -> None:
     words = [sys.executable, "-W", "ignore", "-c", BEGINNING + program, str(tmp_path), store and str(tmp_path / store)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=WATCHDOG, check=False)

@@ -108,7 +108,7 @@ def test_a_file_that_another_user_can_write_is_refused(tmp_path: Path, ending: s
             print(error)
     """
     out, _ = start(program, shared / "store.db").communicate()
-    assert f"{planted} belongs to another user (4321): name another store" in out
+    assert f"{planted} belongs to another user (4321): use another store" in out
 
 
 def bytes_on_disk(path: Path) -> bytes:

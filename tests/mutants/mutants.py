@@ -6,16 +6,15 @@ Each mutant replaces functions of the package in this process; `with` puts them 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.judging import cover, cuts, judge, marker, omissions, reread, search
+from readcache.judging import cover, cuts, judge, marker, omissions, search
 from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
 from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
-from readcache.model.key_view import Reference
 from readcache.model.policy import Policy, Rules
 from readcache.model.view import View
 from readcache.sync import compaction, mend, settle, sync
@@ -76,14 +75,14 @@ def _decides(change: Callable[[Call, Policy], tuple[Call, Policy]]) -> Callable[
         return mutated
 
     def patches() -> list[Patch]:
-        return [(reader, name, changed(vars(reader)[name])) for name in ("decide", "answer_reread")]
+        return [(reader, "decide", changed(judge.decide))]
 
     return patches
 
 
 def _believes_the_digest() -> list[Patch]:
-    def all_equal(flags: Iterable[bool], low: int) -> list[tuple[int, int, bool]]:
-        return [(low, low + len(list(flags)), True)]
+    def all_equal(ours: list[str], theirs: list[str], low: int) -> list[tuple[int, int, bool]]:
+        return [(low, low + min(len(ours), len(theirs)), True)]
 
     return [(cover, "_stretches", all_equal)]
 
@@ -129,15 +128,6 @@ def _foreign_writes_are_skipped() -> list[Patch]:
         return record.event if record.agent_id == agent_id else None
 
     return [(log, "event_for", own_only)]
-
-
-def _a_reread_may_have_another_text() -> list[Patch]:
-    def shown_last(view: View, call: Call) -> Reference | None:
-        keys = sorted(call.reading.keys)
-        found = view.key(keys[0]).numbered.overlaps(1, 1) if len(keys) == 1 else []
-        return found[0][2] if found else None
-
-    return [(reread, "_shown_last", shown_last)]
 
 
 def _believes_the_section() -> list[Patch]:
@@ -191,9 +181,7 @@ MUTANTS = (
         lambda: [(reader, "clip_delivery", lambda event, _kept: event)],
         "head and tail",
     ),
-    Mutant("who insists is not heard", lambda: [(owner, "insists", _always(False)) for owner in (judge, reread)]),
-    Mutant("a re-read is answered whatever its text", _a_reread_may_have_another_text),
-    Mutant("a re-read is answered whatever the rules", lambda: [(reread, "_may_omit", _always(True))]),
+    Mutant("who insists is not heard", lambda: [(judge, "insists", _always(False))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
     Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compaction, sync)]),
     Mutant("a restored section is believed to hold everything", _believes_the_section),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,25 +15,26 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli import compiled_hook
+from readcache.cli.client import find_client
 from readcache.serve import frames, place
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of, logged, status
 from tests.serve.test_life import folder_of, listen
 
 Hook = Callable[[bytes], bytes]
-COMPILES = pytest.mark.skipif(not (shutil.which("cc") and sys.platform == "linux"), reason="it is compiled, for Linux")
 
 
-@pytest.fixture(params=["python", pytest.param("compiled", marks=COMPILES)])
+@pytest.fixture(params=["python", "client"])
 def hook(request: pytest.FixtureRequest, at: ServerPlace) -> Hook:
     """Tells an event of Codex to readcache, and gives its answer."""
     if request.param == "python":
         return lambda event: at.readcache("hook", "codex", stdin=event).stdout
-    program = compiled_hook.build_program()
+    client = find_client()
+    if not client:
+        pytest.skip("no client can be built here")
 
     def by_program(event: bytes) -> bytes:
-        words = [program, "hook", "codex"]
+        words = [client, sys.executable, "-m", "readcache", "hook", "codex"]
         return subprocess.run(words, input=event, env=at.env, capture_output=True, timeout=60, check=True).stdout
 
     return by_program

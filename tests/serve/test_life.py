@@ -110,9 +110,9 @@ def test_a_second_one_that_is_started_by_hand_ends_at_once(at: ServerPlace) -> N
 
 def test_it_is_told_to_stop(at: ServerPlace) -> None:
     pid = at.start()
-    assert at.readcache("serve", "--stop").stdout == f"process {pid} has ended\n".encode()
+    assert at.readcache("serve", "--stop").stdout == f"stopped process {pid}\n".encode()
     assert not Path(at.path).exists()
-    assert at.readcache("serve", "--stop").stdout == b"no server of this store is there\n"
+    assert at.readcache("serve", "--stop").stdout == b"no server is running for this store\n"
 
 
 StartOld = Callable[[str], tuple[int, str]]
@@ -138,14 +138,14 @@ def start_old(at: ServerPlace) -> Iterator[StartOld]:
 def test_those_of_other_versions_are_told_to_stop_too(at: ServerPlace, start_old: StartOld) -> None:
     pids = {at.start(), start_old("0.0.1")[0], start_old("0.0.2")[0]}
     said = at.readcache("serve", "--stop").stdout.decode().splitlines()
-    assert sorted(said) == sorted(f"process {pid} has ended" for pid in pids)
+    assert sorted(said) == sorted(f"stopped process {pid}" for pid in pids)
     assert os.listdir(Path(at.path).parent) == [Path(at.path).name + ".lock"]
     assert at.start() not in pids
 
 
 def test_none_of_another_store_is_told_to_stop(at: ServerPlace) -> None:
     pid = at.start()
-    assert at.readcache("serve", "--stop", "--store", "other.db").stdout == b"no server of this store is there\n"
+    assert at.readcache("serve", "--stop", "--store", "other.db").stdout == b"no server is running for this store\n"
     assert at.wait() == pid
 
 
@@ -160,7 +160,7 @@ def test_nothing_is_taken_away_of_one_that_hangs(
     assert Path(path).exists()
     os.kill(pid, signal.SIGKILL)
     at.wait_for_end(path=path)
-    assert at.readcache("serve", "--stop").stdout == b"no server of this store is there\n"
+    assert at.readcache("serve", "--stop").stdout == b"no server is running for this store\n"
     assert not os.listdir(Path(path).parent)
 
 
@@ -281,7 +281,7 @@ def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerPlace, tmp_p
     real = tmp_path / "real"
     with listen(str(real)):
         os.symlink(real, at.path)
-        with pytest.raises(NoServer, match="no socket"):
+        with pytest.raises(NoServer, match="not a socket"):
             place.reach(at.path, 1)
     shutil.rmtree(folder)
     elsewhere = tmp_path / "elsewhere"
@@ -296,7 +296,7 @@ def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerPlace, tmp_p
 def test_what_is_no_socket_is_no_server(at: ServerPlace) -> None:
     folder_of(at)
     Path(at.path).write_text("a file")
-    with pytest.raises(NoServer, match="no socket"):
+    with pytest.raises(NoServer, match="not a socket"):
         place.reach(at.path, 1)
     assert place.start(at.path, at.store)
     at.wait_for_end()

@@ -375,7 +375,7 @@ def test_one_text_where_several_are_meant_is_refused_with_advice() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="c2")
     for tell in (session.compacted, session.restore_plan):
-        with pytest.raises(UsageError, match=r"give a list, \['c2'\]"):
+        with pytest.raises(UsageError, match=r"give a list of ids, \['c2'\]"):
             tell(keep="c2")
     assert session.view.is_visible("c2"), "nothing was changed"
 

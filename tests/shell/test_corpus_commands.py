@@ -150,7 +150,7 @@ EXPECTED: dict[int, list[str]] = {
     # 150 lines by grep -A
     32: ["/w/pvlib/iam.py ? ':'+0 gaps"],
     # python slice, repr()d
-    33: ["*", "? */RemediateTab.tsx @0", "? */r @0"],
+    33: ["*", "? */RemediateTab.tsx @0"],
     # python heredoc (quoted delimiter: bashlex fails)
     34: ["*", "? */django.db.models @0"],
     # search and read in one output
@@ -160,9 +160,9 @@ EXPECTED: dict[int, list[str]] = {
     # tilde, escaped space, `tee` only in the path
     37: ["~/Library/Application Support/rtk/tee/1771501992_test.log ?"],
     # python one-liner
-    38: ["*", "? */test.sql @0", "? */rb @0"],
-    # tee from a here-string
-    39: ["= nameserver 8.8.8.8\\nnameserver 8.8.4.4\n", "> /etc/resolv.conf @0"],
+    38: ["*", "? */test.sql @0"],
+    # tee from a here-string, by sudo
+    39: ["*"],
     # reads by `<`, shows 100 lines, writes all
     40: ["/workspace/main.go 1-100", "> /tmp/main_part1.txt @0"],
     # `$(( ))`: bashlex NotImplementedError
@@ -174,7 +174,6 @@ EXPECTED: dict[int, list[str]] = {
         "*",
         "/w/test_parentheses.sql 1-",
         "> /w/test_parentheses.sql @0",
-        "? /w/ansi @0",
         ">> /w/test_parentheses.sql 1: "
         "(\n    SELECT my_id,\n        other_thing,\n        one_more\n    FROM\n        my_table\n)\n",
     ],
@@ -184,25 +183,20 @@ EXPECTED: dict[int, list[str]] = {
     45: ["> /w/pvlib/tools.py.fixed @0", "> /w/pvlib/tools.py @0"],
     # BSD `-i ''`
     46: ["> /w/cmd/entire/cli/strategy/manual_commit_test.go @0"],
-    # files named only inside the patch
-    47: ["*", "> /testbed/pydicom/dataset.py @0", "? * @0"],
-    # patch in a heredoc
-    48: ["*", "> /w/sympy/matrices/matrices.py @0"],
-    # whole tree, there and back
-    49: ["*", "> * @0", "> * @1"],
+    # a patch in a file: what it writes is not known
+    47: ["*", "> /testbed/pydicom/dataset.py @0"],
+    # git apply of a patch in a heredoc
+    48: ["*"],
+    # git: what it writes is not known
+    49: ["*"],
     # the same, cd twice
-    50: ["*", "> * @0", "> * @1"],
-    # one file by git
-    51: ["*", "> /w/cmd/entire/cli/hooks_claudecode_handlers.go @0"],
-    # any file, by a formatter
-    52: ["*", "= BUILD_OK\n", "? /w @0"],
-    # a Python program is not understood: it may write what it names
-    53: [
-        "*",
-        "? */django/db/migrations/autodetector.py @0",
-        "? */django/db/migrations/autodetector.py.backup2 @0",
-        "? */Backup created @0",
-    ],
+    50: ["*"],
+    # git checkout of one file
+    51: ["*"],
+    # a formatter: what it writes is not known
+    52: ["*", "= BUILD_OK\n"],
+    # a Python program may write the files that it names
+    53: ["*", "? */django/db/migrations/autodetector.py @0", "? */django/db/migrations/autodetector.py.backup2 @0"],
     # heredoc inside `$( )` inside quotes: bashlex fails, reads nothing
     54: ["*"],
     # in a loop with variables
@@ -217,13 +211,9 @@ EXPECTED: dict[int, list[str]] = {
         "/testbed/test_all_same_line.sql 1-",
         "= \n",
         "> /testbed/test_with_issue.sql @1",
-        "? /w/ansi @1",
         "> /testbed/test_with_distinct.sql @3",
-        "? /w/ansi @3",
         "> /testbed/test_no_with.sql @5",
-        "? /w/ansi @5",
         "> /testbed/test_all_same_line.sql @7",
-        "? /w/ansi @7",
     ],
     # output file of a run
     56: ["*", "/tmp/output.txt 1-", "> /tmp/output.txt @0"],

@@ -1,4 +1,4 @@
-"""Reading a command has a budget: what is beyond it is not understood, and may have written what it names."""
+"""Reading a command has a budget: a command beyond it is not understood."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from readcache.model.claims import WHOLE_TREE, Anything, FileLines
+from readcache.model.claims import OPAQUE, FileLines
 from readcache.shell.read import read_command
 from tests.helpers.adversaries import beside_a_loop
 
@@ -53,12 +53,8 @@ def test_a_command_is_read_in_time_or_not_at_all(command: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 300_000  # KiB
 
 
-def test_what_is_too_long_has_no_claims_and_may_have_written_what_it_names() -> None:
-    reading = read_command(f"{loops(3, 'cat $a')}; sed -i s/a/b/ f.py", "/r")
-    assert reading.claims == (Anything(),)
-    assert "/r/f.py" in [write.key for write in reading.writes]
-    reading = read_command("rm " + " ".join(f"f{n}.py" for n in range(30_000)), "/r")
-    assert [write.key for write in reading.writes] == [WHOLE_TREE]
+def test_what_is_too_long_has_no_claims() -> None:
+    assert read_command(f"{loops(3, 'cat $a')}; cat f.py", "/r") == OPAQUE
 
 
 def test_a_loop_within_the_budget_is_unrolled() -> None:

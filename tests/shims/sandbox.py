@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Session
-from readcache.cli.main import main
+from readcache.cli import shim_files
+from shims.build import CannotBuild, build
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "".join(f"line {n} of the file that was shown\n" for n in range(1, 61))
@@ -151,10 +152,23 @@ _STDOUTS: dict[str, Callable[[], tuple[int, int]]] = {
 }
 
 
-def make_sandbox(top: Path, *options: str, has_client: bool = False) -> Sandbox:
-    """`options` are those of `readcache shims install`."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["shims", "install", str(top / "shims"), *options]) == 0
+# A machine on which all tests run at once is no measure of how long a client waits.
+PATIENT = "-DPATIENCE_MS=20000"
+
+
+def make_client(path: Path, *options: str) -> Path:
+    """A client built with these options for the compiler. Skips where none can be built."""
+    try:
+        build(str(path), *options)
+    except CannotBuild as error:
+        pytest.skip(f"no client here: {error}")
+    return path
+
+
+def make_sandbox(top: Path, client: Path | str = "", *, has_client: bool | None = None) -> Sandbox:
+    """With a client that asks a server, or by scripts alone; `has_client=False`: it asks none."""
+    shim_files.write(str(top / "shims"), shim_files.DEFAULT_TOOLS, str(client))
+    has_client = bool(client) if has_client is None else has_client
     made = Sandbox(top / "work", top / "shims", top / "store.db", top / "primed.db", has_client)
     with Session(made.place, session_id="s", store=made.primed) as session:
         session.observe("cat f", LINES, cwd=made.place)

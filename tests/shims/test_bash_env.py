@@ -86,12 +86,15 @@ def test_env_keeps_it_and_doctor_tells(
     image: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: list[str],
+    tmp_path: Path,
 ) -> None:
+    shims = tmp_path / "shims"
+    main(["shims", "install", str(shims)])
     for name, value in sandbox.readcache(BASH_ENV=str(image)).items():
         monkeypatch.setenv(name, value)
     capfd.readouterr()
     for _ in range(2):  # a second time, with what the first has set, it is the same
-        assert main(["shims", "env", str(sandbox.shims), *options]) == 0
+        assert main(["shims", "env", str(shims), *options]) == 0
         told = capfd.readouterr()
         exports = dict(line.removeprefix("export ").split("=", 1) for line in told.out.splitlines())
         for name, value in exports.items():
@@ -101,15 +104,16 @@ def test_env_keeps_it_and_doctor_tells(
     main(["doctor"])
     line = next(line for line in capfd.readouterr().out.splitlines() if line.split()[1] == "shims")
     assert str(image) in line
-    assert str(sandbox.shims) in line
+    assert str(shims) in line
 
 
 def test_env_for_a_shell_that_evaluates_it_leaves_bash_env_alone(
-    capfd: pytest.CaptureFixture[str], sandbox: Sandbox, image: Path, monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], image: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    main(["shims", "install", str(tmp_path / "shims")])
     monkeypatch.setenv("BASH_ENV", str(image))
     capfd.readouterr()
-    main(["shims", "env", str(sandbox.shims)])
+    main(["shims", "env", str(tmp_path / "shims")])
     told = capfd.readouterr()
     assert "BASH_ENV" not in told.out
     assert told.err == ""

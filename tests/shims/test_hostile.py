@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
-import shlex
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.shims.sandbox import LINES, ROOT, Ran, Sandbox, no_shell_above, script, start
+from tests.shims.sandbox import LINES, Ran, Sandbox, no_shell_above, script, start
 
 CUT = b"UNCHANGED "
 WAYS = ["agent-shell.sh", "agent-command.sh"]
@@ -216,17 +213,6 @@ def test_under_any_limit_the_tool_does_what_it_does(sandbox: Sandbox, limit: str
     words = ["sh", "-c", f"ulimit {limit}; exec bash -c 'cat sub/g; sed -n 5,9p sub/g; :'"]
     ours, plain = sandbox.run(words, by(sandbox, way), "merged"), sandbox.run(words, sandbox.env(), "merged")
     assert (ours.out, ours.status) == (plain.out, plain.status)
-
-
-def test_a_limit_on_files_leaves_no_half_of_a_compiled_module(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "readcache", tmp_path / "readcache", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "f").write_text("line\n" * 100)
-    script = str(tmp_path / "readcache/cli/shim_entry.py")
-    entry = shlex.join([sys.executable, "-ISE", script, str(tmp_path), "cat", "f"])
-    env = {"PATH": os.environ["PATH"], "READCACHE_SINK": f"{os.getpid()} mnt_id:1 ino:1 shell bash"}
-    subprocess.run(["bash", "-c", f"ulimit -f 1; {entry}"], env=env, cwd=tmp_path, check=True, capture_output=True)
-    for compiled in (tmp_path / "readcache").rglob("*.pyc"):
-        assert marshal.loads(compiled.read_bytes()[16:])
 
 
 def test_where_no_pipe_can_be_made_the_tool_itself_still_runs(sandbox: Sandbox) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.settings import changes, in_force
+from readcache.hosts.claude_code.settings import changes, former_files, in_force
 from readcache.hosts.host import Host
 from readcache.transcripts.claude_code_entries import bare
 from readcache.transcripts.claude_code_requests import Transcript, tail, transcripts
@@ -88,9 +88,9 @@ class _Proof:
 
     def of(self, reply: Reply, session: Session) -> bool:
         """True if all that is left out is visible, and of the lines that the marker says."""
-        from readcache.hosts.claude_code.results import is_on_disk, left_out
+        from readcache.hosts.claude_code.results import is_on_disk
 
-        gone = left_out(reply)
+        gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
         if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
             return False
         wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, lines in gone]
@@ -117,4 +117,4 @@ class _Proof:
 
 
 WHY = "its transcript tells what the model still sees"
-HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force)
+HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force, former_files=former_files)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reply, Session, Shown
@@ -104,17 +102,6 @@ def _text(name: str, given: Any, response: Any, session: Session, known: Mapping
     if isinstance(response, list) and len(response) == 1 and isinstance(response[0].get("text"), str):
         return Judged(partial(answer, response[0]["text"]), lambda reply: [{**response[0], "text": reply.text}])
     return None
-
-
-def left_out(reply: Reply) -> list[tuple[Omitted, list[str]]]:
-    """The lines of each omission."""
-    found, lines = [], iter(reply.full_text.removesuffix("\n").split("\n"))
-    for segment in reply.segments:
-        if isinstance(segment, Omitted):
-            found.append((segment, list(islice(lines, segment.end - segment.start + 1))))
-        else:
-            deque(islice(lines, len(segment.text.removesuffix("\n").split("\n"))), maxlen=0)
-    return found
 
 
 def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:

@@ -22,7 +22,7 @@ def codex_runs(path: str, command: str, root: str) -> str:
     ]
     program = shutil.which("codex")
     if program is None:
-        raise ReadcacheError("codex is not on PATH, so that nobody can say whether it takes the hook: install it")
+        raise ReadcacheError("cannot check whether codex accepts the hook: codex is not on PATH")
     answer = _ask(program, asked, root)
     ours = [
         hook
@@ -31,9 +31,9 @@ def codex_runs(path: str, command: str, root: str) -> str:
         if hook["sourcePath"] == path and hook["command"] == command
     ]
     if not ours:
-        raise ReadcacheError(f"codex does not take {path}: trust the project, or set features.hooks in config.toml")
+        raise ReadcacheError(f"codex does not load {path}: trust the project, or set features.hooks in config.toml")
     if not ours[0]["enabled"] or ours[0]["trustStatus"] not in ("trusted", "managed"):
-        raise ReadcacheError("codex does not run the hook until you trust it: start codex, say /hooks")
+        raise ReadcacheError("codex does not run the hook until you trust it: start codex and run /hooks")
     return "codex runs the hook"
 
 

@@ -26,7 +26,7 @@ _SHELL = re.compile(
     r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
 )
 _PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
-_NO_ERROR = "This is no error, the call succeeded; lines that you can see already are left out of its result.\n"
+_NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:

@@ -27,9 +27,9 @@ def nothing_forbids(where: Where) -> str:
                 found: Any = read_json(file.read())
             config = found.get("hooksConfig", {})
             if config.get("enabled", True) is not True:
-                raise ReadcacheError(f"{path} switches all hooks off: take hooksConfig.enabled out of it")
+                raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
             if "readcache" in config.get("disabled", ()):
-                raise ReadcacheError(f"{path} switches the hook off: take readcache out of hooksConfig.disabled")
+                raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
     return "no setting switches it off" + ("" if where.is_user else "; it runs where the folder is trusted")
 
 

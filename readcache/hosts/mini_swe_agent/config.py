@@ -1,8 +1,7 @@
 """Where mini-swe-agent reads its YAML, and what `readcache init mini-swe-agent` puts there.
 
 `mini` reads the file that $MSWEA_MINI_CONFIG_PATH names, which its own `.env` may set, or else one that comes with it;
-`-c FILE` any number of others, of which the later ones win. A program cannot be added to the first kind for all who use
-it, so that we write a file to be named after the user's own, unless there is one that we can put our lines into.
+`-c FILE` names any number of others, and the later ones win. So we write a file of our own, to be named last.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readcache import ReadcacheError
-from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.host import Host, OwnFile, Where
 
 MODEL = "readcache.hosts.mini_swe_agent.ReadcacheModel"
 NAMED = "MSWEA_MINI_CONFIG_PATH"
@@ -50,14 +49,12 @@ def _users_file(where: Where) -> Path | None:
     return path if given and (path := Path(where.root, given)).is_file() else None
 
 
-def _changes(where: Where) -> Sequence[Entry | OwnFile]:
+def _changes(where: Where) -> Sequence[OwnFile]:
     path = _users_file(where)
     found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
     own = {"mode": where.mode} | ({} if where.policy == "default" else {"policy": where.policy})
-    if path and (found is None or found[1] == MODEL):
-        return [Entry(str(path), ("model", "model_class"), MODEL), Entry(str(path), ("model", "readcache"), own)]
     # Two files cannot both have a model class: the user's goes inside ours.
-    own |= {"model_class": found[1]} if found else {}
+    own |= {"model_class": found[1]} if found and found[1] != MODEL else {}
     lines = "".join(f"    {key}: '{value}'\n" for key, value in own.items())
     told = f"# Made by readcache init. Name it last: mini -c {path.name if path else 'mini.yaml'} -c "
     overlay = _overlay(where)
@@ -77,7 +74,7 @@ def _in_force(where: Where) -> str:
     program = shutil.which("mini", path=where.environment.get("PATH"))
     first = _text(Path(program)).partition("\n")[0] if program else ""
     if not first.startswith("#!"):
-        raise ReadcacheError("mini is not on PATH, or starts no Python that can be asked")
+        raise ReadcacheError("mini is not on PATH, or is not a Python program")
     asked = "import minisweagent, readcache.hosts.mini_swe_agent; print(minisweagent.__version__)"
     env = {**os.environ, **where.environment, "MSWEA_SILENT_STARTUP": "1"}
     done = subprocess.run([first[2:].strip(), "-c", asked], capture_output=True, text=True, env=env, check=False)
@@ -87,4 +84,10 @@ def _in_force(where: Where) -> str:
     return f"mini-swe-agent {done.stdout.strip()}, in {files[0]}{named}"
 
 
-HOST = Host(name="mini-swe-agent", mode="on", why=WHY, changes=_changes, in_force=_in_force)
+def _former_files(where: Where) -> Sequence[str]:
+    """0.1.0 put two lines into the user's own file."""
+    path = _users_file(where)
+    return [str(path)] if path else []
+
+
+HOST = Host(name="mini-swe-agent", mode="on", why=WHY, changes=_changes, in_force=_in_force, former_files=_former_files)

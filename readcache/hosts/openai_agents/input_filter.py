@@ -24,6 +24,7 @@ from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.hosts.openai_agents.items import ToolItem, as_function, text_of, tool_items, with_item_text
 from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
 from readcache.messages.messages import visible_to_model
+from readcache.process.mode import acts, mode_named
 
 _MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
 _log = logging.getLogger(__name__)
@@ -71,8 +72,7 @@ class ReadcacheFilter:
         self._sessions.close_all()
 
     def _is_off(self) -> bool:
-        said = os.environ.get("READCACHE", "").strip().lower()
-        return self._sessions.policy.mode is Mode.OFF or said in ("off", "0", "false", "no")
+        return self._sessions.policy.mode is Mode.OFF or not acts(mode_named(os.environ))
 
     def _judged(self, items: Items) -> Items:
         results = tool_items(visible_to_model(items))

@@ -47,7 +47,7 @@ function asChat(messages, textOf) {
 }
 
 const digest = (text) => createHash("sha256").update(text).digest("hex")
-const isOff = () => SETTINGS.mode === "off" || ["off", "0", "false", "no"].includes(process.env.READCACHE?.toLowerCase())
+const isOff = () => SETTINGS.mode === "off" || ["off", "0", "false", "no"].includes(process.env.READCACHE?.trim().toLowerCase())
 
 const served = (globalThis[Symbol.for("readcache")] ??= new WeakSet()) // user and project may both have this plugin
 

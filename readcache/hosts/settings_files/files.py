@@ -43,7 +43,7 @@ def look(path: str) -> tuple[str, bytes | None]:
         with open(target, "rb") as file:
             return target, file.read()
     except OSError as error:
-        raise ReadcacheError(f"{path} cannot be read: {error.strerror}; change its rights") from None
+        raise ReadcacheError(f"cannot read {path}: {error.strerror}; change its rights") from None
 
 
 def missing_directories(path: str) -> tuple[str, ...]:

@@ -14,20 +14,10 @@ from typing import Any
 from readcache import ReadcacheError, UsageError
 from readcache.hosts.host import Entry
 from readcache.hosts.settings_files.json_text import cut_json, put_json, read_json
-from readcache.hosts.settings_files.text_edit import Format, TextEdit, edited
+from readcache.hosts.settings_files.text_edit import TextEdit, edited
 
 Path = tuple[str | int, ...]  # keys of mappings, and places in lists
 _NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
-
-
-def format_of(path: str) -> Format:
-    """The kind of a file, by its suffix."""
-    suffix = path.rpartition(".")[2].lower()
-    if suffix in ("yaml", "yml"):
-        from readcache.hosts.settings_files.yaml_text import YAML
-
-        return YAML
-    return Format(read_json, put_json, cut_json)
 
 
 class SettingsText:
@@ -35,7 +25,6 @@ class SettingsText:
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
-        self._format = format_of(path)
         self.steps: list[list[TextEdit]] = []  # what was done to the text, in order
         self.value = self._read(text)
 
@@ -70,7 +59,7 @@ class SettingsText:
             return
         else:
             node[last] = value
-        edits = self._edits(lambda: self._format.put(self.text, keys, value), entry)
+        edits = self._edits(lambda: put_json(self.text, keys, value), entry)
         if any(edit.length for edit in edits):  # nothing of the user's is taken away for it
             raise self._refusal("it would have to be written in another way", entry)
         self._change(edits, expected, entry)
@@ -114,9 +103,9 @@ class SettingsText:
         for step in path[:-1]:
             node = node[step]
         del node[path[-1]]
-        edits = self._edits(lambda: self._format.cut(self.text, path), entry)
+        edits = self._edits(lambda: cut_json(self.text, path), entry)
         if not self._says(edited(self.text, edits), expected):  # a comment stands where a line ends
-            edits = self._edits(lambda: self._format.cut(self.text, path, with_space=False), entry)
+            edits = self._edits(lambda: cut_json(self.text, path, with_space=False), entry)
         self._change(edits, expected, entry)
 
     def _edits(self, make: Callable[[], list[TextEdit]], entry: Entry) -> list[TextEdit]:
@@ -127,7 +116,7 @@ class SettingsText:
 
     def _says(self, text: str, expected: object) -> bool:
         try:
-            return _without_empty(self._format.read(text)) == _without_empty(expected)
+            return _without_empty(read_json(text)) == _without_empty(expected)
         except UsageError:
             return False
 
@@ -135,12 +124,12 @@ class SettingsText:
         text = edited(self.text, edits)
         if not self._says(text, expected):
             raise self._refusal("the file is written in a way that we cannot edit", entry)
-        self.text, self.value = text, self._format.read(text)
+        self.text, self.value = text, read_json(text)
         self.steps.append(edits)
 
     def _read(self, text: str) -> Any:
         try:
-            value = self._format.read(text)
+            value = read_json(text)
         except UsageError as error:
             raise ReadcacheError(f"{self.path} cannot be read, {error}: repair it first; nothing was changed") from None
         if not isinstance(value, dict):
@@ -161,7 +150,7 @@ def undone(text: str, steps: Sequence[Sequence[TextEdit]]) -> str:
 
 
 def _without_empty(value: object) -> object:
-    """The value with nothing in the place of what is empty: YAML has `key:` for both."""
+    """The value with None in place of what is empty."""
     if isinstance(value, dict):
         return {key: _without_empty(inner) for key, inner in value.items()} or None
     return [_without_empty(inner) for inner in value] or None if isinstance(value, list) else value

@@ -30,6 +30,9 @@ class Switch:
         self._wanted: dict[str, list[Entry | OwnFile]] = {}
         for change in host.changes(where):
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
+        for path in map(os.path.abspath, host.former_files(where)):
+            if os.path.exists(self._record_file(path)):
+                self._wanted.setdefault(path, [])
         self._to_remember: dict[str, dict[str, Any] | None] = {}
 
     def plan_on(self) -> list[FileChange]:
@@ -71,8 +74,12 @@ class Switch:
         for path, wanted in self._wanted.items():
             target, before = look(path)
             record = self._record(path)
-            make = self._own_file if isinstance(wanted[0], OwnFile) else self._settings
-            after, new_record = make(path, before, wanted, record, is_on)
+            make = self._own_file if wanted and isinstance(wanted[0], OwnFile) else self._settings
+            stays = is_on and bool(wanted)
+            if not wanted and path.endswith((".yaml", ".yml")):
+                after, new_record = self._former_yaml(path, before, record), None
+            else:
+                after, new_record = make(path, before, wanted, record, stays)
             if after != before:
                 directories = tuple(record.get("directories", ()))
                 change = FileChange(path, target, before, after, directories)
@@ -82,7 +89,7 @@ class Switch:
                     new_record["directories"] = directories or missing_directories(target)
                     new_record["after"] = _digest(after)
                 self._to_remember[path] = new_record
-            elif not is_on:
+            elif not stays:
                 self._to_remember[path] = None
         return changes
 
@@ -132,6 +139,18 @@ class Switch:
             "made": made,
         }
         return (bom + base.text).encode(), new
+
+    def _former_yaml(self, path: str, before: bytes | None, record: dict[str, Any]) -> bytes | None:
+        """What is left of a YAML file of the user's into which 0.1.0 put two lines; this version edits no YAML."""
+        if before is not None and _digest(before) == record.get("after"):
+            steps = [[TextEdit(*edit) for edit in step] for step in record["steps"]]
+            return undone(before.decode(), steps).encode()
+        if before is not None and b"readcache" in before:
+            raise ReadcacheError(
+                f"{path} has changed since readcache was put into it: remove its lines `model_class: readcache…` and "
+                "`readcache:` by hand, then run this again; nothing was changed"
+            )
+        return before
 
     def _knows(self, data: bytes, record: dict[str, Any]) -> bool:
         """True if a file of our own is as we made it, or says that we did."""

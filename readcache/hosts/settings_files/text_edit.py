@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -12,14 +12,6 @@ class TextEdit(NamedTuple):
     at: int
     text: str = ""
     length: int = 0
-
-
-class Format(NamedTuple):
-    """A kind of settings file: its value, and the edits that put a value in or cut one out. UsageError."""
-
-    read: Callable[[str], object]
-    put: Callable[[str, Sequence[str], object], list[TextEdit]]
-    cut: Callable[..., list[TextEdit]]
 
 
 def edited(text: str, edits: Iterable[TextEdit]) -> str:

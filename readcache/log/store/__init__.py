@@ -114,7 +114,7 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
     elif _SCHEME.match(path):
         raise unknown_kind(path)
     if not path or "\0" in path:
-        raise UsageError(f"the store {str(spec)!r} names no file; give a path or {_SQLITE}PATH")
+        raise UsageError(f"the store {str(spec)!r} does not name a file; give a path or {_SQLITE}PATH")
     from readcache.log.store.sqlite import SqliteStore
 
     return SqliteStore(path)

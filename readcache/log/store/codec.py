@@ -1,6 +1,6 @@
 """Events as plain data, and what a stored event is looked up by. Pure.
 
-`encode` takes an event apart into its kind (the class name in lower case), a body that JSON can hold, and its text,
+`encode` takes an event apart into its kind, a body that JSON can hold, and its text,
 which stores keep apart since texts are large and repeat. Fields at their default are left out of the body: a default
 is part of the format. `decode` is strict: what it does not know was written by a newer version, and guessing at it
 could credit a reader with text that it never saw.
@@ -18,7 +18,19 @@ from typing import Any
 
 from readcache.model.claims import WHOLE_TREE
 from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Delivered, Event, Failed, Record, Rewound, Settled
+from readcache.model.events import (
+    Closed,
+    Compacted,
+    Delivered,
+    Event,
+    Failed,
+    Forgot,
+    Record,
+    Rewound,
+    Settled,
+    Wrote,
+)
+from readcache.model.history_events import CondensationRequested, Condensed, Item, Replaced
 from readcache.model.records import UNREADABLE
 from readcache.model.reply import Reason
 from readcache.model.stored_text import digest_of
@@ -27,7 +39,22 @@ from readcache.model.stored_text import digest_of
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
-KINDS: Mapping[str, type[Event]] = {cls.__name__.lower(): cls for cls in typing.get_args(Event)}
+# What stores hold of an event's class. Never change a name that was released: stores would no longer be read.
+KINDS: Mapping[str, type[Event]] = {
+    "delivered": Delivered,
+    "wrote": Wrote,
+    "settled": Settled,
+    "compacted": Compacted,
+    "forgot": Forgot,
+    "rewound": Rewound,
+    "closed": Closed,
+    "failed": Failed,
+    "item": Item,
+    "replaced": Replaced,
+    "condensed": Condensed,
+    "condensationrequested": CondensationRequested,
+}
+_KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"
 
 Decoder = Callable[[Any], Any]
@@ -35,7 +62,7 @@ Decoder = Callable[[Any], Any]
 
 def encode(event: Event) -> tuple[str, dict[str, Any], str | None]:
     """(kind, body, text); the text is None for an event that has none."""
-    return type(event).__name__.lower(), _plain_fields(event), getattr(event, "text", None)
+    return _KIND_OF[type(event)], _plain_fields(event), getattr(event, "text", None)
 
 
 def decode(kind: str, body: object, text: str | None) -> Event:

@@ -183,10 +183,10 @@ class RedisStore:
     @contextmanager
     def _open(self) -> Iterator[None]:
         if self._is_torn:
-            raise StoreError(f"the store {self.path} was being written when this process was forked; open it anew")
+            raise StoreError(f"the store {self.path} was being written when this process was forked; open it again")
         with self._lock:
             if self._closed:
-                raise StoreError(f"the store {self.path} was closed; open it anew")
+                raise StoreError(f"the store {self.path} was closed; open it again")
             yield
 
     def _ask(self, command: str, *words: Any, **options: Any) -> Any:
@@ -269,10 +269,10 @@ class RedisStore:
             todo = "upgrade readcache, or name another store or prefix"
             raise StoreError(f"{where} has schema version {theirs}, this readcache knows {SCHEMA}: {todo}")
         if verdict == b"locked":
-            raise StoreError(f"{where} is locked: another process has kept it for {WAIT_SECONDS:g} s; try again")
+            raise StoreError(f"{where} is locked: another process has held it for {WAIT_SECONDS:g} s; try again")
         if verdict == b"changed":
-            raise StoreError(f"{where} was changed by another process meanwhile, nothing was written; try again")
-        raise StoreError(f"the server at {self.path} does not tell which it is (INFO replication): use Redis or Valkey")
+            raise StoreError(f"{where} was changed by another process, so nothing was written; try again")
+        raise StoreError(f"the server at {self.path} does not say what it is (INFO replication): use Redis or Valkey")
 
     def _erase(self, pending: Uncommitted, agent_id: str, event: Settled) -> None:
         """Takes out of the events before it the texts that `event` replaces, and the names that find them."""

@@ -35,7 +35,7 @@ class RedisServer:
         try:
             given = urlsplit(url)
         except ValueError as error:
-            raise UsageError(f"the store {self.place} is no URL: {error}") from None
+            raise UsageError(f"the store {self.place} is not a URL: {error}") from None
         options = dict(parse_qsl(given.query, keep_blank_values=True))
         if where := urlencode({name: options[name] for name in _PLACE if name in options}):
             self.place += f"?{where}"
@@ -44,7 +44,7 @@ class RedisServer:
         self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
         if {"{", "}"} & set(self.prefix):
             raise UsageError(
-                f"the prefix {self.prefix!r} has a brace, by which a cluster finds a key's place: leave it out"
+                f"the prefix {self.prefix!r} contains a brace, which a cluster uses to place keys: remove it"
             )
         is_cluster = _YES.get(ours.get("cluster", "no").lower())
         if is_cluster is None:
@@ -56,7 +56,7 @@ class RedisServer:
         try:  # without asking the server
             redis.Redis.from_url(address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
-            raise UsageError(f"the store {self.place} makes no sense to the redis package: {error}") from None
+            raise UsageError(f"the redis package cannot use the store {self.place}: {error}") from None
         self._address, self._is_cluster = address, is_cluster
         self._client: Any = None
         self._connecting = threading.Lock()
@@ -83,7 +83,7 @@ class RedisServer:
         from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 
         if time.monotonic() < self._rests_until:
-            raise StoreError(f"the store {self.place} did not answer in time just now: it is left alone for a while")
+            raise StoreError(f"the store {self.place} did not answer in time: it is left alone for a while")
         began = time.monotonic()
         try:
             try:
@@ -146,9 +146,7 @@ def _positive(days: str | None, default: float, name: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < 36_500:
-        raise UsageError(
-            f"{name}={days} in the URL of the store is no number of days: give one, {default:g} is the default"
-        )
+        raise UsageError(f"{name}={days} in the URL of the store is not a number of days (default: {default:g})")
     return found
 
 

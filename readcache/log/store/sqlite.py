@@ -160,10 +160,10 @@ class SqliteStore:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The connection, to this thread alone."""
         if self._pid != os.getpid():
-            raise StoreError(f"the store {self.path} was being written when this process was forked; open it anew")
+            raise StoreError(f"the store {self.path} was being written when this process was forked; open it again")
         with self._lock:
             if self._closed:
-                raise StoreError(f"the store {self.path} was closed; open it anew")
+                raise StoreError(f"the store {self.path} was closed; open it again")
             if self._db is None:
                 with self._explained("open"):
                     self._db = sqlite_file.connect(self.path)
@@ -231,7 +231,7 @@ class SqliteStore:
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full
-            raise StoreError(f"the transaction on the store {self.path} was lost, nothing of it was written; try again")
+            raise StoreError(f"the transaction on the store {self.path} was lost, so nothing was written; try again")
 
     def _end(self, db: sqlite3.Connection, level: str, done: bool) -> None:
         with self._explained("write to"):

@@ -101,7 +101,7 @@ def _create(path: str) -> None:
         _refuse_foreign_owner(path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"cannot open the store {path}: it is not a file; name another one") from None
+            raise StoreError(f"cannot open the store {path}: it is not a file; give another one") from None
         if found.st_mode & 0o077 and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
             for name in (path, f"{path}-wal", f"{path}-shm"):
                 with contextlib.suppress(OSError):
@@ -114,7 +114,7 @@ def _refuse_foreign_owner(name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         owner = os.stat(name).st_uid
         if hasattr(os, "geteuid") and os.geteuid() not in (0, owner) and owner != 0:
-            raise StoreError(f"the store's file {name} belongs to another user ({owner}): name another store")
+            raise StoreError(f"the store's file {name} belongs to another user ({owner}): use another store")
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
@@ -131,7 +131,7 @@ def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
             "upgrade readcache, or name another file"
         )
     if application != APPLICATION_ID and (application or version or tables):
-        raise StoreError(f"{path} is the database of another program: name another file for the store")
+        raise StoreError(f"{path} is another program's database: give another file for the store")
 
 
 def _set_up(db: sqlite3.Connection, path: str) -> None:

@@ -81,18 +81,19 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
     session, agent = bind(session_id), bind(agent_id)
     if isinstance(event, Settled) and event.erases:
         _erase(db, session, agent, event)
-    row = (session, agent, at, type(event).__name__.lower(), bind(_call_of(event)), *_contents(db, event))
+    kind, body, blob = _contents(db, event)
+    row = (session, agent, at, kind, bind(_call_of(event)), body, blob)
     sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, row).lastrowid or 0
     project(db, session, agent, seq, event, at)
     return seq
 
 
-def _contents(db: sqlite3.Connection, event: Event) -> tuple[Bound, str | None]:
-    """An event's body and the name of its text, which is stored."""
-    _, body, text = encode(event)
+def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | None]:
+    """An event's kind, its body, and the name of its text, which is stored."""
+    kind, body, text = encode(event)
     name = None if text is None else _store_text(db, f"{digest_of(event)}-{len(text):x}", bind(text))
-    return bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
+    return kind, bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
 
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
@@ -104,7 +105,7 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled)
         if old.origin is not event.origin or not old.text:
             continue
         without = withhold(old)
-        db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without), row[0]))
+        db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without)[1:], row[0]))
         _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
         db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
 

@@ -20,14 +20,14 @@ def allowed_path(path: str, roots: Sequence[str], base: str) -> str:
     """`path`, absolute. Relative ones are of `base`, or of the first root where `base` is in none. UsageError when it,
     or what it leads to by links, is outside of all roots."""
     if "\0" in path:
-        raise UsageError("the path holds a NUL character: take it out")
+        raise UsageError("the path contains a NUL character: remove it")
     start = base if _leads_into(base, roots) else roots[0] if roots else base
     wanted = os.path.normpath(os.path.join(start, path))
     if not _leads_into(wanted, roots):
         allowed = ", ".join(roots) or "no directory at all"
         real = os.path.realpath(wanted)
         link = f", since it is a link to {real}" if _stands_in(wanted, roots) else ""
-        raise UsageError(f"{path} is outside of what this client allows{link}: give a path in {allowed}")
+        raise UsageError(f"{path} is outside what this client allows{link}: give a path in {allowed}")
     return wanted
 
 
@@ -45,7 +45,7 @@ def encoded(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(
-            "the text holds half of a surrogate pair, which is no character; nothing was written"
+            "the text contains half of a surrogate pair, which is not a character; nothing was written"
         ) from None
 
 
@@ -60,7 +60,7 @@ def replace_once(data: bytes, old: str, new: str, path: str) -> Edited:
     """The file's bytes with `old` replaced by `new`. UsageError unless `old` stands there exactly once, and differs."""
     wanted = encoded(old)
     if old == new:
-        raise UsageError("old and new are the same text: nothing was changed")
+        raise UsageError("old and new are identical: nothing was changed")
     at = data.find(wanted)
     if at < 0:
         crlf = data.find(wanted.replace(b"\n", b"\r\n")) >= 0
@@ -70,7 +70,7 @@ def replace_once(data: bytes, old: str, new: str, path: str) -> Edited:
         raise UsageError(f"old was not found in {path}: {hint}; nothing was changed")
     if data.find(wanted, at + 1) >= 0:
         count = sum(data.startswith(wanted, place) for place in range(len(data)))
-        raise UsageError(f"old stands in {path} {count} times: give more of the text around it; nothing was changed")
+        raise UsageError(f"old occurs {count} times in {path}: include more context; nothing was changed")
     return Edited(data[:at] + encoded(new) + data[at + len(wanted) :], data.count(b"\n", 0, at) + 1)
 
 
@@ -78,11 +78,11 @@ def read_bytes(path: str) -> bytes:
     """All of a regular file. UsageError when it cannot be read."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise UsageError(f"{path} is no regular file")
+            raise UsageError(f"{path} is not a regular file")
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
 
 def write_bytes(path: str, data: bytes) -> bool:
@@ -91,10 +91,10 @@ def write_bytes(path: str, data: bytes) -> bool:
     is_new = not os.path.exists(path)
     try:
         if not is_new and not os.path.isfile(path):
-            raise UsageError(f"{path} is no regular file; nothing was written")
+            raise UsageError(f"{path} is not a regular file; nothing was written")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(data)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
     return is_new

@@ -2,8 +2,7 @@
 may all use one server, and what one of them was shown the others never saw.
 
 So nothing is left out, unless the call's `_meta` names its reader, or the start of the server promised that there is
-one reader only. As soon as the host's hooks use the server, they judge the results of its tools too, and they know who
-calls: then the tools leave nothing out.
+one reader only.
 """
 
 from __future__ import annotations
@@ -73,12 +72,11 @@ class McpReaders:
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
         self._agent, self._one_reader = agent, one_reader
         self._batches: dict[int, _Batch] = {}
-        self.has_hooks = False
 
     def session_of(self, meta: Mapping[str, Any]) -> Session:
         """The session that answers a call with this `_meta`."""
         reader = meta.get(READER)
-        if self.has_hooks or not (reader or self._one_reader):
+        if not (reader or self._one_reader):
             return self._shown_in_full.get(self._conversation, ANYBODY)
         return self.sessions.get(str(meta.get(CONVERSATION) or self._conversation), str(reader or self._agent))
 

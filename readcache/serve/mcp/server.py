@@ -13,7 +13,7 @@ from typing import Any
 from readcache import Policy, ReadcacheError, __version__
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.mcp.results import failed_result
-from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
+from readcache.serve.mcp.schemas import FORMER_HOOK, INSTRUCTIONS, TOOLS
 from readcache.serve.mcp.tools import McpRequest, McpTools
 
 END_SECONDS = 0.5  # for commands to be killed
@@ -21,7 +21,8 @@ END_SECONDS = 0.5  # for commands to be killed
 
 def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **reader: Any) -> int:
     """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
-    `only_hooks`: the model is told nothing of it. `reader`: see `McpReaders`.
+    `only_hooks`: settings of the version before this one have Claude Code's hooks call the tool `hook`; it answers that
+    nothing is to be changed. `reader`: see `McpReaders`.
     Gives 0. ReadcacheError when the package is missing."""
     try:
         import jsonschema  # noqa: F401  comes with it
@@ -72,6 +73,8 @@ def _server(tools: McpTools, *, only_hooks: bool) -> Any:
     from readcache.serve.mcp.versions import make_server
 
     async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
+        if only_hooks:
+            return {"content": [{"type": "text", "text": "{}"}]}
         if complaint := complaint_of(name, given):
             return failed_result(complaint)
         return await tools.call(name, given, dataclasses.replace(request, roots=request.roots or [tools.root]))
@@ -79,8 +82,7 @@ def _server(tools: McpTools, *, only_hooks: bool) -> Any:
     def asks_roots(name: str) -> bool:
         return name in ("read", "run", "write", "edit")
 
-    offered = [tool for tool in TOOLS if tool["name"] == "hook" or not only_hooks]
-    instructions = "" if only_hooks else INSTRUCTIONS
+    offered, instructions = ([FORMER_HOOK], "") if only_hooks else (TOOLS, INSTRUCTIONS)
     return make_server(offered, answer, asks_roots, version=__version__, instructions=instructions)
 
 

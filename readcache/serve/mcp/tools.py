@@ -10,7 +10,6 @@ from typing import Any
 
 from readcache import Budget, ReadcacheError, Reason, RestorePlan, UsageError
 from readcache.serve.mcp.files import allowed_path, encoded, read_bytes, replace_once, write_bytes
-from readcache.serve.mcp.hook import hook_result
 from readcache.serve.mcp.readers import McpCaller, McpReaders
 from readcache.serve.mcp.results import (
     Progress,
@@ -42,9 +41,6 @@ class McpTools:
     async def call(self, name: str, given: Mapping[str, Any], request: McpRequest) -> Result:
         """The result of one call. What goes wrong is a result too, in plain words."""
         try:
-            if name == "hook":
-                self.readers.has_hooks = True
-                return await asyncio.to_thread(hook_result, given, self.readers.sessions)
             with self.readers.caller(request.meta) as caller:
                 tool: Callable[..., Awaitable[Result]] = getattr(self, f"_{name}")
                 return await tool(caller, request, **given)
@@ -120,9 +116,7 @@ class McpTools:
 
     def _refuse_markers(self, caller: McpCaller, text: str) -> None:
         if found := caller.session.markers_in(text) or self.readers.sessions.markers_in(text):
-            raise UsageError(
-                f"this is no text of a file but stands for lines left out, read with fresh=true: {found[0]}"
-            )
+            raise UsageError(f"this is a marker for omitted lines, not file content; read with fresh=true: {found[0]}")
 
     async def _restore_plan(self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), **budget: int) -> Result:
         plan = await asyncio.to_thread(caller.session.restore_plan, keep=keep, budget=Budget(**budget))

@@ -43,7 +43,7 @@ def read_journal(path: Path) -> list[Line]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise AbError(f"{path} cannot be read: {error.strerror}; `seal` makes it") from error
+        raise AbError(f"cannot read {path}: {error.strerror}; `seal` makes it") from error
     lines: list[Line] = []
     previous = NOTHING
     for number, raw in enumerate(text.split("\n")[:-1], 1):

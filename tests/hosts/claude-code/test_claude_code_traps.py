@@ -281,7 +281,6 @@ def test_characters_and_time_before_and_after(tmp_path: Path) -> None:
             bodies = [*chat.model.requests, *(body for inner in chat.model.inner.values() for body in inner)]
             found[on] = Run(sum(map(result_chars, bodies)), time.monotonic() - began, sum(map(len, steps)) + 2)
     version = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
-    name = "claude-code" if not (tmp_path / "True/.mcp.json").exists() else "claude-code-mcp"
-    record(name, {"claude-code": version}, found[False], found[True])
+    record("claude-code", {"claude-code": version}, found[False], found[True])
     assert found[True].chars < 0.75 * found[False].chars
     assert (tmp_path / "True/shop.py").read_bytes() == (tmp_path / "False/shop.py").read_bytes()

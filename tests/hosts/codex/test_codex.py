@@ -112,7 +112,7 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     subprocess.run(["readcache", "init", "codex", "--user"], check=True)
     assert doctor() == (
         1,
-        "broken  codex      codex does not run the hook until you trust it: start codex, say /hooks",
+        "broken  codex      codex does not run the hook until you trust it: start codex and run /hooks",
     )
     config = tmp_path / "codex" / "config.toml"
     config.write_text(_trusted(tmp_path))

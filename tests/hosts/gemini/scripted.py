@@ -17,7 +17,7 @@ from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, S
 from tests.hosts.scripted_api import Api, ApiHandler
 
 Part = dict[str, Any]
-NO_ERROR = re.compile(r"\AThis is no error, [^\n]*\n")
+NO_ERROR = re.compile(r"\ANot an error: [^\n]*\n")
 REPORT = {"SummaryOfFindings": "done", "ExplorationTrace": [], "RelevantLocations": []}
 
 

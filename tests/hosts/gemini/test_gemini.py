@@ -31,7 +31,7 @@ def test_the_command_is_the_users_own_and_the_reply_says_that_it_is_no_error(tmp
     failing = Bash("cat shop.py; (exit 3)")
     seen = GeminiHost(words=("--on",)).converse(project(tmp_path), [(failing,), (failing,)], on=True)
     reply = (
-        r"This is no error, [^\n]*\n<untrusted_context>\nOutput:\n\[UNCHANGED [^\n]*; exit 3; [^\n]*\]\n"
+        r"Not an error: [^\n]*\n<untrusted_context>\nOutput:\n\[UNCHANGED [^\n]*; exit 3; [^\n]*\]\n"
         r"Exit Code: 3\nProcess Group PGID: \d+\n</untrusted_context>"
     )
     assert re.fullmatch(reply, seen[1].results[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -41,10 +40,6 @@ class Connected:
     async def shown(self, name: str, **given: Any) -> str:
         """The text of one call."""
         return (await self.call(name, **given)).text
-
-    async def hook(self, host: str, event: object) -> Any:
-        """The answer to an event."""
-        return json.loads((await self.call("hook", host=host, event=event)).text)
 
     async def cancel(self, running: Any) -> None:
         """Cancels the call that is made in the task `running`."""

@@ -3,17 +3,20 @@
     {"id": …, "source": …, "agent": …, "records": [{"tool": "bash", "input": {"command": …}, "output": …, "cwd": …}]}
 
 Its results of other tools than shells and readers are counted and not judged: what those tools were is not recorded
-well enough. `_compact` marks where the conversation was cut.
+well enough. `_compact` marks where the conversation was cut. The package does not know this form: `register` adds it,
+and `python -m tests.replay.plain_form replay PATH` is `readcache replay PATH` with it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.content import Content
+from readcache.transcripts.content import LINE_MARKS, Content
+from readcache.transcripts.formats import FORMS, Form
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -24,10 +27,18 @@ from readcache.transcripts.records import (
     Written,
 )
 
+NAME = "normalised"
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
 _ERROR = re.compile(
     r"^(<tool_use_error>|Error|ERROR:|File does not exist|EISDIR|File content \(|The file .* does not exist|Exit code)"
 )
+
+
+def register() -> None:
+    """Replays and reports in this process understand the form from now on."""
+    if not any(form.name == NAME for form in FORMS):
+        FORMS.insert(0, Form(NAME, is_normalised, load_normalised))
+        LINE_MARKS.append(b'"records"')
 
 
 def is_normalised(row: Mapping[str, Any]) -> bool:
@@ -43,7 +54,7 @@ def load_normalised(content: Content) -> Iterator[Recording]:
             continue
         items = tuple(_item(f"c{n}", record) for n, record in enumerate(row["records"]))
         agent = str(row.get("agent") or row.get("source") or "")
-        yield Recording(str(row["id"]), "normalised", items, agent=agent)
+        yield Recording(str(row["id"]), NAME, items, agent=agent)
 
 
 def _item(name: str, record: Mapping[str, Any]) -> Item:
@@ -72,3 +83,11 @@ def _number(value: object) -> int | None:
         return int(value)  # type: ignore[call-overload,no-any-return]
     except (TypeError, ValueError):
         return None
+
+
+if __name__ == "__main__":
+    from readcache.cli.main import main
+    from tests.replay import plain_form
+
+    plain_form.register()  # that module's functions, which the processes of a replay can import
+    sys.exit(main(sys.argv[1:]))

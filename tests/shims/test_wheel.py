@@ -1,0 +1,57 @@
+"""The wheel: with the client and its platform's tag where there is a C compiler, pure where that fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from readcache import __version__
+from readcache.cli.client import find_client
+from tests.shims.sandbox import ROOT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="no hatchling here"),
+]
+CLIENT = "readcache/_shims/bin/readcache"
+
+
+def wheel(place: Path, **env: str) -> Path:
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+    subprocess.run(words, cwd=ROOT, env={**os.environ, **env}, check=True, capture_output=True)
+    (made,) = place.iterdir()
+    return made
+
+
+def test_a_wheel_has_the_client_and_the_tag_of_its_platform(tmp_path: Path) -> None:
+    if not find_client():
+        pytest.skip("no client can be built here")
+    made, machine = wheel(tmp_path), os.uname().machine
+    assert made.name == f"readcache-{__version__}-py3-none-manylinux_2_17_{machine}.musllinux_1_1_{machine}.whl"
+    with zipfile.ZipFile(made) as archive:
+        assert archive.getinfo(CLIENT).external_attr >> 16 & 0o111 == 0o111
+        (tmp_path / "readcache").write_bytes(archive.read(CLIENT))
+    (tmp_path / "readcache").chmod(0o755)
+    words = [str(tmp_path / "readcache"), "/bin/echo", "it runs"]
+    assert subprocess.run(words, capture_output=True, check=True).stdout == b"it runs\n"
+
+
+@pytest.mark.parametrize("compiler", ["fails", "is missing", "makes what does not run"])
+def test_where_the_compiler_does_not_do_the_wheel_is_pure(tmp_path: Path, compiler: str) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    if compiler != "is missing":
+        after = "exit 1" if compiler == "fails" else 'while [ "$1" != -o ]; do shift; done; echo >"$2"'
+        (tools / "cc").write_text(f"#!/bin/sh\n{after}\n")
+        (tools / "cc").chmod(0o755)
+    made = wheel(tmp_path / "out", PATH=str(tools), CC="")
+    assert made.name == f"readcache-{__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(made) as archive:
+        assert CLIENT not in archive.namelist()
+        assert "readcache/_shims/tool.sh" in archive.namelist()
