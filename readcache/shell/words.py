@@ -189,7 +189,7 @@ class _Reader:
         following = self.source[self.pos + 1 : self.pos + 2]
         if not following or following in "/ \t\n|&;()<>" or (following == ":" and self.start != self.begin):
             self.part(Variable("HOME", quoted=True), self.pos + 1)  # its value is neither split nor globbed
-        elif following in "'\"\\`$":
+        elif following in "'\"\\`$" and not self.source.startswith("\\\n", self.pos + 1):
             self.take("~", self.pos + 1)
         else:
             self.unknown(self.pos + 1)
