@@ -75,10 +75,10 @@ def _bash() -> str:
 def _parser() -> str:
     import bashlex
 
-    from readcache.shell.parse import parse_command
-
-    if parse_command('for f in a b; do cat "$f"; done') is None:
-        raise Broken("bashlex is there but does not parse a loop: install it again")
+    try:
+        bashlex.parse('for f in a b; do cat "$f"; done')
+    except Exception as error:
+        raise Broken("bashlex is there but does not parse a loop: install it again") from error
     return f"bashlex at {os.path.dirname(bashlex.__file__)}"
 
 

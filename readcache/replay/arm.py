@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from readcache import Omitted, Outcome, Policy, Reply, Session
+from readcache import Outcome, Policy, Reply, Session
+from readcache.model.checker import Checker, Proof, Wrong
 from readcache.replay.answers import answer_recorded, show_restored
-from readcache.replay.checker import Checker, Proof, Wrong
 from readcache.replay.prices import Carried
 from readcache.replay.tally import PolicyTally
 from readcache.transcripts.records import HistoryCut, RecordedCall
@@ -48,8 +48,8 @@ class Arm:
             counts["wrong"] += 1
             self._tally.wrong.append(f"{call.call_id}: {wrong}")
         saved = len(call.output) - len(reply.text)
-        sources = [name for segment in reply.segments if isinstance(segment, Omitted) for name in segment.sources]
-        markers = sum(isinstance(segment, Omitted) for segment in reply.segments)
+        omitted = [each for each, _, _ in reply.omissions()]
+        sources, markers = {name for each in omitted for name in each.sources}, len(omitted)
         counts.update(saved=saved, markers=markers, omissions=markers > 0, cut=len(call.output) if markers else 0)
         self._carried.add(call.call_id, len(call.output), saved, marked=markers > 0)
         self._checker.add(call.call_id, reply.text, call.said, call.batch, frozenset(sources))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from readcache import Omitted, Outcome, Reason, Reply
-from readcache.model.text import SEPARATORS, split_lines, split_number
+from readcache.model.checker import Checker, Wrong
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:
@@ -28,7 +28,7 @@ def assert_omitted(
     first and last (1-based, inclusive), in however many stretches. `source`: the calls named as the places where they
     stand are this one, or these. `reason`: the reply's.
     """
-    found = [segment for segment in reply.segments if isinstance(segment, Omitted)]
+    found = [omitted for omitted, _, _ in reply.omissions()]
     of_path = path is None or all(_is_of(omitted, path) for omitted in found)
     _expect(bool(found) and of_path, f"lines of {path or 'a file'} to be left out", reply)
     if lines is not None:
@@ -43,45 +43,19 @@ def assert_omitted(
 
 def reconstruct(reply: Reply, context: Mapping[str, str]) -> str:
     """The real output, after every line of it was found where the reader can see it: shown by the reply, or left out
-    and standing at one of its sources, with or without a line number in front.
+    and standing at its sources, with or without a line number in front.
 
     `context`: for each call id, the text that the conversation now holds of it: the result, and the command too where
     that was a heredoc with the file's content. AssertionError names the first line that is not there.
     """
-    rest = split_lines(reply.full_text)
-    for segment in reply.segments:
-        if isinstance(segment, Omitted):
-            count = segment.end - segment.start + 1
-            _require_visible(segment, rest[:count], context)
-        else:
-            shown = split_lines(segment.text)
-            count = len(shown)
-            if rest[:count] != shown:
-                raise AssertionError(f"the reply shows {shown[:1]} where the output says {rest[:1]}")
-        rest = rest[count:]
-    if rest:
-        raise AssertionError(f"{len(rest)} lines of the output are in no segment, from {rest[0]!r} on")
+    checker = Checker()
+    for call_id, text in context.items():
+        checker.add(call_id, text, "")
+    try:
+        checker.check(reply, reply.full_text)
+    except Wrong as wrong:
+        raise AssertionError(str(wrong)) from None
     return reply.full_text
-
-
-def _require_visible(omitted: Omitted, lines: Sequence[str], context: Mapping[str, str]) -> None:
-    visible: set[str] = set()
-    for source in omitted.sources:
-        if source not in context:
-            raise AssertionError(f"the reply points at {source}, which the context does not contain")
-        visible.update(split_lines(context[source]))
-    bodies = {body for line in visible for body in _bodies(line)}
-    for number, line in enumerate(lines, omitted.start):
-        if line not in visible and line not in bodies and bodies.isdisjoint(_bodies(line)):
-            raise AssertionError(
-                f"line {number} of {omitted.path or 'the output'} was left out, but does not stand at "
-                f"{', '.join(omitted.sources)}: {line!r}"
-            )
-
-
-def _bodies(line: str) -> set[str]:
-    """What the line says behind its number, for each form of number that it may be read to have."""
-    return {found[1] for sep in SEPARATORS if (found := split_number(line, sep)) is not None}
 
 
 def _is_of(omitted: Omitted, path: str) -> bool:
@@ -98,8 +72,7 @@ def _account(reply: Reply) -> str:
     """The reply in one line, for messages."""
     left_out = [
         f"lines {s.start}-{s.end} of {s.path or 'the output'} (see {', '.join(s.sources)})"
-        for s in reply.segments
-        if isinstance(s, Omitted)
+        for s, _, _ in reply.omissions()
     ]
     what = f"left out {'; '.join(left_out)}" if left_out else "left out nothing"
     return f"{reply.call_id} {what}: {reply.outcome.name}, {reply.reason.value}"

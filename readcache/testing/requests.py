@@ -6,15 +6,15 @@ An oracle of its own: it knows what a marker looks like, and nothing else of how
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from readcache.model.checker import VisibleText, first_missing
 from readcache.testing.hosts import Seen
 
 _MARKER = re.compile(
     r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
 )
 _NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:above|in)\b")  # one file, and its lines
-_NUMBER = re.compile(r"\s*\d+(?:\t|→|: |\| ?|:)")  # in front of a line, as hosts and tools write it
 
 
 def markers(text: str) -> list[str]:
@@ -34,7 +34,7 @@ class Requests:
         """A request, and the same one of a conversation without readcache. AssertionError. None: it is not known what
         the results are in truth."""
         texts = [*ours.texts, *ours.results]
-        shown = {line for text in texts for line in _lines(_MARKER.sub("", text))}
+        shown = [VisibleText(_MARKER.sub("", text)) for text in texts]
         if real is not None:
             assert len(ours.results) == len(real.results), (
                 f"{len(real.results)} results, and {len(ours.results)} with readcache"
@@ -47,8 +47,8 @@ class Requests:
                 inner.compare(one, other)
         for marker, lines in self._stands_for.items():
             if any(marker in text for text in texts):
-                missing = [line for line in lines if not _stands(line, shown)]
-                assert not missing, f"{marker} stands for lines that are not in view: {missing[:3]}"
+                missing = first_missing(lines, shown, marker)
+                assert missing is None, f"{marker} stands for a line that is not in view: {lines[missing]!r}"
 
     def _account(self, result: str, truth: str) -> None:
         """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
@@ -103,14 +103,3 @@ def _first_difference(lines: Sequence[str], rest: Sequence[str]) -> str:
     return next(
         (f"{ours!r} instead of {real!r}" for ours, real in pairs if ours != real), f"{len(lines)} lines: {lines[:3]}"
     )
-
-
-def _lines(text: str) -> Iterable[str]:
-    """The lines, and each without a number in front."""
-    for line in text.split("\n"):
-        yield line
-        yield _NUMBER.sub("", line, count=1)
-
-
-def _stands(line: str, shown: set[str]) -> bool:
-    return line in shown or _NUMBER.sub("", line, count=1) in shown

@@ -15,7 +15,7 @@ import pytest
 
 from readcache import Outcome, Session
 from readcache.log.store.sqlite import SqliteStore
-from readcache.replay.checker import Checker
+from readcache.model.checker import Checker
 from tests.helpers.files import text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import pytest
 
 from readcache import Omitted, Reply, Session
 from readcache.log.store.redis import RedisStore
-from readcache.replay.checker import Checker
+from readcache.model.checker import Checker
 from tests.helpers.files import wait_until
 from tests.helpers.redis_server import Server
 from tests.session.test_crowds import READERS, ROUNDS, a_read, ask, crowd, many, processes

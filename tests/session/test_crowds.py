@@ -15,7 +15,7 @@ import pytest
 from readcache import Omitted, Reply, Session
 from readcache.log.store import redis, redis_server, sqlite_file
 from readcache.log.store.sqlite import SqliteStore
-from readcache.replay.checker import Checker
+from readcache.model.checker import Checker
 from tests.helpers.files import text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}

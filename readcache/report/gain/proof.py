@@ -3,20 +3,14 @@ for byte, in a text that the reader could see when it was given the marker. What
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from readcache.model.checker import is_same_line
 from readcache.model.events import Delivered, Origin, Pointer, Record, Settled, Stand
 from readcache.model.text import digest_lines, split_lines
 from readcache.model.view import View
 
 MOST_NAMED = 5
-# In front of a line: its number, with what tools put behind that, and with a path before (`grep -n`); a diff's column.
-_FRONTS = [
-    re.compile(rf"(?:[^\s:]*[^\s:\d][^\s:]*?[:-])?[ \t]*\d+{behind}")
-    for behind in ("\t", "→", ":", ": ", " ?\\| ", " ?\\|", "\\. ", "-")
-]
-_IN_A_DIFF = (" ", "+")
 
 
 class MarkerProof:
@@ -79,7 +73,7 @@ class MarkerProof:
                     yield f"{stand.count} lines do not stand in {stand.call_id}"
                 found += lines or ()
         printed = pointer.lines.split("\n") if pointer.lines else found
-        if len(printed) != len(found) or not all(map(_is_same, printed, found)):
+        if len(printed) != len(found) or not all(map(is_same_line, printed, found)):
             yield "its lines stand there otherwise than they were printed, and not in what is in front of them alone"
 
     def _lines_in(self, event: Delivered, stand: Stand) -> list[str] | None:
@@ -91,14 +85,3 @@ class MarkerProof:
             places = range(max(map(len, texts), default=0))
         stretches = (lines[at : at + stand.count] for lines in texts for at in places)
         return next((lines for lines in stretches if digest_lines(lines) == stand.digest), None)
-
-
-def _is_same(printed: str, there: str) -> bool:
-    """True for one line with different things in front: a number, a path, what a diff puts there."""
-    return printed == there or not _bodies(printed).isdisjoint(_bodies(there))
-
-
-def _bodies(line: str) -> set[str]:
-    """What the line may be when what stands in front of it is taken away."""
-    found = {line, *(line[match.end() :] for match in (front.match(line) for front in _FRONTS) if match)}
-    return found | {line[1:]} if line[:1] in _IN_A_DIFF else found

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.replay.checker import Checker, Wrong
+from readcache.model.checker import Checker, Wrong
 
 TEXT = "alpha\nbeta\ngamma\ndelta\n"
 
 
-def reply_of(text: str, *segments: Shown | Omitted) -> Reply:
-    return Reply(text, 0, Outcome.PARTIAL, Reason.OVERLAP, segments, "c9", 1, "")
+def reply_of(text: str, *segments: Shown | Omitted, output: str = TEXT) -> Reply:
+    return Reply(text, 0, Outcome.PARTIAL, Reason.OVERLAP, segments, "c9", 1, output)
 
 
 def middle_left_out(marker: str = "[UNCHANGED x: f lines 2-3, shown above]\n", source: str = "c1") -> Reply:
@@ -42,7 +42,7 @@ def test_lines_that_the_agent_wrote_itself_are_proven_as_its_own() -> None:
     ids=["a line is missing", "case differs", "white space differs", "no lines of their own", "a line was cut"],
 )
 def test_lines_that_do_not_stand_there_are_wrong(shown: str) -> None:
-    with pytest.raises(Wrong, match="2 lines are not at c1"):
+    with pytest.raises(Wrong, match=r"line [23] of /w/f was left out, but does not stand at c1: .(beta|gamma)."):
         checker(shown).check(middle_left_out(), TEXT)
 
 
@@ -66,27 +66,27 @@ def test_a_source_of_the_same_batch_is_wrong() -> None:
 def test_several_sources_may_hold_the_lines_together() -> None:
     made = checker("beta\n")
     made.add("c2", "gamma\n", "")
-    assert made.check(reply_of("[m]\n", Omitted("/w/f", 2, 3, ("c1", "c2"))), "beta\ngamma\n")
+    assert made.check(reply_of("[m]\n", Omitted("/w/f", 2, 3, ("c1", "c2")), output="beta\ngamma\n"), "beta\ngamma\n")
 
 
 def test_numbers_in_front_are_looked_through_where_the_reader_knows_them() -> None:
     numbered = "     2→beta\n     3→gamma\n"
     whole = Omitted("/w/f", 2, 3, ("c1",))
-    assert checker("2\tbeta\n3\tgamma\n").check(reply_of("[m]\n", whole), numbered)
-    assert checker(numbered).check(reply_of("[m]\n", whole), "beta\ngamma\n")
-    assert checker("f:2:beta\nf:3:gamma\n").check(reply_of("[m]\n", whole), "beta\ngamma\n")
+    assert checker("2\tbeta\n3\tgamma\n").check(reply_of("[m]\n", whole, output=numbered), numbered)
+    assert checker(numbered).check(reply_of("[m]\n", whole, output="beta\ngamma\n"), "beta\ngamma\n")
+    assert checker("f:2:beta\nf:3:gamma\n").check(reply_of("[m]\n", whole, output="beta\ngamma\n"), "beta\ngamma\n")
     raw = checker("beta\ngamma\n")
-    assert raw.check(reply_of("[m: f lines 2-3, shown above without numbers]\n", whole), numbered)
+    assert raw.check(reply_of("[m: f lines 2-3, shown above without numbers]\n", whole, output=numbered), numbered)
     with pytest.raises(Wrong):
-        raw.check(reply_of("[m: f lines 4-5, shown above]\n", whole), numbered)
+        raw.check(reply_of("[m: f lines 4-5, shown above]\n", whole, output=numbered), numbered)
 
 
 def test_what_a_diff_puts_in_front_is_looked_through_at_the_source_alone() -> None:
     diff = "@@ -1,2 +1,2 @@\n beta\n+gamma\n"
-    whole = reply_of("[m]\n", Omitted("/w/f", 2, 3, ("c1",)))
+    whole = reply_of("[m]\n", Omitted("/w/f", 2, 3, ("c1",)), output="beta\ngamma\n")
     assert checker(diff).check(whole, "beta\ngamma\n")
-    with pytest.raises(Wrong):
-        checker("beta\ngamma\n").check(whole, " beta\n+gamma\n")
+    with pytest.raises(Wrong, match="does not stand"):
+        checker("beta\ngamma\n").check(replace(whole, full_text=" beta\n+gamma\n"), " beta\n+gamma\n")
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,21 @@ def test_what_a_diff_puts_in_front_is_looked_through_at_the_source_alone() -> No
         reply_of("alpha\n[m]\ndelta\nmore\n", *middle_left_out().segments),
         reply_of("alpha\ndelta\n", *middle_left_out().segments),
         reply_of("[m]\n", Omitted("/w/f", 1, 9, ("c1",))),
+        replace(middle_left_out(), full_text="alpha\ndelta\n"),
         replace(middle_left_out(), text="ALPHA\n[m]\ndelta\n"),
         reply_of("something else\n", Shown("something else\n")),
         reply_of("[m]\n", Omitted("/w/f", 1, 4, ())),
     ],
-    ids=["the end is missing", "more is said", "no marker", "too long", "other text", "not the output", "no source"],
+    ids=[
+        "the end is missing",
+        "more is said",
+        "no marker",
+        "too long",
+        "another output",
+        "other text",
+        "not the output",
+        "no source",
+    ],
 )
 def test_a_reply_that_is_not_the_output_is_wrong(reply: Reply) -> None:
     with pytest.raises(Wrong):

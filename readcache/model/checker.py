@@ -1,4 +1,5 @@
-"""Proves each omission against what the reader was shown. Shares no code with what decides them.
+"""Proves each omission against what the reader was shown, for replays, for `gain` and for tests of harnesses. Shares no
+code with what decides them.
 
 Texts are compared by whole lines. What stands in front of a line may differ from the source: a number, if the source
 shows numbers too or the marker names the lines by these numbers; what a diff puts in front of lines that it shows.
@@ -10,16 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from readcache import Omitted, Reply, Shown
+from readcache.model.reply import Omitted, Reply, Shown
 
-# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent, `awk NR`; `grep` with file names.
-_NUMBER = r"[ \t]*(\d+)(\t|→|: |:| ?\| |\||\. |-| )"
-_IN_FRONT = (re.compile(_NUMBER), re.compile(rf"[^\s:]*[^\s:\d][^\s:]*?[:-]{_NUMBER}"))
-_SHORTER = {
-    ": ": 1,
-    "| ": 1,
-    " | ": 2,
-}  # of these separators a part may be the line's own: how many characters are surely not
+# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names.
+_NUMBER = r"[ \t]*(\d+)(\t|→|: |:| ?\| |\||\. |-)"
+_PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
+_IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER))
+# A part of these separators may belong to the line: how many of their characters surely do not.
+_SHORTER = {": ": 1, "| ": 1, " | ": 2}
 _NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
 _HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
 _IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
@@ -29,7 +28,7 @@ class Wrong(Exception):
     """An omission that is not proven. The text says why."""
 
 
-def _bodies(line: str) -> Iterator[tuple[str, int | None]]:
+def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
     """What the line may be: itself, or what stands behind the number in front of it, with that number."""
     yield line, None
     for found in (pattern.match(line) for pattern in _IN_FRONT):
@@ -39,12 +38,19 @@ def _bodies(line: str) -> Iterator[tuple[str, int | None]]:
                 yield line[found.start(2) + _SHORTER[found[2]] :], int(found[1])
 
 
+def is_same_line(printed: str, there: str) -> bool:
+    """True for one line with different things in front: a number, a path, at the source what a diff puts there."""
+    found = {body for body, _ in possible_bodies(there)} | {there[1:] for mark in _IN_A_DIFF if there.startswith(mark)}
+    return any(body in found for body, _ in possible_bodies(printed))
+
+
 @dataclass(slots=True)
-class _Lines:
-    """A text by its lines. `places`: what a line may be -> where, and whether it has a number there."""
+class VisibleText:
+    """A text that the reader can see, by its lines."""
 
     text: str
     _joined: str = ""
+    # what a line may be -> where, and whether it has a number there
     _places: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     _at: list[dict[str, bool]] = field(default_factory=list)
 
@@ -66,7 +72,7 @@ class _Lines:
     def _fill(self) -> None:
         is_diff = _HUNK.search(self.text) is not None
         for at, line in enumerate(self.text.removesuffix("\n").split("\n")):
-            found = {body: number is not None for body, number in _bodies(line)}
+            found = {body: number is not None for body, number in possible_bodies(line)}
             if is_diff and line[:1] in _IN_A_DIFF:
                 found.setdefault(line[1:], False)
             self._at.append(found)
@@ -78,8 +84,8 @@ class _Lines:
 class _Seen:
     """What one call put before the reader: its result, and what the agent said in it."""
 
-    shown: _Lines
-    said: _Lines
+    shown: VisibleText
+    said: VisibleText
     batch: str
     sources: frozenset[str]  # that its markers name
 
@@ -103,7 +109,7 @@ class Checker:
 
     def add(self, call_id: str, shown: str, said: str, batch: str = "", sources: frozenset[str] = frozenset()) -> None:
         """The call's result and its own text are before the reader now."""
-        self._seen[call_id] = _Seen(_Lines(shown), _Lines(said), batch, sources)
+        self._seen[call_id] = _Seen(VisibleText(shown), VisibleText(said), batch, sources)
 
     def sees(self, call_id: str) -> bool:
         """True while the call is in the conversation."""
@@ -115,17 +121,16 @@ class Checker:
         self._seen = {name: seen for name, seen in self._seen.items() if name in kept}
         for name, text in rewrites.items():
             if name in self._seen:
-                self._seen[name].shown, self._seen[name].sources = _Lines(text), frozenset()
+                self._seen[name].shown, self._seen[name].sources = VisibleText(text), frozenset()
         lost = ((name, seen.sources - self._seen.keys()) for name, seen in self._seen.items())
         return [f"the marker in {name} names {', '.join(gone)}, which is gone" for name, gone in lost if gone]
 
     def check(self, reply: Reply, output: str, batch: str = "") -> list[Proof]:
         """One for each omission. Wrong when one of them is not proven, or the reply is not the output otherwise."""
-        markers = _markers_of(reply, output)
-        left_out = zip(_left_out(reply, output), markers, strict=True)
-        return [self._prove(omitted, lines, marker, batch) for (omitted, lines), marker in left_out]
+        _check_account(reply, output)
+        return [self._prove(*each, batch) for each in reply.omissions()]
 
-    def _prove(self, omitted: Omitted, lines: list[str], marker: str, batch: str) -> Proof:
+    def _prove(self, omitted: Omitted, marker: str, lines: list[str], batch: str) -> Proof:
         if not omitted.sources:
             raise Wrong("an omission without a source")
         sources = []
@@ -139,35 +144,35 @@ class Checker:
         chars = sum(map(len, lines)) + len(lines)
         shown, said = [seen.shown for seen in sources], [seen.said for seen in sources]
         of_file = omitted.path is not None
-        if _stand(lines, shown, marker):
+        if first_missing(lines, shown, marker) is None:
             return Proof(chars, marker, of_file, own=False)
-        if _stand(lines, shown + said, marker):
+        missing = first_missing(lines, shown + said, marker)
+        if missing is None:
             return Proof(chars, marker, of_file, own=True)
-        raise Wrong(f"{len(lines)} lines are not at {', '.join(omitted.sources)}: {lines[0][:80]!r}")
+        raise Wrong(
+            f"line {omitted.start + missing} of {omitted.path or 'the output'} was left out, but does not stand at "
+            f"{', '.join(omitted.sources)}: {lines[missing][:80]!r}"
+        )
 
 
-def _markers_of(reply: Reply, output: str) -> list[str]:
-    """The lines in the place of omissions. Wrong where what is shown is not the output's own text, in order."""
-    markers: list[str] = []
-    if not any(isinstance(segment, Omitted) for segment in reply.segments):
-        if reply.text != output:
-            raise Wrong("nothing is left out, and the text is another one")
-        return markers
-    at = 0
+def _check_account(reply: Reply, output: str) -> None:
+    """Wrong where the segments do not make up the output and what is shown of it."""
+    text = full = ""
+    gone = iter(reply.omissions())
     for segment in reply.segments:
         if isinstance(segment, Shown):
-            if not reply.text.startswith(segment.text, at):
-                raise Wrong(f"a shown segment is not in the reply: {segment.text[:80]!r}")
-            at += len(segment.text)
-        else:
-            end = reply.text.find("\n", at) + 1
-            if reply.text[at : at + 1] != "[":
-                raise Wrong("an omission has no marker in its place")
-            markers.append(reply.text[at : end or len(reply.text)])
-            at = end or len(reply.text)
-    if at != len(reply.text):
-        raise Wrong("the reply says more than its segments")
-    return markers
+            text, full = text + segment.text, full + segment.text
+            continue
+        _, marker, lines = next(gone)
+        if marker[:1] != "[":
+            raise Wrong("an omission has no marker in its place")
+        text, full = f"{text}{marker}\n", "\n".join([full + lines[0], *lines[1:], ""]) if lines else full
+    if text != reply.text:
+        raise Wrong("the reply is not what its segments make up")
+    if reply.segments and isinstance(reply.segments[-1], Omitted) and not output.endswith("\n"):
+        full = full.removesuffix("\n")
+    if full != output or output != reply.full_text:
+        raise Wrong("the segments do not make up the output")
 
 
 def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
@@ -183,42 +188,20 @@ def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
     return [None] * count
 
 
-def _left_out(reply: Reply, output: str) -> Iterator[tuple[Omitted, list[str]]]:
-    """The omissions with their lines. Wrong where the segments do not make up the output."""
-    at = 0
-    for segment in reply.segments:
-        if isinstance(segment, Shown):
-            if not output.startswith(segment.text, at):
-                raise Wrong(f"a shown segment is not the output's next text: {segment.text[:80]!r}")
-            at += len(segment.text)
-            continue
-        count = segment.end - segment.start + 1
-        lines = []
-        for _ in range(count):
-            if at >= len(output):
-                raise Wrong(f"an omission of {count} lines runs past the end of the output")
-            end = output.find("\n", at)
-            end = len(output) if end < 0 else end
-            lines.append(output[at:end])
-            at = end + 1
-        yield segment, lines
-    if at < len(output):
-        raise Wrong(f"{len(output) - at} characters at the end are neither shown nor left out")
-
-
-def _stand(lines: list[str], sources: Sequence[_Lines], marker: str) -> bool:
-    """True if the lines stand in the sources, in stretches that together are all of them."""
+def first_missing(lines: Sequence[str], sources: Sequence[VisibleText], marker: str) -> int | None:
+    """Which of the lines (from 0) does not stand in the sources; None when all do, in stretches that together are all
+    of them. `marker` may name their numbers."""
     block = "\n".join(["", *lines, ""])
     if any(source.hold(block) for source in sources):
-        return True
+        return None
     wanted = [_Wanted(*pair) for pair in zip(lines, _numbers_named(marker, len(lines)), strict=True)]
     at = 0
     while at < len(wanted):
         longest = max((_stretch(wanted, at, source) for source in sources), default=0)
         if not longest:
-            return False
+            return at
         at += longest
-    return True
+    return None
 
 
 class _Wanted:
@@ -226,10 +209,10 @@ class _Wanted:
 
     def __init__(self, line: str, named: int | None) -> None:
         # (body, True if it may stand there without a number)
-        self.bodies = [(body, number is None or number == named) for body, number in _bodies(line)]
+        self.bodies = [(body, number is None or number == named) for body, number in possible_bodies(line)]
 
 
-def _stretch(wanted: list[_Wanted], at: int, source: _Lines) -> int:
+def _stretch(wanted: list[_Wanted], at: int, source: VisibleText) -> int:
     """How many of the lines from `at` on stand in the source in one piece, at most."""
     longest = 0
     for body, may_be_bare in wanted[at].bodies:
@@ -245,7 +228,7 @@ def _stretch(wanted: list[_Wanted], at: int, source: _Lines) -> int:
     return longest
 
 
-def _is_there(line: _Wanted, source: _Lines, at: int) -> bool:
+def _is_there(line: _Wanted, source: VisibleText, at: int) -> bool:
     return any(
         numbered is not None and (numbered or may_be_bare)
         for body, may_be_bare in line.bodies
