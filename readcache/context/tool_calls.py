@@ -7,7 +7,7 @@ ones name nothing after a `cd` of which it is not known how long it lasts.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from readcache.context.links import Links, PlainResult
@@ -15,6 +15,7 @@ from readcache.context.notes import has_note
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
+from readcache.messages.tools import COMMANDS, PATHS, first_text, lines_read, tool_use
 from readcache.model.claims import Claim, FileLines
 from readcache.model.events import Origin, Piece
 from readcache.model.key_view import Delivery
@@ -24,15 +25,6 @@ from readcache.model.view import View
 from readcache.shell.read import read_command
 from readcache.sync.locate import locate
 
-# The names under which the tools of known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent,
-# Cursor, the reference MCP server for files).
-COMMAND_KEYS = ("command", "cmd", "script")
-PATH_KEYS = ("path", "file_path", "filePath", "file", "filename", "target_file", "absolute_path")
-CONTENT_KEYS = ("content", "contents", "file_text", "code_edit")
-START_KEYS = ("start", "start_line", "offset", "line_start")
-END_KEYS = ("end", "end_line", "line_end")
-READ_VERBS = frozenset({"read", "view", "open", "cat"})
-WRITE_VERBS = frozenset({"write", "create", "save"})
 NOWHERE = "/?"  # no path begins so: the directory of relative names of which nothing is known
 _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
 # In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
@@ -79,7 +71,7 @@ def tool_calls(messages: Sequence[Message], root: str = "/", links: Links | None
 def _plain_call(plain: PlainResult) -> ToolCall:
     command = plain.delivery.event.label
     start, end = plain.stretch
-    call = Part(Kind.CALL, command, arguments={COMMAND_KEYS[0]: command})
+    call = Part(Kind.CALL, command, arguments={COMMANDS[0]: command})
     result = Part(Kind.RESULT, plain.text[start:end])
     return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, plain)
 
@@ -136,11 +128,8 @@ def overwritten(tool_call: ToolCall, known: Sequence[Delivery] = ()) -> frozense
         reading = read_command(command, tool_call.cwd, None)
         keys = [write.key for write in reading.writes]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
-    given = tool_call.call.arguments or {}
     path = file_of(tool_call)
-    appends = given.get("append") or given.get("mode") in ("a", "append")
-    is_write = not WRITE_VERBS.isdisjoint(_verbs(tool_call.call))
-    is_whole = is_write and not appends and _string(given, CONTENT_KEYS) is not None
+    is_whole = tool_use(tool_call.call.name, tool_call.call.arguments or {}).content is not None
     return frozenset((path,)) if path is not None and is_whole else frozenset()
 
 
@@ -155,16 +144,16 @@ def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
 
 def file_of(tool_call: ToolCall) -> str | None:
     """The file that a tool other than a shell is called for."""
-    path = _string(tool_call.call.arguments or {}, PATH_KEYS)
+    path = first_text(tool_call.call.arguments or {}, PATHS)
     return canonical_path(path, tool_call.cwd) if path else None
 
 
 def shell_command(call: Part) -> str | None:
     """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
     given = call.arguments or {}
-    if _string(given, PATH_KEYS) is not None:  # an editor, whose `command` is "view" or "create"
+    if first_text(given, PATHS) is not None:  # an editor, whose `command` is "view" or "create"
         return None
-    for key in COMMAND_KEYS:
+    for key in COMMANDS:
         value = given.get(key)
         if isinstance(value, list) and value:
             value = value[-1]
@@ -177,40 +166,13 @@ def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
     """What the result of a tool that reads files should be."""
     given = tool_call.call.arguments or {}
     key = file_of(tool_call)
-    if key is None or READ_VERBS.isdisjoint(_verbs(tool_call.call)):
+    if key is None or tool_use(tool_call.call.name, given).kind != "read":
         return ()
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
         return (FileLines((key,), ((1, None),), sep),)
-    window = given.get("view_range")
-    if isinstance(window, (list, tuple)) and len(window) == 2:
-        given = {**given, START_KEYS[0]: window[0], END_KEYS[0]: window[1]}
-    start = _number(given, START_KEYS) or 1
-    end, limit = _number(given, END_KEYS), _number(given, ("limit",))
-    if end is None and limit is not None:
-        end = start + limit - 1
-    return (FileLines((key,), ((start, end if end is not None and end >= start else None),)),)
-
-
-def _verbs(call: Part) -> list[str]:
-    """The words of a tool's name, and of an editor's command: what it does is one of them."""
-    said = f"{call.name} {_string(call.arguments or {}, ('command',)) or ''}"
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", said)]
-
-
-def _string(given: Mapping[str, object], keys: Sequence[str]) -> str | None:
-    return next((value for key in keys if isinstance(value := given.get(key), str)), None)
-
-
-def _number(given: Mapping[str, object], keys: Sequence[str]) -> int | None:
-    """The first line number under these keys: models send them as text now and then."""
-    for key in keys:
-        value = given.get(key)
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value)
-        if isinstance(value, int) and value > 0:
-            return value
-    return None
+    read = lines_read(given, tool_call.result.text)
+    return (FileLines((key,), ((read.first, read.last),)),) if read is not None else ()
 
 
 def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:

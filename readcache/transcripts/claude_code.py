@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from readcache.transcripts.claude_code_entries import NOT_SHOWN, WRITERS
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import (
     AskedCommand,
@@ -30,11 +31,9 @@ from readcache.transcripts.records import (
 from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
 
 Entry = Mapping[str, Any]
-WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 _KINDS = ("user", "assistant", "attachment", "system", "progress")
 _STATUS = re.compile(r"Exit code (\d+)\n")
 _MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
-_NO_OUTPUT = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
 
 
@@ -221,7 +220,7 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, 
     output = text or ""
     known: dict[str, Any] = {"said": said_in(given), "output": output, "batch": answer}
     if tool == "Bash" and isinstance(given.get("command"), str):
-        hidden = any(response.get(key) for key in _NO_OUTPUT) or output.startswith("<")
+        hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = _STATUS.match(output) if failed else None
         tail = 1 if output.rpartition("\n")[2].startswith(_MOVED_BACK) else 0
         code = int(status[1]) if status else None if failed else 0

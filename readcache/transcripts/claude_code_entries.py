@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 Entry = Mapping[str, Any]
+WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+# In the response of a command: the model was shown something other than its stdout.
+NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
 _NUMBER = re.compile(r"^ *\d+(?:\t|→|: ?|\| ?|\. |-)")
 
 

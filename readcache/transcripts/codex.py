@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from readcache.messages.messages import last_compaction, visible_to_model
+from readcache.transcripts.codex_rollout import is_cut
 from readcache.transcripts.content import Content
 from readcache.transcripts.patches import patch_writes
 from readcache.transcripts.records import AskedCommand, AskedTool, RecordedCall, Recording
@@ -21,7 +22,6 @@ _WORDS = ("bash", "sh", "zsh")  # of ["bash", "-lc", COMMAND]
 # What Codex puts in front of a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
-_CUT = re.compile(r"^(?:Total output lines: \d+$|.*…\d+ (?:tokens|chars|lines?) truncated…)", re.MULTILINE)
 _NEVER_JUDGED = ("update_plan", "apply_patch", "view_image")
 
 
@@ -130,7 +130,7 @@ def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd:
             head[0].count("\n") if head else 0,
             int(status[1]) if status else None if head else 0,
         )
-        ended = not (head and status is None) and not _CUT.search(output)
+        ended = not (head and status is None) and not is_cut(output)
         return RecordedCall(call_id, "bash", asked, f"{command}\n{said}", output, batch, complete=ended)
     if name == "apply_patch":
         patch = str(given.get("input") or given.get("patch") or "")

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 _MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
+# At the beginning of the output for a hook, and in the text for the model.
+_CUT = re.compile(
+    r"\AWarning: truncated output \(|^(?:Total output lines: \d+$|.*…\d+ (?:tokens|chars|lines?) truncated…)",
+    re.MULTILINE,
+)
+
+
+def is_cut(output: str) -> bool:
+    """True if Codex omitted the middle of a command's output."""
+    return _CUT.search(output) is not None
 
 
 class Rollout:

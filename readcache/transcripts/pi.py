@@ -32,6 +32,13 @@ def load_pi(content: Content) -> Iterator[Recording]:
     yield Recording(name, "pi", turns.finished(), agent="pi", since=session.since, first_call=turns.first_call)
 
 
+def _with_span(given: Entry) -> Entry:
+    """A read's `offset` and `limit`, in lines from 1, as its first line and its last."""
+    rest = {name: value for name, value in given.items() if name not in ("offset", "limit")}
+    start, limit = int_in(given.get("offset")) or 1, int_in(given.get("limit"))
+    return {**rest, "start": start, "end": None if limit is None else start + limit - 1}
+
+
 class _PiSession:
     def __init__(self) -> None:
         self.turns = Turns()
@@ -92,8 +99,9 @@ class _PiSession:
             if block.get("type") != "toolCall":
                 self.turns.answer(len(str(block.get("text") or block.get("thinking") or "")))
                 continue
-            given = object_in(block.get("arguments"))
-            made = partial(recorded_call, name=str(block.get("name")), given=given, cwd=self._cwd, exit_code=None)
+            name, given = str(block.get("name")), object_in(block.get("arguments"))
+            known = _with_span(given) if name == "read" else given
+            made = partial(recorded_call, name=name, given=known, cwd=self._cwd, exit_code=None, said=said_in(given))
             self.turns.call(str(block.get("id")), made, len(said_in(given)))
         usage = object_in(message.get("usage"))
         names = ("input", "cacheWrite", "cacheRead", "output")

@@ -73,10 +73,13 @@ def ranged(first: int | None, last: int | None, how: str, path: str = "/w/f") ->
         return Step(f"cat -n {path} | sed -n '{first_},{last_}p'", numbered(first_, last_))
     if how == "sed":
         return Step(f"sed -n '{first_},{last or '$'}p' {path}", text(first_, last_))
+    if how == "raw":
+        given = {"start_line": first, "end_line": last}
+        return read(path, text(first_, last_), **{name: line for name, line in given.items() if line})
     given = {"offset": first} if first else {}
     if last:
         given["limit"] = last - first_ + 1
-    return read(path, numbered(first_, last_) if how == "numbered" else text(first_, last_), **given)
+    return read(path, numbered(first_, last_), **given)
 
 
 @pytest.mark.parametrize("how", ["sed", "cat -n", "raw", "numbered"])

@@ -8,40 +8,16 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Reply, Session
-from readcache.hosts.tool_results import ToolResult, answer_tool, guess_kind, without_status
+from readcache.hosts.tool_results import ToolResult, answer_tool, without_status
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 61))
 NUMBERED = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines(), 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "kind"),
-    [
-        ("bash", {"command": "ls"}, "bash"),
-        ("run_in_terminal", {"cmd": "ls", "timeout": 3}, "bash"),
-        ("read_file", {"file_path": "/a.py", "offset": 3}, "read"),
-        ("mcp__fs__read_text_file", {"path": "a.py"}, "read"),
-        ("fs.ReadFile", {"path": "a.py"}, "read"),
-        ("read_file", {"url": "https://example.org"}, "other"),
-        ("str_replace_based_edit_tool", {"command": "view", "path": "a.py"}, "read"),
-        ("str_replace_based_edit_tool", {"command": "create", "path": "a.py", "file_text": ""}, "write"),
-        ("edit_file", {"path": "a.py", "old": "a", "new": "b"}, "write"),
-        ("deploy", {"command": "now", "path": "a"}, "other"),
-        ("grep", {"pattern": "x", "path": "src"}, "other"),
-        ("summarise_file", {"path": "a.py"}, "other"),
-        ("bash", {"command": ["ls"]}, "other"),
-    ],
-)
-def test_a_tool_is_known_by_its_name_and_its_arguments(name: str, arguments: dict[str, Any], kind: str) -> None:
-    assert guess_kind(name, arguments) == kind
-
-
 def answer(session: Session, name: str, arguments: dict[str, Any], output: str, **known: Any) -> Reply | None:
     answer.calls += 1  # type: ignore[attr-defined]  # numbers the calls of a test
     call_id = f"call-{answer.calls}"  # type: ignore[attr-defined]
-    return answer_tool(
-        session, ToolResult(name, arguments, output, call_id, call_id, **known), guess_kind(name, arguments)
-    )
+    return answer_tool(session, ToolResult(name, arguments, output, call_id, call_id, **known))
 
 
 answer.calls = 0  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from readcache.transcripts.codex_rollout import is_cut
 from readcache.transcripts.records import AskedCommand, AskedRead, Recording, RequestSent
 from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
 from tests.replay.sessions import lines
@@ -262,13 +263,24 @@ def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path)
     )
     steps = [
         {"action": "open app.py 10", "observation": shown, "state": '{"working_dir": "/w"}'},
-        {"action": "str_replace_editor view /w/b.py --view_range 3 9", "observation": "x", "state": "{}"},
+        {"action": "str_replace_editor view /w/b.py --view_range 3 9", "observation": "     3\tx\n", "state": "{}"},
         {"action": "cat app.py", "observation": lines(1, 60), "state": '{"working_dir": "/w"}'},
     ]
     (found,) = load_document(tmp_path, {"trajectory": steps, "history": [], "info": {}})
     window, view, command = calls(found)
     assert window.asked == AskedRead("/w/app.py", 10)
-    assert view.asked == AskedRead("/w/b.py", 3, 9, numbered=False)
+    assert view.asked == AskedRead("/w/b.py", 3, 9)
     assert isinstance(command.asked, AskedCommand)
     assert command.asked.cwd == "/w"
     assert replay(found).policies["default"].counts["saved"] > 1000
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["Warning: truncated output (12 lines)\na\n", "Total output lines: 900\n\na\n", "a\nb…120 tokens truncated…c\n"],
+)
+def test_an_output_that_codex_cut_is_cut_for_its_hook_and_for_its_transcript(output: str, tmp_path: Path) -> None:
+    (found,) = load_rows(tmp_path, codex(*codex_call("one", output)))
+    assert [call.complete for call in calls(found)] == [False]
+    assert is_cut(output)
+    assert not is_cut("it said: Warning: truncated output (\n")

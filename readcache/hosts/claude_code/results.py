@@ -8,12 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reply, Session, Shown
-from readcache.transcripts.claude_code_entries import bare
+from readcache.transcripts.claude_code_entries import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
 MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the model gets a preview of 2 KB
-NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
-WRITES = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 
 
 class Judged(NamedTuple):
@@ -31,7 +29,7 @@ def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
     if name == "Bash":
         known["cwd"] = cwd or event["cwd"]
         return _command(given["command"], response if cwd else None, session, known)
-    if name in WRITES and response is not None:
+    if name in WRITERS and response is not None:
         path = given.get("file_path") or given["notebook_path"]
         session.wrote(path, content=given.get("content") if name == "Write" else None, **known)
     elif name == "Read" and isinstance(response, dict):

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
 from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
-from readcache.transcripts.codex_rollout import Rollout
+from readcache.transcripts.codex_rollout import Rollout, is_cut
 
 if TYPE_CHECKING:
     from readcache import Sessions
-
-_TRUNCATED = "Warning: truncated output ("  # what the result begins with where Codex left out its middle
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
@@ -37,7 +35,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     if rollout.has_answer or rollout.exit_code is None:
         session.observe(command, "", **known)  # what it wrote; what it printed is shown in parts, or as an error
         return None
-    reply = session.observe(command, output, complete=not output.startswith(_TRUNCATED), **known)
+    reply = session.observe(command, output, complete=not is_cut(output), **known)
     if reply.outcome.value == "full":
         return None
     shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"

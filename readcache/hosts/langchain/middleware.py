@@ -26,7 +26,7 @@ from readcache.hosts.langchain.messages import (
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
-from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
+from readcache.hosts.tool_results import Judge, answer_tool
 
 _MOST_CHARS = 80_000  # of a result: deepagents puts longer ones into a file, where no marker belongs
 _log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         told = tool_result(result, call, batch, shell.now if stays else None)
         if told is None:
             return result
-        kind = self._tools.get(call["name"]) or guess_kind(call["name"], call["args"])
+        kind = self._tools.get(call["name"])
         reply = kind(reader.session, told) if callable(kind) else answer_tool(reader.session, told, kind)
         if stays:
             timed_out = isinstance(result.artifact, dict) and result.artifact.get("timed_out")

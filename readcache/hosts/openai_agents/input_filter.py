@@ -22,7 +22,7 @@ from typing import Any
 from readcache import Mode, Policy, Session, Sessions
 from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.hosts.openai_agents.items import ToolItem, as_function, text_of, tool_items, with_item_text
-from readcache.hosts.tool_results import Judge, answer_tool, guess_kind
+from readcache.hosts.tool_results import Judge, answer_tool
 from readcache.messages.messages import visible_to_model
 from readcache.process.mode import acts, mode_named
 
@@ -120,7 +120,7 @@ class AgentList:
         self._mend(items, results)
         for at, result in results:
             if result.call_id not in self._texts:
-                kind = tools.get(result.name) or guess_kind(result.name, result.arguments)
+                kind = tools.get(result.name)
                 reply = kind(self.session, result) if callable(kind) else answer_tool(self.session, result, kind)
                 shown = result.output if reply is None else reply.text
                 self._texts[result.call_id], self._last = (result.output, shown), result.call_id

@@ -1,0 +1,118 @@
+"""What a call of some harness's tool does: told by the tool's name and its arguments.
+
+Hosts, recordings and pruning all ask here. A wrong guess costs a saving and no fact: what is omitted is compared byte
+for byte. A call that is not understood is "other", and nothing is said of the lines of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+# The names under which known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent, Cursor, the
+# reference MCP server for files).
+COMMANDS = ("command", "cmd", "script")
+PATHS = ("file_path", "filePath", "path", "filename", "file", "filepath", "target_file", "absolute_path")
+DIRECTORIES = ("cwd", "workdir", "working_dir", "working_directory", "directory")
+_CONTENTS = ("content", "file_text", "contents")
+_PATCH_TEXTS = ("patchText", "patch_text", "patch", "input", "diff")
+_SPANS = (("start", "end"), ("start_line", "end_line"), ("first_line", "last_line"), ("line_start", "line_end"))
+_SAYS_NOTHING = frozenset((*PATHS, "view_range", "encoding", "description", "explanation", "reason"))
+
+_READS = frozenset(
+    "read read_file read_text_file file_read view view_file open open_file cat cat_file get_file".split()  # noqa: SIM905  shorter so
+)
+_WRITES_WHOLE = frozenset("write write_file write_to_file file_write create create_file save save_file".split())  # noqa: SIM905
+_EDITS = frozenset(
+    "edit edit_file file_edit multi_edit multiedit update_file append_file patch_file insert str_replace "  # noqa: SIM905
+    "str_replace_in_file replace replace_in_file search_replace undo_edit delete delete_file".split()
+)
+_PATCHES = frozenset(("apply_patch", "patch"))
+# Their results say nothing that could be a source, or the host parses them.
+_IGNORED = frozenset(
+    "todowrite todo_write update_plan report_intent ask_user question think finish submit exit_plan_mode".split()  # noqa: SIM905
+)
+_EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))  # Anthropic's editor: one tool
+_NUMBERED = re.compile(r"^ *0*(\d+)(?:\t|→|: ?| ?\| ?|\. )", re.MULTILINE)
+_DIRECTORY = "<type>directory</type>"  # opencode's listing
+
+
+class ToolUse(NamedTuple):
+    """A call. `kind`: "bash", "read", "write", "ignore" or "other". `content`: the whole new content of the file.
+    `patch`: the text of a patch that names its files itself."""
+
+    kind: str
+    command: str | None = None
+    path: str | None = None
+    content: str | None = None
+    patch: str | None = None
+
+
+class LinesRead(NamedTuple):
+    """The lines of a read, from 1; `last` is None for the end of the file. `numbered`: their numbers are in front."""
+
+    first: int
+    last: int | None
+    numbered: bool
+
+
+def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    """What the call does. MCP tools may have their server in front of their names."""
+    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
+    command, path = first_text(arguments, COMMANDS), first_text(arguments, PATHS)
+    if path is not None and command in _EDITOR_VERBS:
+        word = command
+    elif command is not None:
+        return ToolUse("bash", command) if path is None else ToolUse("other", path=path)
+    if word in _PATCHES:
+        return ToolUse("write", path=path, patch=first_text(arguments, _PATCH_TEXTS) or "")
+    if path is None:
+        return ToolUse("ignore" if word in _IGNORED else "other")
+    if word in _WRITES_WHOLE or word in _EDITS:
+        appends = arguments.get("append") or arguments.get("mode") in ("a", "append")
+        content = first_text(arguments, _CONTENTS) if word in _WRITES_WHOLE and not appends else None
+        return ToolUse("write", path=path, content=content)
+    return ToolUse("read" if word in _READS else "other", path=path)
+
+
+def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
+    """The lines that a read shows; None where that is not certain. An `offset` counts from 0 or from 1: the numbers in
+    front of the lines say from which."""
+    if _DIRECTORY in output[:1000]:
+        return None
+    asked = _lines_asked(arguments) or _lines_from(arguments, output)
+    if asked is None:
+        return None
+    top = "\n".join(output.split("\n", 5)[:5])
+    numbered = any(int(number) == asked[0] for number in _NUMBERED.findall(top))
+    if not numbered and arguments.get("command") == "view":  # an editor's view of a directory has no numbers
+        return None
+    return LinesRead(*asked, numbered)
+
+
+def first_text(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """The first of these arguments that is given as a text."""
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
+
+
+def _lines_asked(arguments: Mapping[str, Any]) -> tuple[int, int | None] | None:
+    given = {name: value for name, value in arguments.items() if value not in (None, False, "")}
+    span = given.get("view_range")
+    spans = [(given.pop(low, None), given.pop(high, None)) for low, high in _SPANS]
+    found = next((pair for pair in spans if pair != (None, None)), (None, None))
+    if span is not None:
+        found = (span[0], None if span[1] == -1 else span[1]) if isinstance(span, list) and len(span) == 2 else ("", "")
+    verb = {"command"} if given.get("command") == "view" else set()
+    if given.keys() - _SAYS_NOTHING - verb or not all(value is None or type(value) is int for value in found):
+        return None
+    return found[0] or 1, found[1]
+
+
+def _lines_from(arguments: Mapping[str, Any], output: str) -> tuple[int, int] | None:
+    rest = {name: value for name, value in arguments.items() if name not in ("offset", "limit")}
+    offset = arguments.get("offset") or 0
+    numbers = [int(found) for found in _NUMBERED.findall(output)]
+    if _lines_asked(rest) != (1, None) or not numbers or numbers[0] not in (offset, offset + 1):
+        return None
+    return (numbers[0], numbers[-1]) if numbers[-1] - numbers[0] + 1 == len(numbers) else None
