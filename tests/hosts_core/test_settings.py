@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,30 @@ def test_what_the_user_does_to_the_file_meanwhile_stays(
     again.write(again.plan_off())
     left = SettingsText(str(path), path.read_bytes().decode()).value
     assert _without_empty(left) == _without_empty(with_entries(value, [users]))
+
+
+USERS = '{\n  "model": "x"\n}\n'
+
+
+def test_what_the_version_before_remembered_as_insertions_is_taken_out(tmp_path: Path) -> None:
+    path, entry = tmp_path / "settings.json", Entry(str(tmp_path / "settings.json"), *ENTRIES["set"])
+    put = ',\n  "features": {\n    "readcache": true\n  }'
+    at = USERS.index("\n}")
+    path.write_text(USERS[:at] + put + USERS[at:])
+    record = {"entries": [entry[1:]], "steps": [[[at, put, 0]]], "containers": [["features"]], "made": False}
+    record |= {"after": hashlib.sha256(path.read_bytes()).hexdigest(), "directories": []}
+    name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / f"trial-{name}.json").write_text(json.dumps(record))
+    switch = switch_of(host_of(entry), tmp_path)
+    assert switch.is_on()
+    switch.write(switch.plan_off())
+    assert path.read_text() == USERS
+
+
+def test_the_copy_of_the_users_file_is_for_the_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(USERS)
+    switch = switch_of(host_of(Entry(str(path), *ENTRIES["set"])), tmp_path)
+    switch.write(switch.plan_on())
+    assert [kept.stat().st_mode & 0o777 for kept in (tmp_path / "memory").iterdir()] == [0o600]

@@ -25,7 +25,6 @@ class SettingsText:
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
-        self.steps: list[list[TextEdit]] = []  # what was done to the text, in order
         self.value = self._read(text)
 
     def has(self, entry: Entry) -> bool:
@@ -64,18 +63,17 @@ class SettingsText:
             raise self._refusal("it would have to be written in another way", entry)
         self._change(edits, expected, entry)
 
-    def take_out(self, entry: Entry, containers: Sequence[Path] | None = None) -> None:
-        """Takes out what was put in for the entry, if it is there, and mappings and lists that are empty then and that
-        we made: those of `containers`; None: all that the entry's keys lead through."""
+    def take_out(self, entry: Entry, users: SettingsText | None = None) -> None:
+        """Takes out what was put in for the entry, if it is there, and the mappings and lists around it that are empty
+        then, if `users`, the file before us, did not have them."""
         while path := next(self._alike(entry), None):
-            while len(path) > 1 and len(self._at(path[:-1])) == 1 and (containers is None or path[:-1] in containers):
+            while len(path) > 1 and len(self._at(path[:-1])) == 1 and not (users and users.has_at(path[:-1])):
                 path = path[:-1]
             self._cut(path, entry)
 
-    def missing_containers(self, entry: Entry) -> list[tuple[str, ...]]:
-        """The mappings and lists that putting the entry in will make."""
-        keys = entry.keys[:-1]
-        return [keys[:length] for length in range(1, len(keys) + 1) if self._at(keys[:length]) is None]
+    def has_at(self, path: Path) -> bool:
+        """True if something is there."""
+        return self._at(path) is not None
 
     def _alike(self, entry: Entry) -> Iterator[Path]:
         """The paths of values that are the entry's, maybe as of another version, program or mode."""
@@ -125,7 +123,6 @@ class SettingsText:
         if not self._says(text, expected):
             raise self._refusal("the file is written in a way that we cannot edit", entry)
         self.text, self.value = text, read_json(text)
-        self.steps.append(edits)
 
     def _read(self, text: str) -> Any:
         try:
@@ -139,14 +136,6 @@ class SettingsText:
     def _refusal(self, what: str, entry: Entry) -> ReadcacheError:
         wanted = f"{'.'.join(entry.keys)} = {json.dumps(entry.value)}"
         return ReadcacheError(f"{self.path}: {what}; nothing was changed: make it {wanted} yourself, or take yours out")
-
-
-def undone(text: str, steps: Sequence[Sequence[TextEdit]]) -> str:
-    """The text before these steps, which only put something in."""
-    for edits in reversed(steps):
-        for edit in sorted(edits):  # those before it are out already, so that its place is what it was
-            text = text[: edit.at] + text[edit.at + len(edit.text) :]
-    return text
 
 
 def _without_empty(value: object) -> object:

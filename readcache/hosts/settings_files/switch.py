@@ -1,8 +1,7 @@
 """Switches a host on and off: what its settings files are to hold, worked out before anything is written.
 
-What was put into a file is remembered in the state directory, as the places and texts of the insertions and nothing of
-the user's. Where the file was left alone since, taking them out gives its very bytes. Where it was not, or nothing is
-remembered, ours are found by what they say.
+The file as it was before is kept in the state directory, readable by its owner alone. Where nobody has edited the file
+since, its very bytes come back. Where somebody has, or nothing was kept, our entries are found by what they say.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import Any
 from readcache import ReadcacheError
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.settings_files.files import FileChange, look, missing_directories, require_writable, write_all
-from readcache.hosts.settings_files.settings_text import SettingsText, undone
-from readcache.hosts.settings_files.text_edit import TextEdit
+from readcache.hosts.settings_files.settings_text import SettingsText
 
 _BOM = "\ufeff"
 
@@ -103,7 +101,7 @@ class Switch:
             if is_on:
                 raise ReadcacheError(f"{path} is there and not ours; nothing was changed: move it away")
             return before, None
-        return (text, {"made": True}) if is_on else (None, None)
+        return (text, {"original": None}) if is_on else (None, None)
 
     def _settings(
         self, path: str, before: bytes | None, wanted: Sequence[Any], record: dict[str, Any], is_on: bool
@@ -114,37 +112,30 @@ class Switch:
         now = SettingsText(path, text)
         if is_on and before is not None and all(map(now.has, entries)) and not _stale(now, old, entries):
             return before, None
-        is_untouched = before is not None and _digest(before) == record.get("after")
-        if is_untouched:
-            base = SettingsText(path, undone(text, [[TextEdit(*edit) for edit in step] for step in record["steps"]]))
+        if before is not None and _digest(before) == record.get("after"):
+            original = _original(before, record)
         else:
-            base = now
-            containers = [tuple(keys) for keys in record["containers"]] if "containers" in record else None
+            users = SettingsText(path, _decoded(path, record["original"])[1]) if "original" in record else None
             for entry in [*entries, *(entry for entry in old if entry not in entries)]:
-                base.take_out(entry, containers)
-        made = record.get("made", before is None)
+                now.take_out(entry, users)
+            original = (bom + now.text).encode() if before is not None else None
+            is_ours = (
+                record["original"] is None if "original" in record else self._is_all_ours(path, text, entries, record)
+            )
+            if is_ours and "".join(now.text.split()) in ("", "{}"):
+                original = None
         if not is_on:
-            if "".join(base.text.split()) in ("", "{}") and (made or self._is_all_ours(path, text, entries, record)):
-                return None, None
-            return (bom + base.text).encode() if before is not None else None, None
-        base = SettingsText(path, base.text)
-        containers_made: list[tuple[str, ...]] = []
+            return original, None
+        base = SettingsText(path, _decoded(path, original)[1])
         for entry in entries:
-            containers_made += base.missing_containers(entry)
             base.put(entry)
-        new = {
-            "entries": [[entry.keys, entry.value] for entry in entries],
-            "steps": base.steps,
-            "containers": containers_made,
-            "made": made,
-        }
-        return (bom + base.text).encode(), new
+        kept = None if original is None else original.decode()
+        return (bom + base.text).encode(), {"entries": [entry[1:] for entry in entries], "original": kept}
 
     def _former_yaml(self, path: str, before: bytes | None, record: dict[str, Any]) -> bytes | None:
         """What is left of a YAML file of the user's into which 0.1.0 put two lines; this version edits no YAML."""
         if before is not None and _digest(before) == record.get("after"):
-            steps = [[TextEdit(*edit) for edit in step] for step in record["steps"]]
-            return undone(before.decode(), steps).encode()
+            return _original(before, record)
         if before is not None and b"readcache" in before:
             raise ReadcacheError(
                 f"{path} has changed since readcache was put into it: remove its lines `model_class: readcache…` and "
@@ -182,14 +173,25 @@ def _stale(settings: SettingsText, old: Sequence[Entry], entries: Sequence[Entry
     return any(settings.has(entry) for entry in old if entry not in entries)
 
 
+def _original(data: bytes, record: dict[str, Any]) -> bytes | None:
+    """The file as it was before us; None: it was not there. `data`: as we left it. 0.1.0 remembered its insertions."""
+    if "original" in record:
+        return None if record["original"] is None else str(record["original"]).encode()
+    text = data.decode()
+    for edits in reversed(record["steps"]):
+        for at, put, _ in sorted(edits):  # those before it are out already, so that its place is what it was
+            text = text[:at] + text[at + len(put) :]
+    return None if record.get("made") and "".join(text.split()) in ("", "{}") else text.encode()
+
+
 def _digest(data: bytes | None) -> str:
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
-def _decoded(path: str, data: bytes | None) -> tuple[str, str]:
+def _decoded(path: str, data: bytes | str | None) -> tuple[str, str]:
     """(the byte order mark, the text). ReadcacheError for what is not UTF-8."""
     try:
-        text = (data or b"").decode()
+        text = data if isinstance(data, str) else (data or b"").decode()
     except UnicodeDecodeError:
         raise ReadcacheError(f"{path} is not UTF-8: convert it first; nothing was changed") from None
     return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
