@@ -18,7 +18,7 @@ from typing import Any
 
 from readcache import RestorePlan, Session
 from readcache.cli.terminal import warn
-from readcache.log.store import without_password
+from readcache.log.store.open import without_password
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered
 from readcache.model.policy import Budget

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
 from readcache.cli.terminal import one_line, say, warn
-from readcache.log.store import open_store, without_password
+from readcache.log.store.open import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote

@@ -37,10 +37,10 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
             os.close(end)
         with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
             import readcache.log.reader
-            from readcache.log.store import is_on_server
+            from readcache.log.store.open import is_url
 
-            if is_on_server(os.environ.get("READCACHE_STORE", "")):
-                import redis  # noqa: F401
+            if is_url(os.environ.get("READCACHE_STORE", "")):
+                import readcache.log.store.redis
             else:
                 import readcache.log.store.sqlite  # noqa: F401
         return child.collect(pipe, signals)

@@ -86,8 +86,8 @@ def require_store(spec: str) -> None:
     """UsageError for what can never be a store: a URL of an unknown kind, a directory, a server without its client."""
     path = store_file(spec)
     if path is None:
-        from readcache.log.store import require_client
+        from readcache.log.store import open_store
 
-        require_client()
+        open_store(spec).close()
     elif os.path.isdir(path):
         raise UsageError(f"the store {spec!r} is a directory: give a file in it")

@@ -25,15 +25,13 @@ def default_store() -> str:
 
 
 def store_file(spec: str) -> str | None:
-    """The file that a store's path or `sqlite:///` URL names; None for one on a server. UsageError for other URLs."""
-    path = spec.removeprefix("sqlite:///")
-    if "://" in path:
-        from readcache.log.store import is_on_server, unknown_kind
+    """The file that a store's path or `sqlite:///` URL names; None for any other URL."""
+    if "://" in spec:
+        from readcache.log.store.open import is_url
 
-        if is_on_server(path):
+        if is_url(spec):
             return None
-        raise unknown_kind(spec)
-    return os.path.abspath(os.path.expanduser(path))
+    return os.path.abspath(os.path.expanduser(spec.removeprefix("sqlite:///")))
 
 
 def unnamed_stores() -> list[str]:

@@ -84,10 +84,7 @@ def test_without_the_server_every_byte_is_shown_and_what_cannot_be_told_is_an_er
 def test_without_the_package_every_byte_is_shown_and_an_option_says_what_to_install(run: Run, work: Path) -> None:
     hidden = work.parent / "hidden"
     hidden.mkdir()
-    (hidden / "sitecustomize.py").write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *more: None if name == 'redis' else find(name, *more)\n"
-    )
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['redis'] = None\n")
     env = {**os.environ, "PYTHONPATH": f"{hidden}:{os.environ.get('PYTHONPATH', '')}"}
     spec = "redis://localhost:1/0"
     reply = run("run", "-c", "cat f; exit 9", env={**env, "READCACHE_STORE": spec})

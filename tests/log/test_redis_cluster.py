@@ -91,7 +91,7 @@ def test_who_names_a_node_as_a_server_or_a_server_as_a_cluster_is_told_what_to_c
     try:
         with pytest.raises(StoreError, match="add cluster=yes to its URL"):
             list(open_store(url_of(nodes[0]).removesuffix("?cluster=yes")).sessions())
-        with pytest.raises(StoreError, match="leave cluster=yes out of its URL"):
+        with pytest.raises(StoreError, match="remove cluster=yes from its URL"):
             list(open_store(url_of(alone)).sessions())
     finally:
         alone.close()

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from readcache.disk.forks import STORES, ForkLock
-from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import SOURCE, names, wanted
+from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT
 from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Record, Settled, Wrote
 

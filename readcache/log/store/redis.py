@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from readcache.log.store import HELD_SECONDS, NOTHING_LEFT, StoreGone
 from readcache.log.store.codec import wanted
+from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT, StoreGone
 from readcache.log.store.redis_rows import (
     Row,
     field_of,

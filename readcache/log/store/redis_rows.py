@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, unquote_to_bytes
 
-from readcache.log.store import NOTHING_LEFT
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
+from readcache.log.store.protocol import NOTHING_LEFT
 from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Failed, Record, Settled
 from readcache.model.reply import Reason

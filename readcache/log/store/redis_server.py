@@ -14,7 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from readcache.log.store import require_client, without_password
+import redis
+from redis import exceptions
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from readcache.log.store.open import without_password
 from readcache.model.errors import StoreError, UsageError
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
@@ -50,9 +55,6 @@ class RedisServer:
         if is_cluster is None:
             raise UsageError(f"cluster={ours['cluster']} in the URL of the store is neither yes nor no")
         address = f"{given.scheme.removeprefix('redis+')}://{given.netloc}{given.path}?{urlencode(options)}"
-        require_client()
-        import redis
-
         try:  # without asking the server
             redis.Redis.from_url(address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
@@ -67,11 +69,9 @@ class RedisServer:
         name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
         def run(client: Any, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-            from redis.exceptions import NoScriptError
-
             try:
                 return client.evalsha(name, len(keys), *keys, *arguments)
-            except NoScriptError:  # the first time, and after a restart
+            except exceptions.NoScriptError:  # the first time, and after a restart
                 return client.eval(text, len(keys), *keys, *arguments)
 
         return lambda keys, arguments: self.ask(lambda client: run(client, keys, arguments))
@@ -79,25 +79,23 @@ class RedisServer:
     def ask(self, question: Callable[[Any], Any]) -> Any:
         """The server's answer to what `question` asks of the client. A connection that was cut is made anew, once: what
         is asked must be such that asking twice does no harm. StoreError."""
-        from redis.exceptions import ConnectionError as Cut
-        from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
-
         if time.monotonic() < self._rests_until:
             raise StoreError(f"the store {self.place} did not answer in time: it is left alone for a while")
         began = time.monotonic()
         try:
             try:
                 return question(self._connected())
-            except Cut:
+            except exceptions.ConnectionError:
                 if time.monotonic() - began > DEADLINE / 2:
                     raise
                 return question(self._connected())
-        except (RedisError, RedisClusterException, OSError) as error:  # the second is none of the first
+        # A RedisClusterException is not a RedisError.
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError) as error:
             cost = time.monotonic() - began
             if cost > DEADLINE / 2:
                 self._rests_until = time.monotonic() + REST * cost
-            if isinstance(error, ReadOnlyError):  # it is a replica now: its connections lead to the wrong one
-                self._client = None
+            if isinstance(error, exceptions.ReadOnlyError):
+                self._client = None  # it is a replica now: its connections lead to the wrong one
             raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
 
     def after_fork(self) -> None:
@@ -126,10 +124,6 @@ def server_at(url: str) -> RedisServer:
 
 
 def _client(address: str, is_cluster: bool) -> Any:
-    import redis
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
     settings: dict[str, Any] = {
         "socket_timeout": DEADLINE,
         "socket_connect_timeout": DEADLINE,
@@ -155,8 +149,6 @@ def _one_line(error: BaseException) -> str:
 
 
 def _advice(error: BaseException) -> str:
-    from redis import exceptions
-
     if isinstance(error, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
         return "check the user and password in its URL, and that user's rights (see fleets.md)"
     if isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("OOM"):
@@ -166,7 +158,7 @@ def _advice(error: BaseException) -> str:
     if isinstance(error, exceptions.AskError):  # MOVED, too
         return "it is a node of a cluster: add cluster=yes to its URL"
     if "luster mode is not enabled" in str(error):
-        return "it is no cluster: leave cluster=yes out of its URL"
+        return "it is not a cluster: remove cluster=yes from its URL"
     if str(error).startswith("unknown command"):
         return "if it is a Sentinel, name the primary; else check that it is Redis 6 or Valkey"
     if isinstance(error, exceptions.ResponseError):

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from readcache.disk.forks import STORES, follow_forks
-from readcache.log.store import StoreGone, sqlite_file, sqlite_rows
+from readcache.log.store import sqlite_file, sqlite_rows
+from readcache.log.store.protocol import StoreGone
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
 from readcache.model.errors import StoreError
 from readcache.model.events import Event, Record, Settled

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from readcache.log.store import HELD_SECONDS, NOTHING_LEFT
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
+from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of

@@ -1,0 +1,64 @@
+"""What a store must do: keep events in order, and nothing else. What it projects from them can be rebuilt.
+
+`transaction` makes read-judge-append one step, also between processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from readcache.model.errors import StoreError
+from readcache.model.events import Compacted, Event, Record
+
+NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
+HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
+
+
+class StoreGone(StoreError):
+    """The store is not where it was, and what was read of it says nothing any more: it has to be opened anew."""
+
+
+class Store(Protocol):
+    """Every method may raise `StoreError`, and nothing else."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Excludes every other writer of the sessions that are used in it, in this process and in others, until it is
+        left. Re-entrant. A store may refuse to write to a second session within it.
+
+        Left by an exception: nothing appended within it stays.
+        """
+
+    def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
+        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Within
+        a session seqs grow.
+
+        After a `Settled` that `erases`, a store that others can read no longer gives the texts that it replaces."""
+
+    def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> Iterable[Record]:
+        """The session's records with seq > after, in order: those of one context and every other context's `Wrote`
+        (a sub-agent shares the disk), or, without `agent_id`, all of them."""
+
+    def records_about(
+        self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
+    ) -> Iterable[Record]:
+        """The subset of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`, in
+        order: every event that is not a delivery; the deliveries that show one of the keys' paths or point into it,
+        that showed it to have changed, whose text has one of the digests (`text.digest`), that point at such a text
+        as a whole, that were rewound to, and the newest (it has the counters); with each of them, what else was
+        delivered or settled under its call id.
+
+        What the reader can no longer see may be left out, and what a compaction that kept nothing made immaterial: a
+        view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up."""
+
+    def sessions(self, session_id: str | None = None) -> Iterable[tuple[str, str, int, float]]:
+        """(session_id, agent_id, number of events, time of the last) for each context in the store, or of a session."""
+
+    def take_out(self, session_id: str, at: float) -> None:
+        """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
+        one event, `NOTHING_LEFT`: a process that still holds what was before must not count on it. A session that had
+        nothing but that for `HELD_SECONDS` leaves no trace."""
+
+    def close(self) -> None:
+        """Releases what the store holds; closing twice is allowed."""
