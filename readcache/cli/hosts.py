@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 
 from readcache.cli.client import find_client
 from readcache.cli.terminal import say
-from readcache.hosts import MODULES, host_module
+from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
-from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.errors import UsageError
+from readcache.model.plugins import plugin_names
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings
 from readcache.process.state import state_directory
@@ -58,20 +59,6 @@ def uninit(options: argparse.Namespace, _: Settings) -> int:
     return 0
 
 
-def find_host(name: str) -> Host:
-    """UsageError for an unknown one; ReadcacheError where its adapter is not in this version."""
-    if name not in MODULES:
-        raise UsageError(f"unknown host {name!r}: choose one of {', '.join(MODULES)}")
-    try:
-        host = host_module(name).HOST
-    except ModuleNotFoundError as error:
-        if error.name != MODULES[name]:
-            raise ReadcacheError(f"the adapter of {name} needs {error.name}, which is not installed") from None
-        raise ReadcacheError(f"this version of readcache has no adapter for {name}") from None
-    assert isinstance(host, Host)
-    return host
-
-
 def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], str]]]:
     """What `doctor` looks at: hosts that are switched on here or for the user, and those of that name in any case.
     UsageError for an unknown one."""
@@ -82,15 +69,8 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
         memory = _memory()
     except UsageError:  # without a home nothing was switched on
         return []
-    for name in dict.fromkeys([*names, *MODULES]):
-        try:
-            host = find_host(name)
-        except UsageError:
-            raise
-        except ReadcacheError:
-            if name not in names:
-                continue
-            raise
+    for name in dict.fromkeys([*names, *MODULES, *plugin_names("hosts")]):
+        host = find_host(name)
         places = [_where(host, is_user=is_user) for is_user in (False, True)]
         found = [place for place in places if is_switched_on(host, place, memory)]
         for place in found or (places[:1] if name in names else []):

@@ -1,4 +1,4 @@
-"""The harnesses that people use: one adapter for each, and the server for other languages.
+"""The harnesses that people use: one adapter for each.
 
 An adapter knows its host and the public names of this package, and nothing else; no other file knows a host.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # see readcache/__init__.py
 if TYPE_CHECKING:
-    from types import ModuleType
+    from readcache.hosts.host import Host
 
-# What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`.
+# What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`. Other packages add theirs as
+# entry points `readcache.hosts`.
 MODULES = {
     "claude-code": "readcache.hosts.claude_code",
     "codex": "readcache.hosts.codex",
@@ -19,12 +20,18 @@ MODULES = {
 }
 
 
-def host_module(name: str) -> ModuleType:
-    """The adapter's module, which has `HOST`. UsageError for an unknown host."""
-    if name not in MODULES:
-        from readcache import UsageError
+def find_host(name: str) -> Host:
+    """The host of that name. UsageError for an unknown one, and where another package's cannot be imported."""
+    if name in MODULES:
+        import importlib
 
-        raise UsageError(f"unknown host {name!r}: choose one of {', '.join(MODULES)}")
-    import importlib
+        found: Host = importlib.import_module(MODULES[name]).HOST
+        return found
+    from readcache import UsageError
+    from readcache.model.plugins import load_plugin, plugin_names
 
-    return importlib.import_module(MODULES[name])
+    if (host := load_plugin("hosts", name)) is None:
+        names = ", ".join([*MODULES, *plugin_names("hosts")])
+        raise UsageError(f"unknown host {name!r}: choose one of {names}")
+    plugin: Host = host
+    return plugin

@@ -53,10 +53,8 @@ def _try_hook(host: Host, where: Where) -> None:
         alone["READCACHE_SERVER"] = "off"
         if _run(words, "{}", alone):
             raise ReadcacheError(f"`{' '.join(words)}` answers an event that means nothing: install readcache again")
-        answer = ""
-        for event in host.trial(place) if host.trial is not None else ():
-            answer = _run(words, json.dumps(event), alone)
-        if host.trial is not None and not _is_answer(answer):
+        answers = [_run(words, json.dumps(event), alone) for event in host.trial(place)]
+        if answers and not _is_answer(answers[-1]):
             noted = _noted(os.path.join(place, "readcache", "failures.log"))
             raise ReadcacheError(f"the hook did not answer a trial event{noted}: install readcache again")
 

@@ -55,9 +55,9 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
     whatever an event that is none makes the host's adapter raise."""
     import json
 
-    from readcache.hosts import host_module
+    from readcache.hosts import find_host
 
-    event, host = json.loads(data), host_module(name).HOST
+    event, host = json.loads(data), find_host(name)
     if not isinstance(event, dict):
         raise UsageError("stdin is not a JSON object")
     answer = None if host.hook is None else host.hook(event, sessions)

@@ -79,6 +79,6 @@ class Host(NamedTuple):
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
-    trial: Callable[[str], Sequence[Mapping[str, Any]]] | None = None
+    trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
     # Files in which an earlier version put something, and this one does not.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()

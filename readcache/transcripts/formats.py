@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
+from readcache.model.plugins import load_plugin, plugin_names
 from readcache.transcripts.chats import is_chat, load_chats
 from readcache.transcripts.claude_code import is_claude_code, load_claude_code
 from readcache.transcripts.codex import is_codex, load_codex
@@ -41,13 +43,16 @@ FORMS = [
 
 
 def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[Recording]:
-    """The conversations of a file. NotUnderstood, with file and line, for one of no known format."""
+    """The conversations of a file. NotUnderstood, with file and line, for one of no known format.
+
+    Other packages add theirs as entry points `readcache.transcripts`, which are asked last."""
     if not content.sample and not isinstance(content.whole, list):
         return iter(())  # a damaged line
     rows = [row for _, row in content.sample] or [row for row in list(content.whole)[:SAMPLE] if isinstance(row, dict)]
-    for form in forms:
+    for form in chain(forms, (load_plugin("transcripts", name) for name in plugin_names("transcripts"))):
         if any(form.knows(row) for row in rows):
-            return form.load(content)
+            found: Iterator[Recording] = form.load(content)
+            return found
     line = content.sample[0][0] if content.sample else 1
-    names = ", ".join(form.name for form in forms)
+    names = ", ".join([*(form.name for form in forms), *plugin_names("transcripts")])
     raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names})")

@@ -23,7 +23,7 @@ from measuring import Table, in_turns, main, quartiles
 
 from readcache import Session, __version__
 from readcache.cli.client import find_client
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.serve import frames, place
 from readcache.serve.place import server_place
 
@@ -51,7 +51,7 @@ class _Asks:
 
     def __init__(self, top: Path, path: str, store: str) -> None:
         self.top, self.path, self.store = top, path, store
-        self._events = [dict(event) for event in host_module("codex").HOST.trial(str(top))]
+        self._events = [dict(event) for event in find_host("codex").trial(str(top))]
         self._next = 0
 
     def event(self, conversation: str = "one", number: int = 1) -> bytes:

@@ -19,7 +19,7 @@ import pytest
 from readcache import Policy, UsageError
 from readcache.cli.client import find_client
 from readcache.cli.main import main
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.hosts.host import Where
 from readcache.model.policy import PRESETS
 from tests.shims.sandbox import ROOT, Sandbox, make_sandbox
@@ -92,7 +92,7 @@ def replies(answers: str) -> str:
 
 
 def by_a_hook(place: Path, words: Sequence[str], env: Env) -> str:
-    events = [dict(event) for event in host_module("codex").HOST.trial(str(place))]
+    events = [dict(event) for event in find_host("codex").trial(str(place))]
     for verse, event in enumerate(events, 1):
         event["tool_response"] = song(verse)
         rollout = Path(event["transcript_path"])
@@ -199,7 +199,7 @@ def test_a_host_is_told_a_preset_that_was_asked_for_and_else_the_environment_has
 
     def told(policy: str) -> str:
         where = Where("/project", "/home/me", False, ("readcache",), "on", policy)
-        return repr(host_module(name).HOST.changes(where))
+        return repr(find_host(name).changes(where))
 
     assert "delta" in told("delta")
     assert "policy" not in told("default")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
 
 # What may have become of the program after `init`: the text of the file in its place.
@@ -26,7 +26,7 @@ LOST = {
 def hooks(name: str, place: Path, program: str, mode: str = "on") -> list[dict[str, Any]]:
     """The hooks of a host's settings."""
     where = Where(str(place), str(place), False, (program,), mode, "default")
-    return [found for change in host_module(name).HOST.changes(where) for found in _hooks(change)]
+    return [found for change in find_host(name).changes(where) for found in _hooks(change)]
 
 
 def _hooks(value: object) -> Iterator[dict[str, Any]]:

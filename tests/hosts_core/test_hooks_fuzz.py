@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.hosts.hooks import hook
 from tests.helpers.spoiled import spoil
 
@@ -36,8 +36,8 @@ def claude_events(place: str) -> list[dict[str, Any]]:
 
 EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude-code": claude_events,
-    "codex": lambda place: list(host_module("codex").HOST.trial(place)),
-    "gemini": lambda place: list(host_module("gemini").HOST.trial(place)),
+    "codex": lambda place: [dict(event) for event in find_host("codex").trial(place)],
+    "gemini": lambda place: [dict(event) for event in find_host("gemini").trial(place)],
 }
 
 

@@ -303,9 +303,9 @@ def test_a_hook_that_fails_prints_nothing_ends_with_0_and_is_noted(
 
 def trial(name: str, place: Path) -> list[str]:
     """Events of which the last is answered."""
-    from readcache.hosts import host_module
+    from readcache.hosts import find_host
 
-    return [json.dumps(event) for event in host_module(name).HOST.trial(str(place))]
+    return [json.dumps(event) for event in find_host(name).trial(str(place))]
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from readcache import ReadcacheError
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
 from readcache.hosts.mini_swe_agent.config import MODEL
 from readcache.hosts.settings_files.switch import Switch
 
-HOST = host_module("mini-swe-agent").HOST
+HOST = find_host("mini-swe-agent")
+assert HOST.in_force is not None
+in_force = HOST.in_force
 
 
 def where(home: Path, *, is_user: bool = False, **environment: str) -> Where:
@@ -98,7 +100,7 @@ def test_the_users_directory_is_where_platformdirs_has_it(home: Path) -> None:
 
 def test_what_is_not_switched_on_is_not_in_force(home: Path) -> None:
     with pytest.raises(ReadcacheError, match="init mini-swe-agent"):
-        HOST.in_force(where(home))
+        in_force(where(home))
 
 
 def mini(home: Path, python: str) -> str:
@@ -113,18 +115,18 @@ def mini(home: Path, python: str) -> str:
 
 def test_where_mini_cannot_import_us_it_is_not_in_force(home: Path) -> None:
     with pytest.raises(ReadcacheError, match="install it there"):
-        HOST.in_force(where(home, PATH=mini(home, "/bin/false")))
+        in_force(where(home, PATH=mini(home, "/bin/false")))
 
 
 def test_where_there_is_no_mini_it_is_not_in_force(home: Path) -> None:
     mini(home, sys.executable)
     with pytest.raises(ReadcacheError, match="not on PATH"):
-        HOST.in_force(where(home, PATH=str(home)))
+        in_force(where(home, PATH=str(home)))
 
 
 def test_where_mini_can_import_us_its_version_is_told(home: Path) -> None:
     (home / "minisweagent.py").write_text("__version__ = '2.4.6'\n")
     packages = f"{home}:{Path(__file__).parents[2]}"
-    found = HOST.in_force(where(home, PYTHONPATH=packages, PATH=mini(home, sys.executable)))
+    found = in_force(where(home, PYTHONPATH=packages, PATH=mini(home, sys.executable)))
     assert found.startswith("mini-swe-agent 2.4.6, in ")
     assert "-c mini.yaml -c " in found

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from readcache import ReadcacheError
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.hosts.host import Host, OwnFile, Where
 
-HOST: Host = host_module("opencode").HOST
+HOST: Host = find_host("opencode")
 WHERE = Where("/p", "/home/me", False, (sys.executable, "-m", "readcache"), "on", "max")
 
 

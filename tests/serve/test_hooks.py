@@ -14,7 +14,7 @@ import pytest
 
 from readcache import __version__
 from readcache.cli.served_hooks import ServedHooks
-from readcache.hosts import host_module
+from readcache.hosts import find_host
 from readcache.log.store import open_store
 from readcache.serve import frames, place
 from readcache.serve.calls import ShortWay
@@ -25,7 +25,7 @@ from tests.serve.conftest import ServerPlace
 def events_of(name: str, work: Path) -> list[bytes]:
     """Events of a made-up conversation, the last of which is answered."""
     work.mkdir(exist_ok=True)
-    return [json.dumps(event).encode() for event in host_module(name).HOST.trial(str(work))]
+    return [json.dumps(event).encode() for event in find_host(name).trial(str(work))]
 
 
 def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: tuple[str, ...] = ()) -> bytes:
