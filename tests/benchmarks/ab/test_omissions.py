@@ -47,7 +47,7 @@ def test_lines_that_the_template_cut_away_are_no_source() -> None:
     messages = conversation(("cat a", BODY), ("sed -n '11,35p' a", PART))
     messages[1]["content"] = messages[1]["content"].replace(PART, "1300 characters elided\n")
     (wrong,) = check_omissions(messages).wrong
-    assert wrong.startswith("call_1: 25 lines are not at call_0")
+    assert wrong.startswith("call_1: line 11 of /w/a was left out, but does not stand at call_0")
 
 
 def test_a_source_that_was_shown_something_else_is_found() -> None:
