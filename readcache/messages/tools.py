@@ -34,7 +34,9 @@ _IGNORED = frozenset(
     "todowrite todo_write update_plan report_intent ask_user question think finish submit exit_plan_mode".split()  # noqa: SIM905
 )
 _EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))  # Anthropic's editor: one tool
-_NUMBERED = re.compile(r"^ *0*(\d+)(?:\t|→|: ?| ?\| ?|\. )", re.MULTILINE)
+# A number in front of a line, whichever tool wrote it. More than nine digits are text, and too many for `int`.
+LINE_NUMBER = r"^[ \t]*(\d{1,9})(?:\t|→|: ?| ?\| ?|\. )"
+_NUMBERED = re.compile(LINE_NUMBER, re.MULTILINE)
 _DIRECTORY = "<type>directory</type>"  # opencode's listing
 
 

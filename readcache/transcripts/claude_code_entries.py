@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from readcache.messages.tools import LINE_NUMBER
+
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 # In the response of a command: the model was shown something other than its stdout.
 NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
-_NUMBER = re.compile(r"^ *\d+(?:\t|→|: ?|\| ?|\. |-)")
+_NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
 
 
 def read_entry(line: bytes) -> Entry:

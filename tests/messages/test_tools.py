@@ -10,9 +10,10 @@ from readcache import Session
 from readcache.context.tool_calls import ToolCall, overwritten, pieces_of, shell_command
 from readcache.hosts.tool_results import ToolResult, answer_tool
 from readcache.messages.messages import Kind, Part
-from readcache.messages.tools import tool_use
+from readcache.messages.tools import lines_read, tool_use
 from readcache.transcripts.records import AskedCommand, AskedRead
 from readcache.transcripts.tools import recorded_call
+from tests.helpers.adversaries import beside_a_loop
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 61))
 
@@ -37,6 +38,15 @@ TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 6
 )
 def test_a_tool_is_known_by_its_name_and_its_arguments(name: str, arguments: dict[str, Any], kind: str) -> None:
     assert tool_use(name, arguments).kind == kind
+
+
+@pytest.mark.parametrize("line", ["7" * 5000 + ": x", "0" * 5000 + "\tx"])
+def test_digits_too_many_for_a_line_number_are_text(line: str) -> None:
+    assert lines_read({"path": "/f"}, line + "\n") == (1, None, False)
+
+
+def test_a_long_line_of_zeros_is_read_in_linear_time() -> None:
+    assert beside_a_loop(lambda: lines_read({"path": "/f"}, "0" * 20_000 + "\n")) < 10
 
 
 # ------------------------------------------------------------ what had drifted apart
