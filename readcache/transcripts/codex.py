@@ -1,14 +1,18 @@
-"""Codex CLI: the rollouts `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`. A sub-agent has a file of its own."""
+"""Codex CLI: the rollouts `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`. A sub-agent has a file of its own.
+
+`load_codex` makes a recording of a session that is over; `Rollout` tells a hook of the session under way.
+"""
 
 from __future__ import annotations
 
-import os
+import json
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from readcache.messages.messages import last_compaction, visible_to_model
-from readcache.transcripts.codex_rollout import is_cut
+from readcache.model.paths import canonical_path
 from readcache.transcripts.content import Content
 from readcache.transcripts.patches import patch_writes
 from readcache.transcripts.records import AskedCommand, AskedTool, RecordedCall, Recording
@@ -23,6 +27,13 @@ _WORDS = ("bash", "sh", "zsh")  # of ["bash", "-lc", COMMAND]
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 _NEVER_JUDGED = ("update_plan", "apply_patch", "view_image")
+# What a line for a hook has in it; the others need no parsing.
+_MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
+# At the beginning of the output for a hook, and in the text for the model.
+_CUT = re.compile(
+    r"\AWarning: truncated output \(|^(?:Total output lines: \d+$|.*…\d+ (?:tokens|chars|lines?) truncated…)",
+    re.MULTILINE,
+)
 
 
 def is_codex(row: Mapping[str, Any]) -> bool:
@@ -32,24 +43,17 @@ def is_codex(row: Mapping[str, Any]) -> bool:
 
 def load_codex(content: Content) -> Iterator[Recording]:
     """One recording."""
-    rollout = _Rollout()
+    session = _Session()
     for line, row in content.objects():
         if not isinstance(row.get("payload"), dict):
             content.damage.add(content.path, line)
             continue
-        rollout.take(str(row.get("type")), row["payload"], row.get("timestamp"))
-    yield Recording(
-        rollout.name or content.path,
-        "codex",
-        rollout.turns.finished(),
-        rollout.reader,
-        "codex",
-        rollout.since,
-        rollout.turns.first_call,
-    )
+        session.take(str(row.get("type")), row["payload"], row.get("timestamp"))
+    name, turns = session.name or content.path, session.turns
+    yield Recording(name, "codex", turns.finished(), session.reader, "codex", session.since, turns.first_call)
 
 
-class _Rollout:
+class _Session:
     def __init__(self) -> None:
         self.turns = Turns()
         self.name, self.reader = "", "main"
@@ -121,12 +125,11 @@ def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd:
     command = _command_in(given)
     if name in _SHELLS and command is not None:
         inner = str(given.get("workdir") or given.get("working_directory") or "")
-        where = os.path.join(cwd, inner) if inner else cwd
         head = _HEAD.match(output)
         status = _STATUS.search(head[0]) if head else None
         asked = AskedCommand(
             command,
-            where,
+            canonical_path(inner, cwd),
             head[0].count("\n") if head else 0,
             int(status[1]) if status else None if head else 0,
         )
@@ -143,6 +146,52 @@ def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd:
 def _command_in(given: Payload) -> str | None:
     command = given.get("cmd", given.get("command"))
     words = [str(word) for word in list_in(command)]
-    if len(words) == 3 and os.path.basename(words[0]) in _WORDS and words[1] in ("-c", "-lc"):
+    if len(words) == 3 and posixpath.basename(words[0]) in _WORDS and words[1] in ("-c", "-lc"):
         return words[2]
     return command if isinstance(command, str) else " ".join(words) or None
+
+
+def is_cut(output: str) -> bool:
+    """True if Codex omitted the middle of a command's output."""
+    return _CUT.search(output) is not None
+
+
+class Rollout:
+    """What the lines of a session's file tell about the call `call_id`."""
+
+    def __init__(self, lines: Iterable[str], call_id: str) -> None:
+        self.messages: list[dict[str, Any]] = []  # as the model will be sent them
+        self.exit_code: int | None = None  # of the call; None: it is not known
+        self.written: list[tuple[str, str]] = []  # (path, call) of patches since the last command before this one
+        self.has_answer = False  # a part of the output was shown already, and the command went on in the background
+        self.batch = ""  # the first of the calls that the model made at once
+        group = ""
+        for kind, payload in _entries(lines):
+            if kind == "compacted":
+                self.messages = list(payload.get("replacement_history") or ())
+            elif kind == "response_item":
+                self.messages.append(payload)
+                is_call = payload.get("type") in ("function_call", "custom_tool_call")
+                group = (group or payload.get("call_id", "")) if is_call else ""
+                if payload.get("call_id") == call_id:
+                    self.batch, self.has_answer = group or self.batch, not is_call
+            elif payload.get("type") == "thread_rolled_back":
+                self.messages = []  # how far is not told in a way to rely on; what is shown from now on counts
+            elif payload.get("type") == "item_completed":
+                self._add_item(payload["item"], call_id)
+
+    def _add_item(self, item: Mapping[str, Any], call_id: str) -> None:
+        if item.get("type") == "FileChange":
+            self.written += [(path, str(item.get("id"))) for path in item.get("changes", ())]
+        elif item.get("type") == "CommandExecution" and item.get("id") == call_id:
+            self.exit_code = item.get("exit_code")
+        elif item.get("type") == "CommandExecution":
+            self.written = []
+
+
+def _entries(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(type, payload) of the lines that matter here."""
+    for line in lines:
+        if any(word in line for word in _MATTERS):
+            entry = json.loads(line)
+            yield entry["type"], entry["payload"]

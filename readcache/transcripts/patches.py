@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from readcache.model.paths import canonical_path
 from readcache.transcripts.records import Written
 
 _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
@@ -12,4 +12,4 @@ _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.
 
 def patch_writes(patch: str, directory: str) -> tuple[Written, ...]:
     """The files. Of none all the content: what the agent wrote has a `+` in front of each line."""
-    return tuple(Written(os.path.join(directory, found[1].strip())) for found in _FILE.finditer(patch))
+    return tuple(Written(canonical_path(found[1].strip(), directory)) for found in _FILE.finditer(patch))

@@ -6,13 +6,13 @@ What its history processors took out of the prompt is not recorded: everything c
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from readcache.model.paths import canonical_path
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import AskedRead, Item, RecordedCall, Recording, Written
 from readcache.transcripts.tools import recorded_call
@@ -56,7 +56,7 @@ def _call(call_id: str, action: str, output: str, cwd: str) -> RecordedCall:
         return RecordedCall(call_id, word, None, action, output)
     if word in _WINDOW:
         found = _FILE.search(output)
-        path = os.path.join(cwd, found[1]) if found else ""
+        path = canonical_path(found[1], cwd) if found else ""
         if word in _WRITES:
             return RecordedCall(call_id, "edit", None, action, output, writes=(Written(path),) if path else ())
         first = _LINE.search(output)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from readcache.messages.tools import DIRECTORIES, first_text, lines_read, tool_use
+from readcache.model.paths import canonical_path
 from readcache.transcripts.patches import patch_writes
 from readcache.transcripts.records import AskedCommand, AskedRead, AskedTool, RecordedCall, Written
 from readcache.transcripts.values import said_in
@@ -38,16 +38,16 @@ def recorded_call(
     asked: AskedCommand | AskedRead | AskedTool | None = None
     writes: tuple[Written, ...] = ()
     if use.kind == "bash":
-        inner = first_text(given, DIRECTORIES)
-        asked = AskedCommand(use.command or "", os.path.join(cwd, inner) if inner else cwd, head, exit_code, tail)
+        where = canonical_path(first_text(given, DIRECTORIES) or "", cwd)
+        asked = AskedCommand(use.command or "", where, head, exit_code, tail)
         complete = complete and not failed
     elif use.kind == "write":
         word = "edit" if use.content is None else "write"
-        own = (Written(os.path.join(cwd, use.path), use.content),) if use.path is not None else ()
+        own = (Written(canonical_path(use.path, cwd), use.content),) if use.path is not None else ()
         writes = own + (patch_writes(use.patch or said, cwd) if use.patch is not None else ())
     elif output and not failed and use.kind != "ignore":
         if use.kind == "read":
-            asked = _read_of(os.path.join(cwd, use.path or ""), given, output)
+            asked = _read_of(canonical_path(use.path or "", cwd), given, output)
         word, asked = ("read", asked) if asked is not None else (name, AskedTool(name, given))
     return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, complete)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readcache.transcripts.codex_rollout import is_cut
+from readcache.transcripts.codex import is_cut
 from readcache.transcripts.records import AskedCommand, AskedRead, Recording, RequestSent
 from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
 from tests.replay.sessions import lines

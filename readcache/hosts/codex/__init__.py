@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
 from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
-from readcache.transcripts.codex_rollout import Rollout, is_cut
 
 if TYPE_CHECKING:
     from readcache import Sessions
@@ -25,7 +24,10 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     call_id, output = event["tool_use_id"], event["tool_response"]
     if not event.get("transcript_path") or not isinstance(output, str):
         return None  # a session that is not kept: nobody can tell what the model still sees
-    rollout = Rollout(event["transcript_path"], call_id)
+    from readcache.transcripts.codex import Rollout, is_cut
+
+    with open(event["transcript_path"], encoding="utf-8") as file:
+        rollout = Rollout(file, call_id)
     session = sessions.get(event["session_id"], event.get("agent_id") or "main")
     session.sync(rollout.messages)
     for path, patch in rollout.written:
