@@ -2,20 +2,23 @@
 
 Entries form a tree by `uuid` and `parentUuid`. What the model was sent with a request is what stands above the answer
 in it: up to a compaction, to the point that the user went back to, or to the beginning. An answer is several entries
-with one message id; the results of calls that it made at once hang on different ones of them.
+with one message id; the results of calls that it made at once hang on different ones of them. `api-request` lines list
+the messages of each request by hash, as a change of the request before: the first `keep` messages of `base`, and a
+`tail`. A result that was cleared or cut since has another hash.
 
-Recordings are replayed within the limits of readcache's adapter for Claude Code: of a read the whole, the beginning or
-the end may be left out, and nothing of a command that failed.
+`load_claude_code` makes recordings of a whole file. They are replayed within the limits of readcache's adapter: of a
+read the whole, the beginning or the end may be left out, and nothing of a command that failed. `Transcript` proves to
+that adapter, within milliseconds, what the model was sent with one request. A damaged line proves nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from readcache.transcripts.claude_code_entries import NOT_SHOWN, WRITERS
+from readcache.messages.tools import LINE_NUMBER
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import (
     AskedCommand,
@@ -28,12 +31,17 @@ from readcache.transcripts.records import (
     RequestSent,
     Written,
 )
-from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
+WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+# In the response of a command: the model was shown something other than its stdout.
+NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
+MOST = 500_000_000  # bytes of a transcript that are read
 _KINDS = ("user", "assistant", "attachment", "system", "progress")
 _STATUS = re.compile(r"Exit code (\d+)\n")
 _MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
+_NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
 
 
@@ -53,9 +61,9 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
             continue
         name = name or str(entry.get("sessionId") or "")
         began = began if began is not None else epoch_of(entry.get("timestamp"))
-        inner = object_in(entry.get("data"))
+        inner = dict_in(entry.get("data"))
         if entry["type"] == "progress" and inner.get("type") == "agent_progress":
-            reader, entry = str(inner.get("agentId")), dict(object_in(inner.get("message")))
+            reader, entry = str(inner.get("agentId")), dict(dict_in(inner.get("message")))
         elif entry.get("agentId") or entry.get("isSidechain"):
             above = roots.get(str(entry.get("parentUuid")))
             reader = str(entry.get("agentId") or above or entry.get("uuid"))
@@ -97,7 +105,7 @@ class _Reader:
 
     def take(self, entry: Entry) -> None:
         """The next entry."""
-        message = object_in(entry.get("message"))
+        message = dict_in(entry.get("message"))
         node = _node_of(entry, message)
         self._nodes[str(entry.get("uuid"))] = node
         if entry.get("type") == "assistant" and message.get("model") != _SYNTHETIC:
@@ -112,7 +120,7 @@ class _Reader:
         elif entry.get("type") == "user":
             for block in list_in(message.get("content")):
                 if isinstance(block, dict) and block.get("type") == "tool_result":
-                    self._result(block, object_in(entry.get("toolUseResult")))
+                    self._result(block, dict_in(entry.get("toolUseResult")))
 
     def finished(self) -> list[Item]:
         """All items. Requests that no usage was told of say nothing."""
@@ -161,10 +169,10 @@ class _Reader:
 
     def _bill(self, answer: str, message: Entry) -> None:
         """Later entries of an answer have the final numbers."""
-        usage, place = object_in(message.get("usage")), self._requests[answer]
+        usage, place = dict_in(message.get("usage")), self._requests[answer]
         before = self.items[place]
         assert isinstance(before, RequestSent)
-        created = object_in(usage.get("cache_creation"))
+        created = dict_in(usage.get("cache_creation"))
         hour = int_in(created.get("ephemeral_1h_input_tokens")) or 0
         self.items[place] = RequestSent(
             fresh=int_in(usage.get("input_tokens")) or 0,
@@ -187,10 +195,10 @@ class _Reader:
 def _node_of(entry: Entry, message: Entry) -> _Node:
     kind, parent = entry.get("type"), entry.get("parentUuid")
     if kind == "assistant":
-        return _Node(parent, str(message.get("id") or entry.get("uuid")))
+        return _Node(parent, _answer_of(entry))
     if kind == "system" and str(entry.get("subtype")).endswith("compact_boundary"):
-        metadata = object_in(entry.get("compactMetadata"))
-        uuids = list_in(object_in(metadata.get("preservedMessages")).get("uuids"))
+        metadata = dict_in(entry.get("compactMetadata"))
+        uuids = list_in(dict_in(metadata.get("preservedMessages")).get("uuids"))
         return _Node(None, compacts=True, kept=tuple(map(str, uuids)))
     if kind == "attachment":
         return _Node(parent, file=_shown_file(entry), chars=len(json.dumps(entry.get("attachment"))))
@@ -200,13 +208,13 @@ def _node_of(entry: Entry, message: Entry) -> _Node:
 
 def _chars_of(block: Entry) -> int:
     """Characters of a part of an answer."""
-    given = object_in(block.get("input"))
+    given = dict_in(block.get("input"))
     return len(str(block.get("text") or block.get("thinking") or "")) + (len(json.dumps(given)) if given else 0)
 
 
 def _shown_file(entry: Entry) -> RecordedCall | None:
     """A file that Claude Code put before the model by itself: named by the user, or restored after a compaction."""
-    file = object_in(object_in(object_in(entry.get("attachment")).get("content")).get("file"))
+    file = _attached_file(entry)
     content, path = file.get("content"), file.get("filePath")
     if not isinstance(content, str) or not isinstance(path, str):
         return None
@@ -215,7 +223,7 @@ def _shown_file(entry: Entry) -> RecordedCall | None:
 
 
 def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, answer: str) -> RecordedCall:
-    tool, given = str(asked.get("name")), object_in(asked.get("input"))
+    tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
     known: dict[str, Any] = {"said": said_in(given), "output": output, "batch": answer}
@@ -238,3 +246,124 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, 
         read = AskedRead(path, start, start + limit - 1 if limit else None, edges_only=True)
         return RecordedCall(name, "read", read, **known)
     return RecordedCall(name, tool if "__" in tool else tool.lower(), AskedTool(tool, given), **known)
+
+
+class Transcript:
+    """The newest part of a transcript."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def call(self, call_id: str) -> Entry:
+        """The answer in which the model made this call; empty when it is not there."""
+        return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks_by(entry, "id"))[0]
+
+    def lines_of(self, source: str, call_id: str) -> set[str]:
+        """The lines, without numbers, of the call `source` and of its result, or of the restored file of that name, as
+        they stood in the request that was answered with the call `call_id`. Empty where that is not proven."""
+        asked, there = self.call(call_id), self.call(source)
+        result, at = self._find(
+            f'"tool_use_id":{json.dumps(source)}',
+            lambda entry: entry.get("type") == "user" and source in _blocks_by(entry, "tool_use_id"),
+        )
+        if not there:
+            there, at = self._entry(source)
+        if at < 0 or not asked or _answer_of(asked) == _answer_of(there):
+            return set()  # not known, or made at once
+        first = self._first_sent(at, asked) if _answer_of(there) in map(_answer_of, self._above(asked)) else ()
+        for name in first:  # a message that was not sent as it stands here stands in a line of its own
+            blob, _ = self._find(f'"hash":"{name}"', lambda entry: source in _blocks_by(entry, "tool_use_id"))
+            result = blob or result
+        blocks = _blocks_by(there, "id").get(source), _blocks_by(result, "tool_use_id").get(source)
+        return _lines_in([*blocks, there.get("rendered")]) if first else set()
+
+    def restored_files(self) -> Iterator[tuple[str, Entry]]:
+        """(id, file) for each file that Claude Code itself showed again after the newest compaction."""
+        at = self._data.rfind(b'"subtype":"compact_boundary"')
+        for line in self._data[at:].split(b"\n") if at >= 0 else ():
+            entry = _read_entry(line) if b'"type":"file"' in line else {}
+            file = _attached_file(entry)
+            if file and "rendered" in entry:
+                yield str(entry.get("uuid")), file
+
+    def _above(self, entry: Entry) -> Iterator[Entry]:
+        """The entries above that one, up to where older results were cleared."""
+        at = None
+        while entry.get("parentUuid") and entry.get("subtype") != "microcompact_boundary":
+            entry, at = self._entry(entry["parentUuid"], at)
+            yield entry
+
+    def _first_sent(self, at: int, asked: Entry) -> Collection[str]:
+        """The hashes of what was new in the first request after `at`; none, unless the one behind `asked` held it."""
+        first: Entry = {}
+        while not first.get("tail") and at >= 0:  # a request that was made again has none
+            at = self._data.find(b'\n{"type":"api-request",', at + 1)
+            first = _read_entry(self._line(at + 1)) if at >= 0 else {}
+        new, sent, left, before = set(first.get("tail", ())), set[str](), MOST, None
+        name = asked.get("requestRef")
+        while new - sent and name:
+            request, before = self._find(f'"id":"{name}"', lambda entry: entry.get("type") == "api-request", before)
+            if left == MOST and _may_clear(request):
+                return ()
+            sent.update(request.get("tail", ())[: max(0, left - request.get("keep", 0))])
+            left, name = min(left, request.get("keep", 0)), request.get("base")
+        return () if new - sent else new
+
+    def _entry(self, uuid: str, before: int | None = None) -> tuple[Entry, int]:
+        return self._find(f'"uuid":{json.dumps(uuid)}', lambda entry: entry.get("uuid") == uuid, before)
+
+    def _find(self, needle: str, fits: Callable[[Entry], bool], before: int | None = None) -> tuple[Entry, int]:
+        """The last entry with the needle in it that fits, and where it begins; ({}, -1) when there is none."""
+        raw, at = needle.encode(), len(self._data) if before is None else before
+        while (at := self._data.rfind(raw, 0, at)) >= 0:
+            at = self._data.rfind(b"\n", 0, at) + 1
+            if (entry := _read_entry(self._line(at))) and fits(entry):
+                return entry, at
+        return {}, -1
+
+    def _line(self, at: int) -> bytes:
+        return self._data[at : self._data.find(b"\n", at)]  # the last, where it is half written, is none
+
+
+def _read_entry(line: bytes) -> Entry:
+    """What a line says; empty where it is damaged."""
+    try:
+        return dict_in(json.loads(line))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _blocks_by(entry: Entry, key: str) -> Mapping[Any, Entry]:
+    """The blocks of an entry's message by their id."""
+    content = dict_in(entry.get("message")).get("content")
+    blocks = map(dict_in, list_in(content))
+    return {block[key]: block for block in blocks if isinstance(block.get(key), str)}
+
+
+def _answer_of(entry: Entry) -> str:
+    """What the entries of one answer share."""
+    return str(dict_in(entry.get("message")).get("id") or entry.get("uuid"))
+
+
+def _attached_file(entry: Entry) -> Entry:
+    """The file that Claude Code showed by itself; empty where the entry has none."""
+    return dict_in(dict_in(dict_in(entry.get("attachment")).get("content")).get("file"))
+
+
+def _may_clear(request: Entry) -> bool:
+    """True if the server was asked to edit more than thinking."""
+    edits = dict_in(dict_in(request.get("params")).get("context_management")).get("edits") or ()
+    return any(not str(dict_in(edit).get("type")).startswith("clear_thinking") for edit in edits)
+
+
+def _lines_in(value: object) -> set[str]:
+    """The lines of all strings inside a value, without the numbers in front of them."""
+    if isinstance(value, str):
+        return set(map(bare, value.split("\n")))
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return set().union(*map(_lines_in, inner))
+
+
+def bare(line: str) -> str:
+    """The line without the number in front of it."""
+    return _NUMBER.sub("", line, count=1)

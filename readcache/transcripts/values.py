@@ -11,6 +11,11 @@ _MOST = 2**53  # whole numbers that every JSON reader keeps
 _MILLISECONDS = 1e11  # later than any time in seconds that is meant
 
 
+def dict_in(value: object) -> Mapping[str, Any]:
+    """The value, where it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def object_in(value: object) -> Mapping[str, Any]:
     """The value, where it is an object, or the text of one; else an empty one."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
@@ -18,7 +23,7 @@ def object_in(value: object) -> Mapping[str, Any]:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return {}
-    return value if isinstance(value, dict) else {}
+    return dict_in(value)
 
 
 def list_in(value: object) -> list[Any]:

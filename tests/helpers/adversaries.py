@@ -24,7 +24,7 @@ from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.shell.parse import parse_command
 from readcache.shell.read import _read, read_command
 from readcache.sync.settle import align
-from readcache.transcripts.claude_code_requests import Transcript
+from readcache.transcripts.claude_code import Transcript
 from readcache.transcripts.content import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Sessions
-from readcache.hosts.claude_code import claude_hook
+from readcache.hosts.claude_code import claude_hook, proof
 from readcache.hosts.hooks import hook_answer
 from readcache.model.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
 from readcache.testing.requests import markers
-from readcache.transcripts import claude_code_requests as transcript
 from tests.helpers.adversaries import beside_a_loop
 from tests.helpers.claude import ClaudeTalk, QuickClaude
 
@@ -277,7 +276,7 @@ def test_a_transcript_that_is_late_is_waited_for(talk: ClaudeTalk, monkeypatch: 
     shown(talk, CAT)
     write, waiting = talk.write, list[dict[str, Any]]()
     monkeypatch.setattr(talk, "write", waiting.append)
-    monkeypatch.setattr(transcript, "PATIENCE", 30.0)  # this machine may be busy
+    monkeypatch.setattr(proof, "PATIENCE", 30.0)  # this machine may be busy
     is_over = threading.Event()
 
     def write_late() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.transcripts.claude_code_entries import bare
-from readcache.transcripts.claude_code_requests import Transcript, transcripts
+from readcache.hosts.claude_code.proof import transcripts
+from readcache.transcripts.claude_code import Transcript, bare
 
 RECORDED = Path(__file__).parent / "claude-code-2.1.330.jsonl"
 TRANSCRIPT = Transcript(RECORDED.read_bytes())

@@ -51,7 +51,7 @@ def test_any_value_of_an_event_may_be_another(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
-    monkeypatch.setattr("readcache.transcripts.claude_code_requests.PATIENCE", 0.0)
+    monkeypatch.setattr("readcache.hosts.claude_code.proof.PATIENCE", 0.0)
     events = copy.deepcopy(EVENTS[name](str(tmp_path)))
     spoil(seed, events)
     for event in events:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reply, Session, Shown
-from readcache.transcripts.claude_code_entries import NOT_SHOWN, WRITERS, bare
+from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
 MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the model gets a preview of 2 KB

@@ -1,0 +1,78 @@
+"""Opens the transcript of a call, and asks it what the model was sent."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from readcache import Reply, Session
+from readcache.hosts.claude_code.results import is_on_disk
+from readcache.transcripts.claude_code import MOST, Transcript, bare
+
+Event = Mapping[str, Any]
+NEWEST = 2_000_000  # bytes at its end that are read first
+PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all
+_MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
+
+
+class TranscriptProof:
+    """What the transcript says of one event's call."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        path = event.get("transcript_path") or ""
+        if agent := event.get("agent_id"):
+            path = os.path.join(path.removesuffix(".jsonl"), "subagents", f"agent-{agent}.jsonl")
+        self._path = path
+
+    def of(self, reply: Reply, session: Session) -> bool:
+        """True if all that is left out is visible, and of the lines that the marker says."""
+        gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
+        if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
+            return False
+        wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, lines in gone]
+        return any(
+            all(
+                lines <= set().union(*(part.lines_of(source, reply.call_id) for source in sources))
+                for lines, sources in wanted
+            )
+            for part in transcripts(self._path, reply.call_id)
+        )
+
+    def directory(self) -> str | None:
+        """Where the command began. The event has where it ended. None when it is not known."""
+        command = str(self._event["tool_input"].get("command", ""))
+        if not _MAY_MOVE.search(command):
+            return str(self._event["cwd"])
+        found = next(transcripts(self._path, self._event["tool_use_id"]), None)
+        return None if found is None else found.call(self._event["tool_use_id"]).get("cwd")
+
+    def credit_restored(self, session: Session) -> None:
+        """The model sees what Claude Code read again by itself after a compaction."""
+        for name, file in Transcript(tail(self._path)).restored_files():
+            session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
+
+
+def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
+    """The transcript as soon as the call is in it: its newest part, then all of it. Nothing when it does not come."""
+    until = time.monotonic() + (PATIENCE if os.path.exists(path) else SOON)
+    while not (newest := Transcript(tail(path))).call(call_id):
+        if time.monotonic() > until:
+            return
+        time.sleep(PAUSE)
+    yield newest
+    if os.path.getsize(path) > NEWEST:
+        yield Transcript(tail(path, MOST))
+
+
+def tail(path: str, size: int = NEWEST) -> bytes:
+    """The last bytes of a file; none where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read()
+    except OSError:
+        return b""
