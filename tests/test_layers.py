@@ -80,7 +80,14 @@ def test_pure_rooms_build_on_pure_rooms_alone() -> None:
     assert not {(room, other) for room in PURE for other in arrows()[room] - PURE}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(path) in PURE], ids=str)
+OPENERS = ("transcripts/files.py",)  # parsing transcripts is pure, opening them is not
+
+
+def is_pure(path: Path) -> bool:
+    return room_of(path) in PURE | {"transcripts"} and str(path.relative_to(PACKAGE)) not in OPENERS
+
+
+@pytest.mark.parametrize("path", list(filter(is_pure, FILES)), ids=str)
 def test_pure_rooms_touch_nothing_outside(path: Path) -> None:
     assert not IMPURE.intersection(name.partition(".")[0] for name in imported(path))
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))

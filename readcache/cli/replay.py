@@ -19,7 +19,7 @@ def replay(options: argparse.Namespace) -> int:
     from readcache.replay.as_json import replay_json
     from readcache.replay.table import table
     from readcache.replay.workers import replay_files
-    from readcache.transcripts.content import find_files
+    from readcache.transcripts.files import find_files
 
     policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:

@@ -8,7 +8,7 @@ from glob import escape, glob
 
 from readcache import Policy, Session
 from readcache.replay.answers import answer_recorded, show_restored
-from readcache.transcripts.content import Unit, find_files, read_content, units_of
+from readcache.transcripts.files import Unit, find_files, read_content, units_of
 from readcache.transcripts.formats import BAD_SHAPES, recordings_in
 from readcache.transcripts.records import HistoryCut, NotUnderstood, RecordedCall, Recording
 

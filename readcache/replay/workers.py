@@ -12,7 +12,7 @@ from functools import partial
 from readcache import Policy
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Outcomes, Sum
-from readcache.transcripts.content import Found, Unit, read_content, units_of
+from readcache.transcripts.files import Found, Unit, read_content, units_of
 from readcache.transcripts.formats import BAD_SHAPES, FORMS, Form, recordings_in
 from readcache.transcripts.records import NotUnderstood
 

@@ -25,7 +25,7 @@ from readcache.shell.parse import parse_command
 from readcache.shell.read import _read, read_command
 from readcache.sync.settle import align
 from readcache.transcripts.claude_code import Transcript
-from readcache.transcripts.content import find_files, read_content, units_of
+from readcache.transcripts.files import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 
 Work = Callable[[], object]

@@ -11,7 +11,7 @@ from typing import Any
 from readcache import Policy
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Tally
-from readcache.transcripts.content import Found, read_content, units_of
+from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
 

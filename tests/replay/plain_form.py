@@ -15,7 +15,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.content import LINE_MARKS, Content
+from readcache.transcripts.content import Content
+from readcache.transcripts.files import LINE_MARKS
 from readcache.transcripts.formats import FORMS, Form
 from readcache.transcripts.records import (
     AskedCommand,

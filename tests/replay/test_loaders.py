@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.transcripts.content import Found, read_content, units_of
+from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import NotUnderstood
 from tests.replay.loaded import DATA, calls, cuts, kinds, load, replay, requests

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
 from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
-from readcache.transcripts.gemini_chat import OUTPUT, chat_messages, may_be_of_subagent
+from readcache.transcripts.gemini import OUTPUT, chat_messages
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
@@ -36,9 +36,10 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     session, answered = sessions.get(event["session_id"]), None
     if name in ("replace", "write_file"):
         session.wrote(os.path.join(event["cwd"], given["file_path"]))
-    if name in ("replace", "write_file") or may_be_of_subagent(event):
+    if name in ("replace", "write_file") or _may_be_of_subagent(event):
         return None
-    messages, batch = chat_messages(event["transcript_path"])
+    with open(event["transcript_path"], encoding="utf-8") as file:
+        messages, batch = chat_messages(file)
     session.sync(messages)
     if name == "run_shell_command":
         answered = _after_command(session, given, event["cwd"], shown, batch)
@@ -47,6 +48,15 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     if answered is None or answered[0].outcome.value == "full":
         return None
     return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # which denies nothing: it replaces the result
+
+
+def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
+    """True while a sub-agent is at work: its calls come with the id and the file of the chat that it works for. It has
+    a file of its own, and the chat waits for it."""
+    path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
+    folder = os.path.join(os.path.dirname(path), event["session_id"])
+    others = os.listdir(folder) if os.path.isdir(folder) else ()
+    return any(os.stat(os.path.join(folder, other)).st_mtime_ns >= last for other in others)
 
 
 def _after_command(

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 OUTPUT = "<untrusted_context>\nOutput: "  # in front of what a command printed
 
 
-def chat_messages(path: str) -> tuple[list[dict[str, Any]], str]:
+def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:
     """The history as the model is sent it, in the shape of OpenAI's chats; and the last message's id."""
     history: dict[str, Any] = {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            entry = json.loads(line)
-            if "messages" in entry.get("$set", ()):
-                history = {message["id"]: message for message in entry["$set"]["messages"]}
-            elif "id" in entry:
-                history[entry["id"]] = entry  # a second time when its calls are done
+    for line in lines:
+        entry = json.loads(line)
+        if "messages" in entry.get("$set", ()):
+            history = {message["id"]: message for message in entry["$set"]["messages"]}
+        elif "id" in entry:
+            history[entry["id"]] = entry  # a second time when its calls are done
     out: list[dict[str, Any]] = []
     for message in history.values():
         for call in message.get("toolCalls", ()):
@@ -39,12 +37,3 @@ def _as_chat(part: Mapping[str, Any]) -> dict[str, Any]:
     texts = [text for text in answer.get("response", {}).values() if isinstance(text, str)]
     shown = "\n".join(texts).replace(OUTPUT, OUTPUT.rstrip() + "\n", 1)  # a line of its own: the first of the output
     return {"role": "tool", "tool_call_id": answer.get("id", ""), "content": shown}
-
-
-def may_be_of_subagent(event: Mapping[str, Any]) -> bool:
-    """True while a sub-agent is at work: its calls come with the id and the file of the chat that it works for. It has
-    a file of its own, and the chat waits for it."""
-    path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
-    folder = os.path.join(os.path.dirname(path), event["session_id"])
-    others = os.listdir(folder) if os.path.isdir(folder) else ()
-    return any(os.stat(os.path.join(folder, other)).st_mtime_ns >= last for other in others)

@@ -1,0 +1,160 @@
+"""Finds, unpacks and opens the files of transcripts. What a file is, its bytes say, never its name."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any, NamedTuple
+
+from readcache.model.errors import UsageError
+from readcache.transcripts.content import SAMPLE, Content
+from readcache.transcripts.records import Damage, NotUnderstood
+
+HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
+LINE_MARKS = [b'"messages"']  # in the head of a file whose lines are whole conversations
+_XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
+_HIDDEN = "."
+_EVENT = re.compile(r"(?:event-)?(\d+)(?:-.+)?\.json")
+
+
+class Found(NamedTuple):
+    """A file to look at. `named`: the user gave this very file. `size`: its bytes on disk."""
+
+    path: str
+    named: bool
+    size: int
+
+
+class Unit(NamedTuple):
+    """What one worker takes: a file, or one line of a file whose lines are whole conversations. `size`: the bytes on
+    disk that it stands for. `trouble`: why the file cannot be read."""
+
+    file: Found
+    size: int
+    line: int = 0  # from 1; 0: the whole file
+    text: bytes = b""
+    trouble: str = ""
+
+
+def find_files(paths: Iterable[str]) -> Iterator[Found]:
+    """The files, and those below the directories. UsageError for what is not there."""
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"{path} does not exist: give transcript files, or directories that contain some")
+        named = not os.path.isdir(path)
+        for file in [path] if named else _files_below(path):
+            if os.path.isfile(file):
+                yield Found(file, named, os.path.getsize(file))
+            elif not named and os.path.isdir(file):
+                yield Found(file, named, sum(map(os.path.getsize, _events_in(file))))
+
+
+def _files_below(directory: str) -> Iterator[str]:
+    """Hidden ones left out, in a stable order. A link to a directory is not followed. A directory that holds one
+    conversation, an event in each file, stands for them."""
+    for place, inner, files in os.walk(directory):
+        inner[:] = sorted(name for name in inner if name[0] != _HIDDEN)
+        if os.path.basename(os.path.abspath(place)) == "events" and (events := _events_in(place)):
+            yield place
+            files = sorted(set(files) - set(map(os.path.basename, events)))
+        yield from (os.path.join(place, name) for name in sorted(files) if name[0] != _HIDDEN)
+
+
+def _events_in(directory: str) -> list[str]:
+    """OpenHands keeps each event in a file of its own, numbered in their names."""
+    found = [match for match in map(_EVENT.fullmatch, os.listdir(directory)) if match]
+    return [os.path.join(directory, match[0]) for match in sorted(found, key=lambda match: int(match[1]))]
+
+
+def units_of(found: Found) -> Iterator[Unit]:
+    """The file, or its lines where each is a conversation."""
+    if os.path.isdir(found.path):
+        yield Unit(found, found.size)
+        return
+    try:
+        with open(found.path, "rb") as raw, _unpacked(raw) as file:
+            head = file.readline(HEAD)
+            if not any(mark in head for mark in LINE_MARKS) or head.lstrip()[:1] != b"{":
+                yield Unit(found, found.size)
+                return
+            line, number, before = head if head.endswith(b"\n") else head + file.readline(), 0, 0
+            while line:
+                number, at = number + 1, raw.tell()
+                if line.strip():
+                    yield Unit(found, at - before, number, line)
+                    before = at
+                line = file.readline()
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        yield Unit(found, 0, trouble=f"{found.path} cannot be read: {error}")
+
+
+def _unpacked(raw: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
+    begin = raw.read(len(_XZ))
+    raw.seek(0)
+    if begin == _XZ:
+        return lzma.open(raw)
+    return gzip.open(raw) if begin.startswith(_GZIP) else raw
+
+
+def read_content(unit: Unit) -> Content:
+    """NotUnderstood for what is neither JSON nor lines of JSON."""
+    path = unit.file.path
+    if unit.line:
+        return _from_lines(path, iter([unit.text]), first=unit.line)
+    if os.path.isdir(path):
+        return _from_lines(path, map(_bytes_of, _events_in(path)))
+    try:
+        with open(path, "rb") as raw, _unpacked(raw) as file:
+            first = file.readline(HEAD)
+            if first.strip()[:1] not in (b"{", b"["):
+                raise NotUnderstood(f"{path}:1: neither JSON nor lines of JSON objects; is this a transcript?")
+            first += b"" if first.endswith(b"\n") else file.readline()
+            rest = file.readlines()
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise NotUnderstood(f"{path} cannot be read: {error}") from error
+    value = _value(first)
+    if value is not None and not rest:
+        return _document(path, value)
+    if value is None and (value := _value(first + b"".join(rest))) is not None:
+        return _document(path, value)
+    return _from_lines(path, iter([first, *rest]))
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _document(path: str, whole: Any) -> Content:
+    return Content(path, [(1, whole)] if isinstance(whole, dict) else [], whole=whole)
+
+
+def _from_lines(path: str, lines: Iterator[bytes], first: int = 1) -> Content:
+    damage = Damage()
+
+    def parsed() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in enumerate(lines, first):
+            value = _value(line)
+            if isinstance(value, dict):
+                yield number, value
+            elif line.strip():
+                damage.add(path, number)
+
+    objects = parsed()
+    content = Content(path, list(islice(objects, SAMPLE)), objects, damage=damage)
+    if not content.sample and not (damage.lines and first > 1):
+        raise NotUnderstood(f"{path}:{first}: neither JSON nor lines of JSON objects; is this a transcript?")
+    return content
+
+
+def _value(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
