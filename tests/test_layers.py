@@ -87,7 +87,7 @@ def is_pure(path: Path) -> bool:
     return room_of(path) in PURE | {"transcripts"} and str(path.relative_to(PACKAGE)) not in OPENERS
 
 
-@pytest.mark.parametrize("path", list(filter(is_pure, FILES)), ids=str)
+@pytest.mark.parametrize("path", [path for path in FILES if is_pure(path)], ids=str)
 def test_pure_rooms_touch_nothing_outside(path: Path) -> None:
     assert not IMPURE.intersection(name.partition(".")[0] for name in imported(path))
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
