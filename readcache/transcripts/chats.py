@@ -12,15 +12,14 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from readcache.messages.messages import last_compaction
+from readcache.messages.messages import CALLS, ITEM_RESULTS, Kind, Message, Raw, last_compaction, normalise_one
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import Recording
 from readcache.transcripts.tools import recorded_call
 from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.values import epoch_of, int_in, list_in, object_in, said_in
 
-Message = Mapping[str, Any]
-_ITEMS = ("function_call", "function_call_output", "message", "reasoning")  # of the Responses API
+_ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What mini-swe-agent puts around an output that it did not cut.
 _HEAD = re.compile(r"\A<returncode>(-?\d+)</returncode>\n<output>\n")
@@ -84,65 +83,44 @@ class _Chat:
         self.since: float | None = None
         self._number = 0
 
-    def take(self, message: Message) -> None:
+    def take(self, raw: Raw) -> None:
         """The next message."""
-        extra = object_in(message.get("extra"))
+        message, extra = normalise_one(raw), object_in(raw.get("extra"))
+        results = [part for part in message.parts if part.kind is Kind.RESULT]
         self.since = self.since if self.since is not None else epoch_of(extra.get("timestamp"))
-        role, kind = message.get("role"), message.get("type")
-        if last_compaction(message) is not None:
+        if last_compaction(raw) is not None:
             self.turns.cut()
-        if kind == "function_call":
-            self._call(str(message.get("call_id")), str(message.get("name")), message.get("arguments"))
-        elif kind == "function_call_output":
-            self._result(str(message.get("call_id")), message.get("output"), {})
-        elif role == "assistant":
-            self._answer(message, extra)
-        elif role in ("tool", "function"):
-            self._result(str(message.get("tool_call_id")), message.get("content"), extra)
-        elif role == "user":
-            self._user(message)
+        if message.role == "assistant":
+            self._answer(message)
+            usage = object_in(raw.get("usage")) or object_in(object_in(extra.get("response")).get("usage"))
+            if usage:
+                self.turns.pay(usage_of(usage))
+        elif message.role == "user" and self.is_text and self.turns.waiting and not results:
+            self._result(self.turns.waiting[0], message.text, {})
         else:
-            self.turns.type(len(block_text(message.get("content")) or ""))
+            mixed = {part.call_id for part in message.parts if part.kind in (Kind.IMAGE, Kind.OTHER)}
+            for part in results:
+                known = {"failed": part.is_error or bool(extra.get("is_error"))}
+                self._result(str(part.call_id), "" if part.call_id in mixed else part.text, known)
+            if message.text or not results:
+                self.turns.type(len(message.text))
 
-    def _answer(self, message: Message, extra: Message) -> None:
-        text, calls = block_text(message.get("content")) or "", list_in(message.get("tool_calls"))
-        self.turns.answer(len(text))
-        for call in map(object_in, calls):
-            function = object_in(call.get("function")) or call
-            self._call(str(call.get("id")), str(function.get("name")), function.get("arguments"))
-        for block in map(object_in, list_in(message.get("content"))):
-            if block.get("type") == "tool_use":
-                self._call(str(block.get("id")), str(block.get("name")), block.get("input"))
-            elif "text" in block:
-                self.turns.answer(len(str(block["text"])))
-        found = _BLOCK.findall(text) if not calls and not self.turns.waiting else []
+    def _answer(self, message: Message) -> None:
+        self.turns.answer(len(message.text))
+        calls = [part for part in message.parts if part.kind is Kind.CALL]
+        for part in calls:
+            given = part.arguments if part.arguments is not None else {"input": part.text} if part.text else {}
+            self._call(str(part.call_id), part.name, given)
+        found = _BLOCK.findall(message.text) if not calls and not self.turns.waiting else []
         if len(found) == 1:
             self._number += 1
             self.is_text = True
             self._call(f"c{self._number}", "bash", {"command": found[0].strip("\n")})
-        usage = object_in(message.get("usage")) or object_in(object_in(extra.get("response")).get("usage"))
-        if usage:
-            self.turns.pay(usage_of(usage))
 
-    def _user(self, message: Message) -> None:
-        content = message.get("content")
-        blocks = [object_in(block) for block in list_in(content)]
-        results = [block for block in blocks if block.get("type") == "tool_result"]
-        for block in results:
-            self._result(str(block.get("tool_use_id")), block.get("content"), block)
-        text = block_text(content) or "".join(str(block.get("text") or "") for block in blocks)
-        if self.is_text and self.turns.waiting and not results:
-            self._result(self.turns.waiting[0], text, {})
-        elif not results or text:
-            self.turns.type(len(text))
-
-    def _call(self, call_id: str, name: str, arguments: object) -> None:
-        given = object_in(arguments) or ({"input": arguments} if isinstance(arguments, str) and arguments else {})
+    def _call(self, call_id: str, name: str, given: Mapping[str, object]) -> None:
         self.turns.call(call_id, partial(recorded_call, name=name, given=given, cwd=DIRECTORY), len(said_in(given)))
 
-    def _result(self, call_id: str, content: object, extra: Message) -> None:
-        output = block_text(content) or ""
-        known: dict[str, Any] = {"failed": bool(extra.get("is_error"))}
+    def _result(self, call_id: str, output: str, known: dict[str, Any]) -> None:
         inner = object_in(output)
         if isinstance(inner.get("output"), str) and "returncode" in inner:  # as JSON: the lines are those of its text
             output, known["exit_code"] = inner["output"], int_in(inner["returncode"])

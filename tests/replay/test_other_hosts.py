@@ -170,6 +170,42 @@ def test_message_lists_of_every_api_are_understood_however_they_are_laid_out(
     assert replay(found).policies["default"].by_kind["covered"] > 1000
 
 
+PATCH = "*** Begin Patch\n*** Update File: /a.py\n*** End Patch\n"
+CUSTOM = [
+    {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": PATCH},
+    {"type": "custom_tool_call_output", "call_id": "c", "output": "Done"},
+]
+OLDEST = [
+    {"role": "assistant", "content": None, "function_call": {"name": "bash", "arguments": '{"command": "cat /a"}'}},
+    {"role": "function", "name": "bash", "content": "a\n"},
+]
+
+
+@pytest.mark.parametrize("layout", [load_document, load_rows])
+@pytest.mark.parametrize(("messages", "kind"), [(CUSTOM, "edit"), (OLDEST, "bash")])
+def test_every_call_that_adapters_see_in_messages_is_recorded(
+    messages: list[Any], kind: str, layout: Any, tmp_path: Path
+) -> None:
+    (found,) = layout(tmp_path, messages)
+    assert [call.tool for call in calls(found)] == [kind]
+
+
+def test_a_text_in_blocks_counts_once(tmp_path: Path) -> None:
+    said = {"role": "assistant", "content": [{"type": "text", "text": "12345"}], "usage": {"input_tokens": 9}}
+    (found,) = load_document(tmp_path, [said])
+    (request,) = (item for item in found.items if isinstance(item, RequestSent))
+    assert request.answer == 5
+
+
+def test_a_result_with_an_image_in_it_is_not_judged(tmp_path: Path) -> None:
+    messages = json.loads(json.dumps(ANTHROPIC))
+    for result in messages[1::2]:
+        block = result["content"][0]
+        block["content"] = [{"type": "text", "text": block["content"]}, {"type": "image", "source": {}}]
+    (found,) = load_document(tmp_path, messages)
+    assert [call.output for call in calls(found)] == ["", ""]
+
+
 @pytest.mark.parametrize("layout", ["list", "a message a line"])
 @pytest.mark.parametrize("shape", ["Anthropic", "Responses"])
 def test_what_stands_before_a_server_side_compaction_is_cut(shape: str, layout: str, tmp_path: Path) -> None:
