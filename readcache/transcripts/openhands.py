@@ -18,6 +18,7 @@ from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
 
 Event = Mapping[str, Any]
+CUT = "<response clipped>"  # in what the terminal or the editor itself cut
 _CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # of the terminal
 _CALLS = ("run", "read", "write", "edit", "run_ipython", "browse", "browse_interactive", "call_tool_mcp", "mcp")
 _NAMES = {"run": "bash", "run_ipython": "ipython"}
@@ -111,7 +112,7 @@ class _EventLog:
         failed = bool(told.get("is_error")) or event.get("observation") == "error" or "error" in event
         status = int_in(metadata.get("exit_code") if metadata else told.get("exit_code"))
         self._calls[str(event.get("id"))] = call
-        known: dict[str, Any] = {"failed": failed, "exit_code": status, "complete": status != -1}
+        known: dict[str, Any] = {"failed": failed, "exit_code": status, "complete": status != -1 and CUT not in output}
         self.turns.result(call, output, **known)
         self._cwd = str(metadata.get("working_dir") or self._cwd)
 

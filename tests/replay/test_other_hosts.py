@@ -276,6 +276,13 @@ def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -
     assert tally.policies["default"].counts["wrong"] == 0
 
 
+def test_an_output_that_openhands_cut_is_cut_for_its_transcript_as_for_its_adapter(tmp_path: Path) -> None:
+    events = openhands_0()
+    events[1]["content"] += "<response clipped><NOTE>Due to the max output limit</NOTE>"
+    (found,) = load_document(tmp_path, events)
+    assert [call.complete for call in calls(found)[:2]] == [False, True]
+
+
 def test_copilot_tells_which_tools_and_which_compactions_failed(tmp_path: Path) -> None:
     asked = {"toolCallId": "one", "name": "edit", "arguments": {"path": "/w/a", "old_str": "x", "new_str": "y"}}
     done = {"toolCallId": "one", "success": False, "result": {"content": "no match"}}

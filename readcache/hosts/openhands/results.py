@@ -9,13 +9,13 @@ import re
 from typing import Any
 
 from readcache import Session
+from readcache.transcripts.openhands import CUT
 
 # Of a terminal whose shell brackets pastes: the echo of a command of several lines, then the output, then the next
 # prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
 _HEAD = re.compile(r"(?:[^\x1b]*\x1b\[\?2004l\x1b\[\?2004h)*[^\x1b]*\x1b\[\?2004l")
 _TAIL = re.compile(r"(?:\x1b\[\?2004h)?\s*\Z")
 _START = "\x1b[?2004l"  # the control in front of an output, on its first line
-_CUT = "<response clipped>"  # in what the terminal itself cut
 _HEADER = re.compile(r"(?:NOTE: [^\n]*\n)?Here's the result of running `cat -n` on [^\n]*:\n")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
 
@@ -72,7 +72,7 @@ def _ran(session: Session, command: str, observation: Any, cwd: str | None, know
         text,
         exit_code=None if status == -1 else status,
         cwd=cwd,
-        complete=bool(head and tail) and status != -1 and _CUT not in text,
+        complete=bool(head and tail) and status != -1 and CUT not in text,
         frame=terminal_frame,
         **known,
     ).text
