@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from readcache import Session
 from shims.build import CannotBuild, build_for_checkout
@@ -17,9 +17,25 @@ from tests.replay import plain_form
 
 plain_form.register()
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("tests")
+
+def _is_quick(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "not slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tries few examples of each law in the quick suite, and many in any other run."""
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
+    # How long an example takes says more of the machine than of the code.
+    laws = settings(deadline=None, suppress_health_check=checks, max_examples=20 if _is_quick(config) else 300)
+    settings.register_profile("tests", laws)
+    settings.load_profile("tests")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Runs the laws with the slow tests, too: there they try many examples."""
+    if not _is_quick(item.config) and is_hypothesis_test(getattr(item, "obj", None)):
+        item.add_marker("slow")
+
 
 # Real hosts: each folder has packages of its own, which `python tests/hosts/run.py NAME` installs.
 collect_ignore = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session
@@ -45,7 +45,6 @@ def turn(shape: str, session: Session, number: int, asked: list[tuple[str, str]]
     return turn_of(shape, *steps)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(["openai", "anthropic", "no ids"]),
     turns,

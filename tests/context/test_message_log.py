@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Reason, Session
@@ -252,7 +252,6 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(APIS), ACTIONS, st.sampled_from([600, 4_000, 1_000_000]), st.booleans())
 def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str], trigger: int, fails: bool) -> None:
     store = MemoryStore()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
@@ -104,7 +104,6 @@ others = st.sampled_from([("make", text(1, 300)), ("make", text(1, 20)), ("cat i
 strategies = st.sets(st.sampled_from(["duplicate_outputs", "superseded_reads", "errored_inputs", "oversized_outputs"]))
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(APIS),
     st.lists(reads | writes | others, max_size=14),
@@ -137,7 +136,6 @@ def test_pruning_twice_is_pruning_once(
             assert results(after)[call_id] == untouched[call_id]
 
 
-@settings(max_examples=60)
 @given(st.lists(reads, min_size=2, max_size=8))
 def test_every_line_that_duplicates_took_still_stands_somewhere(given_: list[tuple[str, str]]) -> None:
     messages = chat("openai", *[Step(command, output) for command, output in given_])

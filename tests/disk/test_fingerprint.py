@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyfakefs.fake_filesystem import FakeFilesystem
 
@@ -37,7 +37,6 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=50), st.binary(max_size=50))
 def test_the_bytes_decide(tmp_path_factory: pytest.TempPathFactory, before: bytes, after: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any"

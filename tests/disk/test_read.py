@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
@@ -40,9 +40,6 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(
     data=st.lists(PARTS, max_size=12).map(b"".join),
     start=st.integers(1, 8),

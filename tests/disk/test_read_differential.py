@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
@@ -212,13 +213,6 @@ class Reads(RuleBasedStateMachine):
         reader.compacted(keep, plan, done)
 
 
-def test_what_is_left_out_was_shown_and_is_what_the_file_holds() -> None:
-    run_state_machine_as_test(
-        Reads,
-        settings=settings(
-            max_examples=120,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-        ),
-    )
+@pytest.mark.parametrize("examples", [12, pytest.param(200, marks=pytest.mark.slow)])
+def test_what_is_left_out_was_shown_and_is_what_the_file_holds(examples: int) -> None:
+    run_state_machine_as_test(Reads, settings=settings(max_examples=examples, stateful_step_count=30))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.hosts import find_host
@@ -42,9 +42,6 @@ EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", EVENTS)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(seed=st.integers(0, 10**6))
 def test_any_value_of_an_event_may_be_another(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Sessions, __version__
@@ -332,7 +332,6 @@ def requests(draw: st.DrawFn) -> object:
     return request
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(requests(), max_size=6))
 def test_whatever_is_sent_is_answered(sent: list[object]) -> None:
     protocol = Protocol(Sessions("/w"), may_run=True)
@@ -344,7 +343,6 @@ def test_whatever_is_sent_is_answered(sent: list[object]) -> None:
     assert protocol.answer(probe)["result"]["text"] == SONG
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
     assert set(json.loads(to_line(Protocol(Sessions("/w")).answer(parse(line))))) == {"id", "error"}

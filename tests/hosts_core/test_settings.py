@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import ReadcacheError
@@ -54,9 +54,6 @@ def with_entries(value: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(data=st.data())
 def test_init_says_what_it_is_to_say_and_uninit_gives_back_the_very_bytes(
     kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -103,7 +100,6 @@ def _without_empty(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_files_are_read_as_others_read_them(kind: str, data: st.DataObject) -> None:
     text, value = data.draw(FILES[kind])
@@ -111,9 +107,6 @@ def test_files_are_read_as_others_read_them(kind: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", FILES)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(data=st.data())
 def test_what_the_user_does_to_the_file_meanwhile_stays(
     kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

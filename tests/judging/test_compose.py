@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Policy, Reason, Session, Shown
@@ -14,7 +14,6 @@ from tests.helpers.replies import shown
 RANGES = st.tuples(st.integers(1, 60), st.integers(0, 40)).map(lambda r: (r[0], min(60, r[0] + r[1])))
 
 
-@settings(deadline=None)
 @given(st.lists(RANGES, max_size=4), st.booleans(), st.sampled_from([Policy(), Policy(min_chars=0)]))
 def test_the_segments_account_for_every_line(before: list[tuple[int, int]], newline: bool, policy: Policy) -> None:
     session = Session("/w", policy=policy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Session
@@ -32,7 +32,6 @@ def covered(found: Coverage) -> set[int]:
     return {n for run in found.runs for n in range(run.low, run.high)}
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(LINES, st.integers(1, 12), SEPS), max_size=4), LINES, st.integers(1, 12), SEPS, st.booleans())
 def test_every_run_stands_at_its_source(
     before: list[tuple[list[str], int, str | None]], lines: list[str], first: int, sep: str | None, delta: bool

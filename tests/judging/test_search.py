@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session
@@ -38,7 +38,6 @@ def places(runs: list[Run]) -> set[int]:
     return {n for run in runs for n in range(run.low, run.high)}
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(LINES, KEYS), max_size=4), LINES, KEYS, st.sampled_from([Policy(), Policy(delta=True), MAX]))
 def test_every_run_stands_at_its_source(
     before: list[tuple[list[str], tuple[str, ...]]], lines: list[str], keys: tuple[str, ...], policy: Policy

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
@@ -198,7 +198,6 @@ def test_a_file_that_goes_back_and_forth_between_texts_of_one_digest_is_no_sourc
 
 
 @given(text=strategies.texts(), name=strategies.texts())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_a_look_up_by_any_name_works(store: SqliteStore, text: str, name: str) -> None:
     store.append(name, name, [shows(name, name, text), shows("other", "/elsewhere"), shows("newest", "/")], 1.0)
     found = [record.event for record in store.records_about(name, name, [name], [])]
@@ -638,9 +637,6 @@ def projections(path: Path) -> list[list[tuple[object, ...]]]:
 
 
 @given(log=st.lists(strategies.events(), max_size=8))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=30
-)
 def test_the_projections_can_be_made_again_from_the_events(
     path: Path, store: SqliteStore, log: list[Delivered]
 ) -> None:

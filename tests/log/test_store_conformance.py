@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.log.store import HELD_SECONDS, Store
@@ -40,9 +40,6 @@ from readcache.model.view import View
 from tests.helpers import colliding, strategies
 
 StoreFactory = Callable[[], Store]
-ON_ONE_STORE = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
 FRESH = (f"session {n}" for n in itertools.count())  # examples share a store, never a session
 
 
@@ -69,7 +66,6 @@ class StoreConformance:
     # ------------------------------------------------------------ appending and reading
 
     @given(written=st.lists(strategies.events(), max_size=5), agent=strategies.texts(), session=strategies.texts())
-    @ON_ONE_STORE
     def test_what_was_appended_is_read_back_in_order(
         self, store: Store, written: list[Event], agent: str, session: str
     ) -> None:
@@ -206,7 +202,6 @@ class StoreConformance:
         assert found == [shows("c2"), Compacted(frozenset())]
 
     @given(log=st.data())
-    @ON_ONE_STORE
     def test_a_view_of_what_was_looked_up_agrees_with_the_view_of_everything(self, store: Store, log: Any) -> None:
         session = next(FRESH)
         for agent, event in log.draw(logs()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from readcache import Policy, Reason, Session
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Origin, Piece, Rewound, Settled, Wrote
@@ -81,7 +81,6 @@ def slow_lines(shown: list[Delivered], at: dict[str, int], key: str) -> dict[int
     return out
 
 
-@settings(max_examples=300, deadline=None)
 @given(histories())
 def test_the_view_is_what_the_whole_log_says_at_every_moment(log: list[Event]) -> None:
     view = View()
@@ -94,7 +93,6 @@ def test_the_view_is_what_the_whole_log_says_at_every_moment(log: list[Event]) -
             assert lines_of(view, key) == slow_lines(shown, at, key)
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_a_view_folded_anew_is_the_same(log: list[Event]) -> None:
     kept, anew = View(), View()
@@ -112,7 +110,6 @@ def test_a_view_folded_anew_is_the_same(log: list[Event]) -> None:
     assert bookkeeping(kept) == bookkeeping(anew)
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_what_is_gone_is_found_nowhere(log: list[Event]) -> None:
     view = View()

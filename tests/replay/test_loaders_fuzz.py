@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.transcripts.records import NotUnderstood
@@ -26,13 +26,7 @@ def read_all(directory: Path, rows: list[Any]) -> None:
         pass
 
 
-FUZZ = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-
-
 @pytest.mark.parametrize("name", LINES)
-@FUZZ
 @given(seed=st.integers(0, 10**6))
 def test_any_value_of_a_line_may_be_another(name: str, tmp_path: Path, seed: int) -> None:
     rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()][:25]
@@ -41,7 +35,6 @@ def test_any_value_of_a_line_may_be_another(name: str, tmp_path: Path, seed: int
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-@FUZZ
 @given(seed=st.integers(0, 10**6))
 def test_any_value_of_a_document_may_be_another(name: str, tmp_path: Path, seed: int) -> None:
     document = json.loads((DATA / name).read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Session, UsageError
@@ -66,7 +66,6 @@ class Conversation:
                 session.settle(calls[-1], text if flag else text[: len(text) // 2])
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(STEPS, max_size=30), st.sampled_from(["default", "delta", "max"]), st.booleans())
 def test_gain_says_of_each_reader_what_its_stats_say(
     steps: list[tuple[str, str, int, int, str, bool]], preset: str, on: bool
@@ -95,7 +94,6 @@ def sed(call_id: str, first: int, last: int) -> RecordedCall:
     return RecordedCall(call_id, "bash", AskedCommand(command, "/w"), command, output)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 80), st.integers(20, 60), st.booleans()), min_size=1, max_size=20))
 def test_what_a_call_saved_and_what_that_was_worth_are_what_a_replay_counts(steps: list[tuple[int, int, bool]]) -> None:
     arm, store = Arm(Policy()), open_store(None)

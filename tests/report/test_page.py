@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from readcache import Mode, Policy, Reason, RestoreItem, RestorePlan, Session
 from readcache.model.events import Event, Failed, Record
@@ -204,7 +204,6 @@ def test_nothing_is_loaded_and_nothing_runs_but_our_own_script() -> None:
     assert "http" not in re.sub(r"<pre.*?</pre>", "", whole, flags=re.DOTALL).replace("http-equiv", "")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_whatever_the_log_holds_the_page_is_sound(log: list[Event]) -> None:
     records = [Record(seq, "main", 0.0, event) for seq, event in enumerate(log, 1)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Policy, Reason, Session
@@ -107,7 +107,6 @@ def test_a_line_that_disappeared_is_not_passed_over(session: Session) -> None:
 BLOCK = st.tuples(st.sampled_from("abc"), st.integers(1, 40), st.integers(3, 20))
 
 
-@settings(max_examples=60)
 @given(st.lists(st.lists(BLOCK, min_size=1, max_size=6), min_size=2, max_size=4))
 def test_each_stretch_that_a_marker_names_stands_in_one_piece_at_its_source(
     outputs: list[list[tuple[str, int, int]]],

@@ -9,7 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.helpers.machine import Sessions
 
 
-@pytest.mark.parametrize("examples", [100, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [50, pytest.param(500, marks=pytest.mark.slow)])
 def test_whatever_happens_every_byte_is_shown_or_still_visible_where_the_reply_says(examples: int) -> None:
     some = settings(
         derandomize=True,

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
@@ -85,7 +85,6 @@ LIARS = (
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     policy=st.sampled_from(sorted(POLICIES)),
     told=st.lists(

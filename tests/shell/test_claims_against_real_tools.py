@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache.model.claims import Anything, Claim, FileLines, Literal
@@ -160,9 +160,6 @@ PAGES = ("\\:", "\\:\\:", "\\:\\:\\:")  # nl takes such a line for the border of
 TEXT = st.text(st.sampled_from("eo ax19:\t-|é→\r\x0c\\$"), max_size=8).filter(lambda line: line not in PAGES)
 FILE = st.tuples(st.lists(TEXT, max_size=14), st.booleans())
 NUMBERS = st.lists(st.integers(1, 16), min_size=4, max_size=4)
-EXAMPLES = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
 
 
 @dataclass(frozen=True)
@@ -236,7 +233,6 @@ def test_claims_foresee_the_output_to_the_line(command: str) -> None:
     assert_exact(run(fill(command, [2, 4, 6, 9]), (lines, True), ["g one", "", "g three"]))
 
 
-@EXAMPLES
 @given(command=st.sampled_from(EXACT), f=FILE, g=st.lists(TEXT, max_size=5), numbers=NUMBERS)
 @example(command="cat -n f | sed -n '{a},{b}p'", f=([""], True), g=[], numbers=[1, 1, 1, 1])
 @example(command="sed -n '{a},$p' f", f=(["x"], False), g=[], numbers=[1, 1, 1, 1])
@@ -248,13 +244,11 @@ def test_claims_foresee_the_output_of_any_file(
     assert_exact(run(fill(command, numbers), f, g))
 
 
-@EXAMPLES
 @given(command=st.sampled_from(EXACT_WHEN_LONG), lines=st.lists(TEXT, min_size=16, max_size=20), numbers=NUMBERS)
 def test_the_end_of_a_start_is_known_for_a_long_file(command: str, lines: list[str], numbers: list[int]) -> None:
     assert_exact(run(fill(command, numbers), (lines, True), []))
 
 
-@EXAMPLES
 @given(command=st.sampled_from(SOME), f=FILE, numbers=NUMBERS)
 def test_unknown_lines_are_lines_of_the_file(command: str, f: tuple[list[str], bool], numbers: list[int]) -> None:
     ran = run(fill(command, numbers), (f[0], True), [])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from readcache.shell import grammar
@@ -318,7 +318,6 @@ def bash_output(source: str) -> str:
     return run.stdout.decode()
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.text("E \t'\"\\$`a#", max_size=4), max_size=6),
     st.sampled_from(["'E'", "\\E", '"E E"', "''"]),
@@ -331,7 +330,6 @@ def test_a_quoted_heredoc_ends_where_bash_ends_it(body: list[str], word: str, da
     assert bash_output(source) == shown
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.text("E \t'\"\\a#", max_size=4), max_size=6))
 def test_an_unquoted_heredoc_ends_where_bash_ends_it(body: list[str]) -> None:
     source = f"{CAT} <<E\n" + "\n".join(body) + "\n\nE\n"
@@ -399,7 +397,6 @@ soup = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=700, deadline=None)
 @given(soup.map(" ".join) | soup.map("".join) | strategies.texts())
 @example("((" * 400)
 @example("$(" * 3000)
@@ -424,7 +421,6 @@ simple = st.lists(
 ).map(" ".join)  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
 @given(simple)
 def test_the_short_way_gives_what_bashlex_gives(source: str) -> None:
     try:
@@ -452,7 +448,6 @@ compound = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(compound)
 def test_whatever_bash_accepts_is_parsed(source: str) -> None:
     accepted = subprocess.run(["bash", "-n", "-c", source], capture_output=True, check=False).returncode == 0

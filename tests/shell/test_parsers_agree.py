@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.shell.parse import parse_command
@@ -81,7 +81,6 @@ scripts = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(scripts)
 def test_both_parsers_see_the_same_in_any_composition(source: str) -> None:
     nodes: set[Node | None] = {parse_command(source), parse_by_tree_sitter(source)} - {None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Outcome, Reason, Session
@@ -279,7 +279,6 @@ WORDS = """cat head tail sed nl awk grep tee cp mv rm git show python3 bash cd e
 EOF f a/b D:\\x = !"""
 
 
-@settings(max_examples=400, deadline=None)
 @given(words=st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=14), joined=st.sampled_from([" ", ""]))
 def test_no_command_raises(words: list[str], joined: str) -> None:
     reading = read_command(joined.join(words), "/w")

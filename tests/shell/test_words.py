@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from readcache.shell.parse import parse_command
@@ -54,7 +54,6 @@ pieces = st.one_of(
 words = st.lists(st.lists(pieces, min_size=1, max_size=5).map("".join), min_size=1, max_size=8).map(" ".join)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(words)
 @example(r'"a\|b" "\n" "D:\src\x.go" "\\" "\$x" "\`"')
 @example("-F'[|\"]' query='{ \"x\" }'")

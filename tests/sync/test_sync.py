@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import HeadTail, Outcome, Policy, Reply, Session
@@ -682,7 +682,6 @@ def mangled(messages: list[dict[str, Any]], rng: random.Random) -> list[dict[str
     return out
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(SHAPES))
 def test_no_line_counts_as_visible_that_does_not_stand_whole_in_the_list(seed: int, shape: str) -> None:
     rng = random.Random(seed)
@@ -705,7 +704,6 @@ def test_no_line_counts_as_visible_that_does_not_stand_whole_in_the_list(seed: i
             turns = [turn for turn in turns if session.view.is_visible(turn[0])]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(SHAPES_WITH_IDS))
 def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: int, shape: str) -> None:
     rng = random.Random(seed)

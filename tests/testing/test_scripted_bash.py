@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Session
@@ -152,9 +152,6 @@ FILTER = st.sampled_from(
 LISTS = st.lists(st.tuples(st.sampled_from([" && ", "; ", ";"]), ONE | st.sampled_from(["cd dir", "cd ."])), max_size=2)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(first=ONE, filters=st.lists(FILTER, max_size=2), rest=LISTS)
 @example(first="sed -n '1p;$p' empty", filters=[], rest=[])
 @example(first="sed -n '1,$p' odd empty", filters=[], rest=[])
