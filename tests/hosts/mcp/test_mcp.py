@@ -220,13 +220,13 @@ async def test_errors_are_plain_words(server: Connected, root: Path) -> None:
         ("read", {"path": "shop.py", "limit": 5}, "'limit' was unexpected"),
         ("read", {"path": "."}, "irectory"),
         ("edit", {"path": "shop.py", "old": "no such line", "new": ""}, "not found in shop.py: read the file"),
-        ("edit", {"path": "shop.py", "old": "number", "new": "count"}, "60 times: give more of the text around it"),
+        ("edit", {"path": "shop.py", "old": "number", "new": "count"}, "60 times in shop.py: include more context"),
         ("edit", {"path": "twice", "old": "aa", "new": "b"}, "2 times"),
         ("edit", {"path": "dos", "old": "one\ntwo", "new": "b"}, "lines end with \\r\\n"),
-        ("edit", {"path": "twice", "old": "aaa", "new": "aaa"}, "same text"),
-        ("edit", {"path": "nowhere.py", "old": "a", "new": "b"}, "nowhere.py cannot be read: No such file"),
-        ("write", {"path": ".", "content": "x"}, "no regular file"),
-        ("write", {"path": "shop.py/x", "content": "x"}, "cannot be written"),
+        ("edit", {"path": "twice", "old": "aaa", "new": "aaa"}, "are identical"),
+        ("edit", {"path": "nowhere.py", "old": "a", "new": "b"}, "nowhere.py: No such file"),
+        ("write", {"path": ".", "content": "x"}, "not a regular file"),
+        ("write", {"path": "shop.py/x", "content": "x"}, "cannot write"),
         ("compacted", {"restored": {"items": 3}}, "not a restore plan"),
         ("no_such_tool", {}, "there are read, run, write"),
     ]
@@ -267,7 +267,7 @@ def test_the_clients_roots_are_respected_also_through_links(root: Path, mode: st
             for path in ("link/secret", "secret", "../outside/secret", str(outside / "secret"), "dangling"):
                 for name, given in touching:
                     got = await server.call(name, path=path, **given)
-                    assert (got.failed, "outside of what this client allows" in got.text) == (True, True), (name, path)
+                    assert (got.failed, "outside what this client allows" in got.text) == (True, True), (name, path)
             got = await server.call("read", path="link/secret")
             assert f"since it is a link to {outside}/secret" in got.text
             assert (await server.call("run", command="pwd", cwd="link")).failed
@@ -313,7 +313,7 @@ async def test_our_own_markers_are_never_written_into_a_file(server: Connected, 
     for name, given in writing:
         got = await server.call(name, path="shop.py", **given)
         assert got.failed
-        assert "stands for lines left out" in got.text
+        assert "this is a marker for omitted lines" in got.text
     assert (root / "shop.py").read_text() == TEXT
 
 

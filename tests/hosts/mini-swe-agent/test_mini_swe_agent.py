@@ -382,5 +382,5 @@ def test_a_model_that_was_given_no_class_is_minis_own_choice() -> None:
 
 
 def test_a_setting_that_means_nothing_is_told_at_once() -> None:
-    with pytest.raises(ValueError, match="no setting polcy"):
+    with pytest.raises(ValueError, match="unknown setting polcy"):
         get_model("m", {"model_class": OURS + "ReadcacheModel", "readcache": {"polcy": "max"}})
