@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from readcache.model.reply import Omitted, Reply, Shown
 
 # Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names.
-_NUMBER = r"[ \t]*(\d+)(\t|→|: |:| ?\| |\||\. |-)"
+_NUMBER = r"[ \t]*(\d{1,9})(\t|→|: |:| ?\| |\||\. |-)"
 _PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
 _IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER))
 # A part of these separators may belong to the line: how many of their characters surely do not.

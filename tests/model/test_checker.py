@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.model.checker import Checker, Wrong
+from readcache.model.checker import Checker, Wrong, possible_bodies
 
 TEXT = "alpha\nbeta\ngamma\ndelta\n"
 
@@ -124,3 +124,7 @@ def test_after_a_compaction_a_marker_without_its_source_is_wrong_unless_it_was_r
     (fault,) = made.cut(frozenset({"c2"}), {})
     assert "c1, which is gone" in fault
     assert made.cut(frozenset({"c2"}), {"c2": "[gone]\n"}) == []
+
+
+def test_a_line_that_begins_with_very_many_digits_is_a_line() -> None:
+    assert [number for _, number in possible_bodies("1" * 5000 + ": x")] == [None]
