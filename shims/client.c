@@ -1,4 +1,4 @@
-/* The short way: a call is told to a server that runs already (readcache/hosts/protocol.md), and what it leaves of the
+/* The short way: a call is told to a server that runs already (docs/protocol.md), and what it leaves of the
  * program's output is printed. The program has the streams, signals and status that it has without us. Whatever is in
  * doubt, too slow or not there, all of the output is printed: no byte of it waits for the server longer than PATIENCE_MS.
  * Paths and environment are the agent's; nothing is run but the program, and only a socket is trusted that lies in a

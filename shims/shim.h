@@ -78,7 +78,7 @@ static inline const char *variable(char **environment, const char *name) {
 
 /* A call that may be some business of a server's, and the program that is to run for it. */
 struct call {
-  const char *kind;   /* see readcache/hosts/protocol.md */
+  const char *kind;   /* see docs/protocol.md */
   char **words;       /* what the server is told of it */
   char **environment; /* of this process */
   const char *file;   /* the program, */

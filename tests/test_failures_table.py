@@ -38,5 +38,5 @@ def test_every_failure_has_a_row_and_those_of_peers_too() -> None:
 
 
 def test_every_test_that_the_page_of_threats_names_exists() -> None:
-    page = (TESTS.parent / "readcache/threats.md").read_text(encoding="utf-8")
+    page = (TESTS.parent / "docs/threats.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(test_\w+)`", page)) - files_of_tests().keys() == set()

@@ -104,7 +104,7 @@ def _build() -> _Parser:
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     _add_hosts(commands)
-    serve = add("serve", "answer requests, a line of JSON each: see readcache/hosts/protocol.md")
+    serve = add("serve", "answer requests, a line of JSON each: see docs/protocol.md")
     serve.add_argument(
         "--socket",
         metavar="PATH",

@@ -1,5 +1,5 @@
 """The server's end of the short way: calls of clients that have no Python of their own are judged as `run` and the
-shims judge theirs. What the frames are: hosts/protocol.md.
+shims judge theirs. What the frames are: docs/protocol.md.
 
     way = ShortWay("/home/u/.local/state/readcache/readcache.db")
     way.converse(connection)                   # one call; in a thread of its own

@@ -1,4 +1,4 @@
-"""The frames of the short way, see protocol.md. Quick to import, for clients in Python.
+"""The frames of the short way, see docs/protocol.md. Quick to import, for clients in Python.
 
 A frame is a letter, the length of what follows in 32 bits, little-endian, and that. Texts end with a NUL.
 """

@@ -1,4 +1,4 @@
-"""The short way to a server, for a client that ends with one tool call: how a call begins, see protocol.md."""
+"""The short way to a server, for a client that ends with one tool call: how a call begins, see docs/protocol.md."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KILL_SECONDS = 2
 
 
 class Way(Interface):
-    """What serves those that take the short way, see protocol.md."""
+    """What serves those that take the short way, see docs/protocol.md."""
 
     def converse(self, connection: socket.socket) -> None:
         """One connection, to its end. OSError when it breaks."""

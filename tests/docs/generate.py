@@ -19,9 +19,11 @@ from tests.docs.gain import gain_block
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
-PAGES = sorted(str(path.relative_to(TOP)) for path in TOP.glob("readcache/**/README.md"))
+PAGES = sorted(
+    str(path.relative_to(TOP)) for place in ("docs/*.md", "readcache/**/README.md") for path in TOP.glob(place)
+)
 DOCUMENTS = (
-    *("README.md", *PAGES, "tests/failures.md"),
+    *("README.md", *PAGES, "docs/hosts/README.md", "tests/failures.md"),
     *("tests/benchmarks/README.md", "tests/benchmarks/ab/README.md"),
 )
 BLOCKS: dict[str, Callable[[], str]] = {

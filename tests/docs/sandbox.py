@@ -15,7 +15,7 @@ from readcache.model.text import split_lines
 from tests.docs.tables import TOP
 
 SETTING_UP = ("readcache shims install shims", 'eval "$(readcache shims env shims --launch)"; export READCACHE=on')
-PAGE = "readcache/cli/README.md"
+PAGE = "docs/commands.md"
 COMMANDS = (
     "cat shop.py",
     "sed -n '8,29p' shop.py",

@@ -1,4 +1,4 @@
-"""The code of `readcache/hosts/examples.md`, to be run as it stands there."""
+"""The code of `docs/hosts/examples.md`, to be run as it stands there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-PAGE = Path(__file__).resolve().parents[2] / "readcache/hosts/examples.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/hosts/examples.md"
 
 
 def example(heading: str) -> ModuleType:

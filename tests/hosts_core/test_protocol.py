@@ -352,7 +352,7 @@ def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
 
 
 def document() -> str:
-    return (TOP / "readcache/hosts/protocol.md").read_text(encoding="utf-8")
+    return (TOP / "docs/protocol.md").read_text(encoding="utf-8")
 
 
 def test_the_document_has_each_method_with_its_fields() -> None:

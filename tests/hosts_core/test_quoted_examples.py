@@ -13,4 +13,4 @@ TOP = Path(__file__).resolve().parents[2]
 def test_the_page_quotes_what_was_tried(name: str) -> None:
     code = (TOP / "tests/hosts" / f"examples-{name}").read_text(encoding="utf-8").partition('"""\n\n')[2]
     assert len(code) > 300
-    assert f"```python\n{code}```" in (TOP / "readcache/hosts/examples.md").read_text(encoding="utf-8")
+    assert f"```python\n{code}```" in (TOP / "docs/hosts/examples.md").read_text(encoding="utf-8")

@@ -283,7 +283,7 @@ def test_the_command_runs_though_the_shims_are_gone(capfd: Capture, place: Path,
     words = [*shell.split(), "-c", f"{exports}\ncat f"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.stdout, done.stderr, done.returncode) == (LINES, "", 0)
-    readme = (ROOT / "shims" / "README.md").read_text()
+    readme = (ROOT / "docs/shims.md").read_text()
     assert "`[ -r /opt/shims/agent-shell.sh ] && . /opt/shims/agent-shell.sh;`" in readme
 
 

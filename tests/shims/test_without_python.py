@@ -47,7 +47,7 @@ def inside(root: Path, bound: Path) -> list[str]:
 
 
 def in_bubblewrap(root: Path, bound: Path) -> list[str]:
-    """The same by bubblewrap, as shims/README.md has it."""
+    """The same by bubblewrap, as docs/shims.md has it."""
     words = [shutil.which("bwrap") or "", "--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev"]
     words += ["--ro-bind", str(bound), str(bound)]
     if not words[0] or subprocess.run([*words, "/bin/true"], capture_output=True).returncode:

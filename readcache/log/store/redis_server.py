@@ -150,7 +150,7 @@ def _one_line(error: BaseException) -> str:
 
 def _advice(error: BaseException) -> str:
     if isinstance(error, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
-        return "check the user and password in its URL, and that user's rights (see fleets.md)"
+        return "check the user and password in its URL, and that user's rights (see docs/fleets.md)"
     if isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("OOM"):
         return "give the server more memory, or a maxmemory-policy that evicts"
     if isinstance(error, exceptions.ReadOnlyError):

@@ -1,4 +1,4 @@
-"""The lines of `readcache/hosts/examples.md` in the real agent, with a scripted model over HTTP."""
+"""The lines of `docs/hosts/examples.md` in the real agent, with a scripted model over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook of `readcache/hosts/examples.md` in SWE-agent's own order of calls, on swe-rex's real shell.
+"""The hook of `docs/hosts/examples.md` in SWE-agent's own order of calls, on swe-rex's real shell.
 
 SWE-agent itself is not on PyPI and was not run: its loop is told here in `step` as its `agents.py` has it (the hook is
 asked right after `communicate`, then the state is read; the model is asked with the list that the hook was given).

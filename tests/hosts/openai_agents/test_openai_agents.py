@@ -29,7 +29,6 @@ from agents.sandbox.types import ExecResult
 from agents.testing import ScriptedModel, assistant_message, function_call, scripted_sandbox_session
 from openai.types.responses import ResponseCompactionItem, ResponseFunctionShellToolCall
 
-import readcache.hosts
 from readcache import Mode, Policy
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.model.policy import PRESETS
@@ -359,7 +358,7 @@ def test_a_preset_is_chosen_by_an_argument_or_in_the_environment(
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
-    page = Path(readcache.hosts.__file__).with_name("openai-agents.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs/hosts/openai-agents.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     told: dict[str, Any] = {}
     exec(code.replace("/repo", str(root)), told)
