@@ -144,8 +144,8 @@ class _Ways:
 def _warm_up() -> None:
     """What the first calls would have to wait for: imports, and whatever is made at the first use."""
     import readcache.hosts.claude_code.results
-    import readcache.hosts.codex
-    import readcache.hosts.gemini  # noqa: F401
+    import readcache.hosts.codex.adapter
+    import readcache.hosts.gemini.adapter  # noqa: F401
     from readcache import Session
 
     with contextlib.suppress(ImportError), Session("/", session_id="warm") as session:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 # What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`. Other packages add theirs as
 # entry points `readcache.hosts`.
 MODULES = {
-    "claude-code": "readcache.hosts.claude_code",
-    "codex": "readcache.hosts.codex",
-    "gemini": "readcache.hosts.gemini",
-    "mini-swe-agent": "readcache.hosts.mini_swe_agent",
-    "opencode": "readcache.hosts.opencode",
+    "claude-code": "readcache.hosts.claude_code.adapter",
+    "codex": "readcache.hosts.codex.adapter",
+    "gemini": "readcache.hosts.gemini.adapter",
+    "mini-swe-agent": "readcache.hosts.mini_swe_agent.adapter",
+    "opencode": "readcache.hosts.opencode.adapter",
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from readcache import Sessions
-from readcache.hosts.claude_code import claude_hook
+from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.claude_code.settings import MATCHERS
 
 

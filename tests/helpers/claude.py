@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy, Sessions
-from readcache.hosts.claude_code import claude_hook
+from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.testing.conformance import Bash, Clear, Compact, Delegate, Edit, Read, Rewind
 from readcache.testing.hosts import Seen, Step, ToolUse
 

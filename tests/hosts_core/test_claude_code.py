@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Sessions
-from readcache.hosts.claude_code import claude_hook, proof
+from readcache.hosts.claude_code import proof
+from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
 from readcache.model.policy import PRESETS
 from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project

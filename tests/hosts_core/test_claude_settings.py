@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from readcache import ReadcacheError
-from readcache.hosts.claude_code import HOST
+from readcache.hosts.claude_code.adapter import HOST
 from readcache.hosts.claude_code.settings import changes, in_force
 from readcache.hosts.host import Entry, Where
 from readcache.hosts.settings_files.switch import Switch

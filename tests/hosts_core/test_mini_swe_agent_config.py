@@ -12,7 +12,7 @@ import pytest
 from readcache import ReadcacheError
 from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
-from readcache.hosts.mini_swe_agent.config import MODEL
+from readcache.hosts.mini_swe_agent.adapter import MODEL
 from readcache.hosts.settings_files.switch import Switch
 
 HOST = find_host("mini-swe-agent")

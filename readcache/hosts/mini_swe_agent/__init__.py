@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from readcache import lazy_names
-from readcache.hosts.mini_swe_agent.config import HOST
+from readcache.hosts.mini_swe_agent.adapter import HOST
 
 if TYPE_CHECKING:
     from readcache.hosts.mini_swe_agent.wrappers import ReadcacheEnvironment, ReadcacheModel

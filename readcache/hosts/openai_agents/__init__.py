@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from readcache import lazy_names
 
 if TYPE_CHECKING:
-    from readcache.hosts.openai_agents.input_filter import ReadcacheFilter
+    from readcache.hosts.openai_agents.adapter import ReadcacheFilter
 
 __all__ = ["ReadcacheFilter"]
 
 __getattr__ = lazy_names(
-    {"readcache.hosts.openai_agents.input_filter": "ReadcacheFilter"}, globals()
+    {"readcache.hosts.openai_agents.adapter": "ReadcacheFilter"}, globals()
 )  # the host's package may not be there

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from readcache import lazy_names
 
 if TYPE_CHECKING:
-    from readcache.hosts.openhands.condenser import ReadcacheCondenser
+    from readcache.hosts.openhands.adapter import ReadcacheCondenser
 
 __all__ = ["ReadcacheCondenser"]
 
 __getattr__ = lazy_names(
-    {"readcache.hosts.openhands.condenser": "ReadcacheCondenser"}, globals()
+    {"readcache.hosts.openhands.adapter": "ReadcacheCondenser"}, globals()
 )  # the host's package may not be there

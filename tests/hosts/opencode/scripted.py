@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.hosts.host import OwnFile, Where
-from readcache.hosts.opencode import HOST
+from readcache.hosts.opencode.adapter import HOST
 
 Message = dict[str, Any]
 MODEL = {"providerID": "scripted", "modelID": "model"}

@@ -1,0 +1,76 @@
+"""Claude Code: its hooks tell of each result, and its transcript says what the model was sent.
+
+A result is judged after the tool ran (`PostToolUse`), and Claude Code is given it in the tool's own schema with markers
+in it. Each marker is proven first: its lines must stand in the transcript, in the very request that the model answered
+with this call. Whatever is not proven, or fails, is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from readcache.hosts.claude_code.settings import changes, former_files, in_force
+from readcache.hosts.host import Host
+
+if TYPE_CHECKING:
+    from readcache import Session, Sessions
+
+Event = Mapping[str, Any]
+
+
+def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
+    """The answer to one event of Claude Code's hooks; None: nothing is to be changed."""
+    name = event.get("hook_event_name")
+    if name in ("PostToolUse", "PostToolUseFailure"):
+        return _after_tool(event, sessions)
+    if name == "PostToolBatch":
+        _after_batch(event, _session(event, sessions))
+    elif name == "PostCompact" or (name == "SessionStart" and event.get("source") == "compact"):
+        _session(event, sessions).compacted()
+    elif name == "SessionEnd":
+        sessions.close(event["session_id"])
+    return None
+
+
+def _session(event: Event, sessions: Sessions) -> Session:
+    """A sub-agent has a conversation of its own."""
+    return sessions.get(event["session_id"], event.get("agent_id") or "main")
+
+
+def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
+    from readcache import Outcome
+    from readcache.hosts.claude_code.proof import TranscriptProof
+    from readcache.hosts.claude_code.results import judged
+
+    session, proof = _session(event, sessions), TranscriptProof(event)
+    if not session.view.deliveries:
+        proof.credit_restored(session)
+    result = judged(event, session, proof.directory())
+    if result is None:
+        return None
+    for _ in range(2):  # the second time is a repeat, which is shown
+        reply = result.answer()
+        if reply.outcome is Outcome.FULL:
+            return None
+        if proof.of(reply, session):
+            output = {"hookEventName": event["hook_event_name"], "updatedToolOutput": result.put(reply)}
+            return {"hookSpecificOutput": output}
+    session.settle(reply.call_id, reply.full_text)
+    return None
+
+
+def _after_batch(event: Event, session: Session) -> None:
+    """The texts that the model gets: after other hooks, the host's own cuts, and with its line numbers."""
+    from readcache import UsageError
+    from readcache.hosts.claude_code.results import text_of_response
+
+    for call in event["tool_calls"]:
+        try:
+            session.settle(call["tool_use_id"], text_of_response(call["tool_response"]))
+        except UsageError:  # a tool of which nothing is known
+            continue
+
+
+WHY = "its transcript tells what the model still sees"
+HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force, former_files=former_files)

@@ -1,0 +1,65 @@
+"""Codex CLI: a hook after each command of its shell tool, which may put another text in the place of the result.
+
+The command itself is left alone: approvals and rules see the user's own words, and inside Codex' sandbox nothing of
+ours could write its log. What the model still sees stands in the session's file (the "rollout"), which each hook reads
+first: results that were cut, a compaction, a rollback, a resumed session. The exit status stands there too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from readcache.hosts.codex.check import codex_runs, trial_events
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
+
+if TYPE_CHECKING:
+    from readcache import Sessions
+
+
+def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
+    if event.get("hook_event_name") != "PostToolUse" or event.get("tool_name") != "Bash":
+        return None
+    call_id, output = event["tool_use_id"], event["tool_response"]
+    if not event.get("transcript_path") or not isinstance(output, str):
+        return None  # a session that is not kept: nobody can tell what the model still sees
+    from readcache.transcripts.codex import Rollout, is_cut
+
+    with open(event["transcript_path"], encoding="utf-8") as file:
+        rollout = Rollout(file, call_id)
+    session = sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session.sync(rollout.messages)
+    for path, patch in rollout.written:
+        session.wrote(path, call_id=patch)
+    known = {"exit_code": rollout.exit_code, "cwd": event["cwd"], "call_id": call_id, "batch": rollout.batch}
+    command = event["tool_input"]["command"]
+    if rollout.has_answer or rollout.exit_code is None:
+        session.observe(command, "", **known)  # what it wrote; what it printed is shown in parts, or as an error
+        return None
+    reply = session.observe(command, output, complete=not is_cut(output), **known)
+    if reply.outcome.value == "full":
+        return None
+    shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"
+    return {"decision": "block", "reason": shown}  # which does not block: it is what the model gets as the result
+
+
+def _hooks_file(where: Where) -> str:
+    home = where.environment.get("CODEX_HOME") or os.path.join(where.home, ".codex")
+    return os.path.join(home if where.is_user else os.path.join(where.root, ".codex"), "hooks.json")
+
+
+def _changes(where: Where) -> Sequence[Entry]:
+    hook = {"type": "command", "command": where.line("hook", "codex"), "timeout": HOOK_SECONDS}
+    return [Entry(_hooks_file(where), ("hooks", "PostToolUse", "+"), {"matcher": "^Bash$", "hooks": [hook]})]
+
+
+HOST = Host(
+    "codex",
+    "on",
+    "its session file tells what the model still sees",
+    _changes,
+    _hook,
+    in_force=lambda where: codex_runs(_hooks_file(where), where.line("hook", "codex"), where.root),
+    trial=trial_events,
+)

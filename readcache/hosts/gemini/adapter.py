@@ -1,0 +1,104 @@
+"""Gemini CLI: a hook after its shell and read tools, which may put another text in the place of the result.
+
+What the model still sees stands in the chat's file, which each hook reads first: it has every result as it was sent,
+and all of the history again when the CLI has compressed it. (PreCompress comes before each request, compressed or
+not.) Events have no ids of calls. The text that is put in its place reaches the model as the call's "error", so it
+says that it is none; a command that is rewritten instead comes with a notice of the CLI each time, and is what the
+user would have to approve.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
+from readcache.transcripts.gemini import OUTPUT, chat_messages
+
+if TYPE_CHECKING:
+    from readcache import Reply, Session, Sessions
+
+_SHELL = re.compile(
+    rf"(?s)({OUTPUT})(.*?)"
+    r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
+)
+_PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
+_NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
+
+
+def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
+    if event.get("hook_event_name") != "AfterTool" or not os.path.exists(event.get("transcript_path") or ""):
+        return None
+    name, given, shown = event["tool_name"], event["tool_input"], event["tool_response"].get("llmContent")
+    session, answered = sessions.get(event["session_id"]), None
+    if name in ("replace", "write_file"):
+        session.wrote(os.path.join(event["cwd"], given["file_path"]))
+    if name in ("replace", "write_file") or _may_be_of_subagent(event):
+        return None
+    with open(event["transcript_path"], encoding="utf-8") as file:
+        messages, batch = chat_messages(file)
+    session.sync(messages)
+    if name == "run_shell_command":
+        answered = _after_command(session, given, event["cwd"], shown, batch)
+    elif name == "read_file" and isinstance(shown, str) and not event["tool_response"].get("error"):
+        answered = _after_read(session, given, event["cwd"], shown, batch)
+    if answered is None or answered[0].outcome.value == "full":
+        return None
+    return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # which denies nothing: it replaces the result
+
+
+def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
+    """True while a sub-agent is at work: its calls come with the id and the file of the chat that it works for. It has
+    a file of its own, and the chat waits for it."""
+    path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
+    folder = os.path.join(os.path.dirname(path), event["session_id"])
+    others = os.listdir(folder) if os.path.isdir(folder) else ()
+    return any(os.stat(os.path.join(folder, other)).st_mtime_ns >= last for other in others)
+
+
+def _after_command(
+    session: Session, given: Mapping[str, Any], cwd: str, shown: object, batch: str
+) -> tuple[Reply, str] | None:
+    where = os.path.join(cwd, given.get("dir_path") or "")
+    found = _SHELL.fullmatch(shown) if isinstance(shown, str) else None
+    if found is None:  # in the background, cancelled: what it printed is not shown, but it may have written
+        session.observe(given["command"], "", exit_code=None, cwd=where, batch=batch)
+        return None
+    head, body, tail = found.groups()
+    status = re.findall(r"(?m)^Exit Code: (\d+)$", tail)
+    code = int(status[-1]) if status else None if "\nSignal: " in tail or "\nError: " in tail else 0
+    reply = session.observe(given["command"], body, exit_code=code, cwd=where, batch=batch)
+    return reply, f"{head.rstrip()}\n{reply.text.removesuffix(chr(10))}{tail}"
+
+
+def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str, batch: str) -> tuple[Reply, str]:
+    path, part = os.path.join(cwd, given["file_path"]), _PART.fullmatch(shown)
+    head, first, body = part.groups() if part else ("", "1", shown)
+    end = None if part is None else int(first) + len(body.split("\n")) - 1
+    reply = session.observe_read(path, body, start=int(first), end=end, batch=batch)
+    return reply, head + reply.text
+
+
+def _changes(where: Where) -> Sequence[Entry]:
+    hook = {
+        "name": "readcache",
+        "type": "command",
+        "command": where.line("hook", "gemini"),
+        "timeout": 1000 * HOOK_SECONDS,
+    }
+    tools = "^(run_shell_command|read_file|replace|write_file)$"
+    return [Entry(settings_file(where), ("hooks", "AfterTool", "+"), {"matcher": tools, "hooks": [hook]})]
+
+
+HOST = Host(
+    "gemini",
+    "advise",
+    "a compression may keep a reply and drop what it points at, and no hook can rewrite it",
+    _changes,
+    _hook,
+    in_force=nothing_forbids,
+    trial=trial_chat,
+)
