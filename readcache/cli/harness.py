@@ -173,7 +173,7 @@ def _read_messages(file: str) -> list[dict[str, Any]]:
 
 
 def _read_json(file: str, expected: str) -> Any:
-    """UsageError when it cannot be read or is no JSON."""
+    """UsageError when it cannot be read or is not JSON."""
     text = _read_text(file)
     try:
         return json.loads(text)

@@ -38,7 +38,7 @@ _WITH_VALUE = {f"--{name}" for name in (*READER_OPTIONS, *RUN_OPTIONS)}
 def read_run(argv: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     """(the command, the options by name with "_" for "-") of the words after `run`. None: its help is asked for.
 
-    The first word that is no option begins the command's own, which may look like options of ours. UsageError."""
+    The first word that is not an option begins the command's own, which may look like options of ours. UsageError."""
     words, commands, options = iter(argv), list[str](), dict[str, str]()
     for word in words:
         name, equals, value = word.partition("=")

@@ -18,7 +18,7 @@ from readcache.process.settings import Settings
 
 # What others may do with a page: it holds the contents of files.
 MODE = 0o600
-# Conversations that are named to whoever asked for one that is not there.
+# How many conversations an error names when it cannot find the one asked for.
 MOST_NAMED = 5
 
 
@@ -28,7 +28,7 @@ def report(settings: Settings, options: argparse.Namespace) -> int:
 
     source, agent = options.source or "", options.agent or ""
     if source and os.path.exists(source):
-        # the environment names the session of whoever calls us, and that is none of the file's
+        # the environment names the caller's session, which is not in the file
         title, about, records = _from_file(source, options.session or "", settings.policy)
     else:
         title, about, records = _from_store(settings, source)
@@ -66,7 +66,7 @@ def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str]
 
 def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) -> None:
     """The page to a file that this user alone may read, at once and whole; to stdout for `-`. UsageError where a file
-    stands that is no page of ours."""
+    stands that is not a page of ours."""
     if output == "-":
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page says that it is
         make(sys.stdout.write)

@@ -124,7 +124,7 @@ class _Asked:
         self._ended.add(conversation)
 
     def end(self, *, was_shown: bool) -> None:
-        """The event is over. What may not have been shown is shown again by whoever goes on with that session."""
+        """The event is over. What may not have been shown is shown again when the session goes on."""
         for (conversation, _), session in self._got.items():
             for failed in session.reader.unlogged():
                 failures.note(conversation, failed.cause, failed.detail)

@@ -15,5 +15,5 @@ def fallback(ours: Callable[[], T], otherwise: T) -> T:
     try:
         return ours()
     except Exception:
-        _LOG.warning("readcache failed and is passed by", exc_info=True)
+        _LOG.warning("readcache failed; the host goes on without it", exc_info=True)
         return otherwise

@@ -59,7 +59,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
 
     event, host = json.loads(data), find_host(name)
     if not isinstance(event, dict):
-        raise UsageError("stdin is not a JSON object")
+        raise UsageError("stdin is not JSON object")
     answer = None if host.hook is None else host.hook(event, sessions)
     return "" if answer is None else json.dumps(answer, allow_nan=False)
 

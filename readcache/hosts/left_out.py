@@ -1,7 +1,7 @@
 """Which lines the markers of a reply stand for, to be kept beside it in a host's own state.
 
-Whoever finds a reply there of which no session knows any more puts the lines back: a log in memory ended with its
-process, or readcache was switched off.
+When no session knows a reply in that state any more, put its lines back: a log in memory ended with its process, or
+readcache was switched off.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:
 
 
 def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
-    """How much of a text the harness shows: what it cuts away itself is no saving of ours."""
+    """How much of a text the harness shows: what it cuts away itself is not a saving of ours."""
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 

@@ -61,7 +61,7 @@ def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cu
 
 
 def end_of(call: Call) -> str:
-    """The end of a marker: how to get the bytes. Whoever repeats a command that may do more than read does it twice.
+    """The end of a marker: how to get the bytes. Repeating a command that may do more than read does it twice.
     That a command failed is news, whatever of its output was seen."""
     if call.reading.only_reads:
         return f"exit {call.exit_code}; {marker.ASK_AGAIN}" if call.exit_code else marker.ASK_AGAIN

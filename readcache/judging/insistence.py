@@ -1,4 +1,4 @@
-"""The reader who asks again right after an omission: what was left out is shown."""
+"""Repeated requests: a reader that asks again right after an omission is shown what was omitted."""
 
 from __future__ import annotations
 

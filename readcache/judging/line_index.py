@@ -3,7 +3,7 @@
     index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
 
 It proposes places; `judging.search` compares the text. What is added is looked at when somebody asks for the first time
-after that: a reader who is answered by line numbers alone never does.
+after that. Answers by line numbers alone never need it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ LEFT_OUT = "LEFT_OUT"  # the lines stand there; nothing is said of the file, or 
 _GONE = "GONE"
 PRUNED = "PRUNED"  # the notes of `context.prune` begin so
 
-# What a reader may do who wants the bytes all the same. Not said of a command that may do more than read.
+# How to get the bytes all the same. Not said of a command that may do more than read.
 ASK_AGAIN = "repeat to see"
 
 # Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker;
@@ -174,7 +174,7 @@ def names_of(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _blob(key: str) -> str:
-    """`HEAD:src/app.py`, as git has it; empty for what is no blob."""
+    """`HEAD:src/app.py`, as git has it; empty for what is not a blob."""
     return key[4:] if key.startswith("git:") else ""
 
 

@@ -54,7 +54,7 @@ def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trus
 
 
 def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
-    """The claim with the separator that the output shows. Where it shows none, it is no claim; where it leaves open
+    """The claim with the separator that the output shows. Where it shows none, it is not a claim; where it leaves open
     which one it is, that of an earlier showing, or else the lines are claimed as they stand, numbers included."""
     if not isinstance(claim, FileLines) or claim.sep != ANY_SEPARATOR:
         return claim

@@ -22,7 +22,7 @@ from readcache.model.policy import Policy
 from readcache.model.text import bodies, is_blank
 from readcache.model.view import View
 
-# A line that says something but stands in more places than this in one output is no landmark ("return None").
+# A line that says something but stands in more places than this in one output is not a landmark ("return None").
 MOST_PLACES = 8
 
 May = Callable[[Reference, Piece], bool]
@@ -40,7 +40,7 @@ def find_visible(
     """Disjoint runs over the lines that `coverage` leaves open.
 
     Without `policy.delta`, what is a file's has none when the file was written since, or disagrees with its visible
-    lines; without `policy.any_output`, what is no file's has none.
+    lines; without `policy.any_output`, what is not a file's has none.
     """
 
     def may_go(piece: Piece) -> bool:

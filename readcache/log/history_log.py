@@ -46,7 +46,7 @@ class HistoryLog:
         return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote
 
     def append(self, events: Sequence[HistoryEvent]) -> None:
-        """Stores these events in one transaction. An event whose message is no JSON is not stored."""
+        """Stores these events in one transaction. An event whose message is not JSON is not stored."""
         with self._lock:
             self._later += [event for event in events if self._is_storable(event)]
             try:

@@ -72,7 +72,7 @@ class Reader:
         and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours, and
         says when the reader had it, by the log's clock, where that was before it returned. `began`: when the call
         started, by that clock. `announce` is called as soon as it is known that nothing is left out of a call that
-        wrote nothing, which is logged once `show` has returned: whoever shows it need not wait for the store. It may
+        wrote nothing, which is logged once `show` has returned: showing it need not wait for the store. It may
         neither wait nor raise.
         """
         if self.rules.policy.mode is Mode.OFF:
@@ -166,7 +166,7 @@ class Reader:
                 _ANSWERING.add(place)
 
     def calls_so_far(self) -> int:
-        """The number of the last call that is logged: later ones are no source for a call that starts now."""
+        """The number of the last call that is logged: later ones are not a source for a call that starts now."""
         try:
             return self.log.calls_so_far()
         except StoreError:  # counted when the call is logged

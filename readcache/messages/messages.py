@@ -43,7 +43,7 @@ class Part:
     text: str = ""
     call_id: str | None = None  # None where the harness gave none
     name: str = ""  # the tool's; of `Kind.OTHER` the block's own type
-    arguments: Mapping[str, object] | None = None  # of a call; None when they are no JSON object
+    arguments: Mapping[str, object] | None = None  # of a call; None when they are not a JSON object
     is_error: bool = False  # as the harness says it; OpenAI's shape cannot
 
 
@@ -138,7 +138,7 @@ def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
 
 
 def result_keys(raw: Raw) -> tuple[str, str] | None:
-    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None for what is no result."""
+    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None for what is not a result."""
     kind = raw.get("type")
     if raw.get("role") in RESULT_ROLES:
         return "tool_call_id", "content"
@@ -238,7 +238,7 @@ def _call(call_id: object, name: object, given: object) -> Part:
 
 
 def parse_arguments(given: object) -> Mapping[str, object] | None:
-    """The arguments of a call, which some APIs write as JSON in a string; None when they are no JSON object."""
+    """The arguments of a call, which some APIs write as JSON in a string; None when they are not a JSON object."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

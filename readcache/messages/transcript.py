@@ -1,4 +1,4 @@
-"""A conversation as one text: for somebody who reads it, not for somebody who goes on with it."""
+"""A conversation as one text, to be read and not to be continued."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Bounces:
         self._recent.clear()
 
     def take_back(self, call: int) -> None:
-        """What that call's reply left out was shown after all: it is no omission."""
+        """What that call's reply left out was shown after all: it is not an omission."""
         self.omissions -= 1
         self._recent = deque((left for left in self._recent if left.call != call), maxlen=WITHIN + 1)
 

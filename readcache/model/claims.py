@@ -104,6 +104,6 @@ UNPARSED = Reading(parsed=False)
 
 @functools.lru_cache(maxsize=4096)
 def glob_stem(key: str) -> str | None:
-    """What stands in a glob pattern before its first `*`, `?` or `[`; None when the key is no pattern."""
+    """What stands in a glob pattern before its first `*`, `?` or `[`; None when the key is not a pattern."""
     first = [at for at in map(key.find, "*?[") if at >= 0]
     return key[: min(first)] if first else None

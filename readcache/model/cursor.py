@@ -15,7 +15,7 @@ from readcache.model.events import Delivered, Record, Wrote
 from readcache.model.records import event_for
 from readcache.model.view import View
 
-# Calls that are named to whoever asked for one that is not there.
+# How many calls an error names when it cannot find the one asked for.
 NAMED = 5
 
 

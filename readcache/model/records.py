@@ -10,7 +10,7 @@ from readcache.model.events import Event, Failed, Record, Wrote
 
 def event_for(record: Record, agent_id: str) -> Event | None:
     """The record's event as the reader `agent_id` takes it. Of another reader's events that is a write alone, since
-    both have one disk; and it is no call of this reader's."""
+    both have one disk; and it is not a call of this reader's."""
     if record.agent_id == agent_id:
         return record.event
     return replace(record.event, call_id="") if isinstance(record.event, Wrote) else None

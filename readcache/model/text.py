@@ -132,7 +132,7 @@ def _separators_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
 
 def digest(text: str) -> str:
     """32 hex digits of xxh3_128 over the UTF-8 bytes (lone surrogates kept apart): where to look for a text in logs and
-    stores. It proves nothing: two texts of one digest are easily made, so that whoever finds one compares the bytes."""
+    stores. It proves nothing: two texts of one digest are easily made, so compare the bytes."""
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 

@@ -14,7 +14,7 @@ from readcache.replay.tally import DearReread, Tally
 from readcache.transcripts.records import HistoryCut, RecordedCall
 
 _GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
-_BLOB = "git:"  # begins the keys of what is no file of the work tree
+_BLOB = "git:"  # begins the keys of what is not a file of the work tree
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from readcache import RestorePlan
 
-SHORTEST = 4  # characters of a line, blanks aside, that tells anything: `}` alone is no re-read
+SHORTEST = 4  # characters of a line, blanks aside, that tells anything: `}` alone is not a re-read
 RUN = 3  # such lines in a row: fewer may stand in a file twice
 WATCHED = 20  # calls after a compaction in which a re-read counts as one that it caused
 

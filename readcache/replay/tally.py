@@ -94,7 +94,7 @@ class Sum:
     def __init__(self) -> None:
         self.damage = Damage()
         self.not_understood: list[str] = []
-        self.strangers: list[str] = []  # files of directories that are no transcripts
+        self.strangers: list[str] = []  # files of directories that are not transcripts
         self.too_old = self.copies = 0
         self._total = Tally()
         self._known: dict[str, Tally] = {}

@@ -102,7 +102,7 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
 
 
 def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Reference]]:
-    """The lines of files that were left out of a reply since they stood in what is no showing of the file (a diff, a
+    """The lines of files that were left out of a reply since they stood in what is not a showing of the file (a diff, a
     search, a copy of it): as if the reply had shown them."""
     for pointer in event.pointers:
         told = [

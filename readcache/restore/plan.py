@@ -21,7 +21,7 @@ class Bytes(enum.Enum):
 
     CURRENT = "current"  # as they are on disk
     SEEN = "last seen"  # as they were shown; nothing is known to have changed them
-    OUTDATED = "last seen, written since"  # as they were shown before a write: they are no source for a marker
+    OUTDATED = "last seen, written since"  # as they were shown before a write: they are not a source for a marker
 
 
 @dataclass(frozen=True, slots=True)

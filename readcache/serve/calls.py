@@ -107,7 +107,7 @@ class ShortWay:
                     _reader(held, settings, connection).note_writes(plan.call("", int(status)))
                     held.is_logged(connection)
             except (NotShown, OSError):
-                pass  # what was not printed is no source
+                pass  # what was not printed is not a source
             except Exception as error:
                 failures.note_error(settings.session, error)
             finally:

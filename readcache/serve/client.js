@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 
 // The server is started when it is first asked, and at most `mostStarts` times. `ask` gives the result of a method, or
 // rejects: then the real output is what the model is to see. It never waits longer than `deadline` milliseconds; a server
-// that lets it wait so long, or that says what is no answer, is ended.
+// that lets it wait so long, or that says what is not an answer, is ended.
 class ReadcacheServer {
   #child
   #starts = 0

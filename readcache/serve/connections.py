@@ -33,7 +33,7 @@ class Connections:
 
     @contextlib.contextmanager
     def accepted(self, listener: socket.socket) -> Iterator[None]:
-        """While it lasts, those that come are served; the listener is closed by whoever opened it."""
+        """While it lasts, those that come are served; the caller closes the listener."""
         self._wait_in_a_thread(listener)
         yield
 

@@ -1,4 +1,4 @@
-"""The fields of a request, as they are checked: whoever sends a wrong one is told which it is, and what to give."""
+"""The fields of a request, and how they are checked. An error names the wrong one, and says what to give."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class HeldLog:
 
     def _let_arrive(self, own: Named | None) -> None:
         deadline, poll = time.monotonic() + _ARRIVES, select.poll()
-        with self._lock:  # whoever is waited for is not closed yet
+        with self._lock:  # a log that is waited for is not closed yet
             waiting = {
                 connection.fileno(): (event, connection in self._arrived)
                 for connection, event in self._waiting.items()

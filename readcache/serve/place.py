@@ -120,7 +120,7 @@ def short_name(path: str, folder: int) -> str:
 
 
 def peer(connection: _socket.socket) -> tuple[int | None, int | None]:
-    """(process id, user id) of who is at the other end; None where the system does not tell."""
+    """(process id, user id) of the other end; None where the system does not tell."""
     option = getattr(_socket, "SO_PEERCRED", None)
     if option is None:
         return None, None
@@ -210,7 +210,7 @@ def _start_apart(words: list[str], lock: int) -> None:
 
 
 def _require_socket(name: str, folder: int) -> None:
-    """OSError; NoServer for what is no socket."""
+    """OSError; NoServer for what is not a socket."""
     if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise NoServer(f"{name} exists and is not a socket")
 

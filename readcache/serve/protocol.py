@@ -187,7 +187,7 @@ def as_json(value: object) -> Any:
 
 
 def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON number")
+    raise ValueError(f"{name} is not JSON number")
 
 
 def _finite(number: str) -> float:

@@ -78,12 +78,12 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
 
 def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
     """Serves the short way alone, until a SIGTERM comes, nobody has asked for `idle_seconds`, or this package is not
-    the one any more that was started; the exit status. Whoever calls has the lock of this `path`. UsageError."""
+    the one any more that was started; the exit status. The caller holds the lock of this `path`. UsageError."""
     connections = Connections(way.converse, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
         with listening(path, any_length=True) as listener, connections.accepted(listener):
             wait_until_useless(ended, path, connections.idle_for, idle_seconds)
-        deadline = time.monotonic() + KILL_SECONDS  # nobody comes any more; who is here is answered
+        deadline = time.monotonic() + KILL_SECONDS  # accept nobody any more; answer those that are here
         while not connections.idle_for() and time.monotonic() < deadline:
             time.sleep(0.01)
         way.close()

@@ -58,7 +58,7 @@ def _check_folder(folder: str, found: os.stat_result) -> None:
 
 
 def _bind(path: str, folder: int) -> socket.socket:
-    """Whoever finds the path can connect: it is made under another name. OSError; UsageError where something stands."""
+    """Any process that finds the path can connect, so make it under another name. OSError; UsageError."""
     _check_stale(path, folder)
     made = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -73,7 +73,7 @@ def take_away(path: str) -> None:
         return
     try:
         if not answers(path):
-            for left in (path, path + LOCK):  # the lock at last: whoever comes then makes another one
+            for left in (path, path + LOCK):  # the lock last: the next server makes another one
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(left)
     finally:

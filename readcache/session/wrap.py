@@ -26,7 +26,7 @@ class Wrapped:
     """What stands around a harness's tool."""
 
     answer: Callable[..., Reply]  # judges a result, as `Session.observe` does
-    calls_so_far: Callable[[], int]  # asked before the tool runs: later calls are no sources for this one
+    calls_so_far: Callable[[], int]  # asked before the tool runs: later calls are not sources for this one
     own_call: Callable[[], AbstractContextManager[None]]  # entered while the tool runs
     call_id: Callable[[], str | None] | None = None  # gives the harness's id for the call under way
     on_reply: Callable[[Reply], object] | None = None  # is told each reply

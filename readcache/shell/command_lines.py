@@ -12,7 +12,7 @@ _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "eval"))
 def command_lines(source: str) -> str:
     """`source` with each simple command on a line of its own, without comments and the bodies of heredocs; a quoted
     text that spans lines stands on one. What a shell runs (`bash <<EOF`, `bash -c '…'`, `$(…)`) is taken as commands.
-    Source that is no shell is given back as it is."""
+    Source that is not shell is given back as it is."""
     try:
         tokens = tokenize_inside(source)
     except Refused:

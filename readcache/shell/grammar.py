@@ -15,7 +15,7 @@ BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
 
 
 def flat(source: str, tokens: Seq[Token]) -> Node | None:
-    """The node of a chain of pipelines of simple commands; None for anything else, and for what is no shell."""
+    """The node of a chain of pipelines of simple commands; None for anything else, and for what is not shell."""
     items: list[tuple[str, Node]] = []
     before = ";"
     commands: list[Node] = []

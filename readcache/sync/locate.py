@@ -18,7 +18,7 @@ _ANY_MARKER = "\1"
 
 
 def body(text: str) -> str:
-    """The text without its final newline: whoever shows it may or may not keep that."""
+    """The text without its final newline: the host may or may not keep that."""
     return text[:-1] if text.endswith("\n") else text
 
 

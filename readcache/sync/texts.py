@@ -56,7 +56,7 @@ class MessageText:
 
     def rewritten(self, changes: Mapping[CharSpan, str]) -> str | None:
         """`raw` with other texts in the places of these markers; None where that would cost it any other character.
-        Whoever writes it into the list must lose nothing by it."""
+        Writing it into the list must lose nothing."""
         if not all(_may_be_marker(self.content[start:end]) for start, end in changes):
             return None
         content = self.content

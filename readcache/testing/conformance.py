@@ -197,7 +197,7 @@ class Conformance:
             import pytest
 
             pytest.skip("the host has no `store` to be set")
-        before, self.host.store = self.host.store, tmp_path  # a directory is no store
+        before, self.host.store = self.host.store, tmp_path  # a directory is not a store
         try:
             seen = self.hold(tmp_path, (_CAT,), (_CAT,))
         finally:

@@ -38,7 +38,7 @@ def is_message(row: Mapping[str, Any]) -> bool:
 
 
 def messages_in(row: Mapping[str, Any]) -> list[Any]:
-    """The messages of a conversation; none where the object is no conversation."""
+    """The messages of a conversation; none where the object is not a conversation."""
     found = list_in(row.get("messages")) or list_in(row.get("input"))
     return found if found and all(is_message(object_in(message)) for message in found[:5]) else []
 

@@ -39,7 +39,7 @@ def call_ids(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolResult | None:
-    """What the message says; None where that is no text."""
+    """What the message says; None where that is not text."""
     text = _text(message)
     if text is None:
         return None

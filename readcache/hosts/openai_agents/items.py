@@ -84,7 +84,7 @@ def _type(item: object) -> str:
 
 
 def _call(item: Item) -> tuple[str, Mapping[str, Any] | None]:
-    """The name of the tool that an item calls, and the arguments; None of what is no call."""
+    """The name of the tool that an item calls, and the arguments; None of what is not a call."""
     if _type(item) == "shell_call":
         commands = (item.get("action") or {}).get("commands") or []
         return "shell", {"command": commands[0]} if len(commands) == 1 else {}

@@ -49,7 +49,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         shown = self._shown(view)
         if self._is_enough(shown, agent_llm):
             return shown
-        # The inner one is given the real events: whoever sums up has not seen what a marker points at.
+        # Give the inner one the real events: a summariser has not seen what a marker points at.
         inner: Any = self.inner
         return self._after(view, shown, inner.condense(view, agent_llm=agent_llm))
 

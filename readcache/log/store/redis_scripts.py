@@ -83,7 +83,7 @@ return out
 """
 )
 
-# ARGV: reader, a new tag, 1 for the events that are no deliveries too, how many index fields, these, calls.
+# ARGV: reader, a new tag, 1 for the events that are not deliveries too, how many index fields, these, calls.
 # Gives: number, record, text of each.
 FIND = (
     _BEGIN

@@ -63,7 +63,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def is_damage(error: Exception) -> bool:
-    """True for an error of SQLite's that says that the file is no sound database."""
+    """True for an error of SQLite's that says that the file is not a sound database."""
     return isinstance(error, sqlite3.DatabaseError) and any(words in str(error) for words in _CORRUPT)
 
 

@@ -11,7 +11,7 @@ from readcache import UsageError
 
 
 def root_directories(uris: Sequence[str]) -> list[str]:
-    """The directories that a client's roots name. What is no local `file:` URI is none."""
+    """The directories that a client's roots name. What is not a local `file:` URI is none."""
     parts = [urlsplit(uri) for uri in uris]
     return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
 

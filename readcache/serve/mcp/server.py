@@ -46,7 +46,7 @@ def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **re
 
 
 def _stop_on_signals() -> None:
-    """A signal kills the commands that are under way, which are no children of the client's. The thread that waits for
+    """A signal kills the commands that are under way, which are not children of the client's. The thread that waits for
     the client's next line cannot be ended: the process is."""
     loop = asyncio.get_running_loop()
 
