@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from readcache.cli import shim_files
-from tests.helpers.files import wait_until
+from tests.helpers.files import WATCHDOG, wait_until
 from tests.shims.sandbox import PATIENT, make_client
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def run(start: Start) -> Callable[..., subprocess.CompletedProcess[bytes]]:
 
     def run_readcache(*arguments: str, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
         with start(*arguments, **options) as process:
-            out, err = process.communicate(stdin, timeout=60)
+            out, err = process.communicate(stdin, timeout=WATCHDOG)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     return run_readcache

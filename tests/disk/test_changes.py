@@ -23,9 +23,7 @@ from readcache.model.call import Call
 from readcache.model.claims import FileLines, Reading
 from readcache.shell.read import read_command
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
-from tests.helpers.files import TEXT
-
-DEADLINE = 20.0  # seconds, for what takes milliseconds
+from tests.helpers.files import TEXT, WATCHDOG
 
 
 class Agent:
@@ -487,7 +485,7 @@ def test_waiting_ends_with_the_first_change(agent: Agent) -> None:
     agent.read("f")
     timer = threading.Timer(0.1, (agent.root / "f").write_text, [EDITED])
     timer.start()
-    assert agent.files.wait(DEADLINE)
+    assert agent.files.wait(WATCHDOG)
     timer.join()
     assert agent.changed == ["f"]
 

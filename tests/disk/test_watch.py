@@ -18,8 +18,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from readcache.disk import watch as watch_module
 from readcache.disk.watch import Watch
-
-DEADLINE = 20.0  # seconds; an event takes half a millisecond, a machine under load anything
+from tests.helpers.files import WATCHDOG
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ EDITS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_a_change_to_a_followed_file_is_heard(watch: Watch, path: Path, edit: Callable[[Path], object]) -> None:
     edit(path)
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
 
 
 def test_only_the_directories_of_the_files_are_watched(watch: Watch, path: Path) -> None:
@@ -99,28 +98,28 @@ def test_of_a_link_both_the_link_and_the_file_are_followed(tmp_path: Path, watch
     watch.follow(str(link))
     assert watch.directories == {str(path.parent), str(place)}
     file.write_text("other")
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
     quiet(watch)
     (place / "new").symlink_to(path.with_name("elsewhere"))
     os.replace(place / "new", link)
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
 
 
 def test_a_file_in_a_directory_that_is_a_link_is_heard_of(tmp_path: Path, watch: Watch, path: Path) -> None:
     (tmp_path / "dir").symlink_to(path.parent)
     watch.follow(str(tmp_path / "dir" / "g"))
     path.with_name("g").write_text("text")
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
 
 
 def test_a_directory_that_was_deleted_and_made_again_is_watched_again(watch: Watch, path: Path) -> None:
     path.unlink()
     path.parent.rmdir()
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
     quiet(watch)
     path.parent.mkdir()
     path.write_text("text")
-    deadline = time.monotonic() + DEADLINE
+    deadline = time.monotonic() + WATCHDOG
     while not watch.wait(0.1):  # the old watch goes when its thread comes to it
         assert time.monotonic() < deadline
         watch.follow(str(path))
@@ -186,7 +185,7 @@ def test_a_forked_process_hears_nothing_and_takes_nothing_away(watch: Watch, pat
         os._exit(1 if heard else 0)
     assert os.waitpid(child, 0)[1] == 0
     path.write_text("other")
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
 
 
 def test_after_closing_nothing_is_followed(watch: Watch, path: Path) -> None:
@@ -199,7 +198,7 @@ def test_after_closing_nothing_is_followed(watch: Watch, path: Path) -> None:
 
 def test_what_was_heard_is_told_once(watch: Watch, path: Path) -> None:
     path.write_text("other")
-    assert watch.wait(DEADLINE)
+    assert watch.wait(WATCHDOG)
     quiet(watch)
     assert not watch.wait(0.01)
 

@@ -13,6 +13,7 @@ from readcache.cli.demo import SESSION_ID, shorten, write_sample
 from readcache.cli.main import main
 from readcache.model.text import split_lines
 from tests.docs.tables import TOP
+from tests.helpers.files import WATCHDOG
 
 SETTING_UP = ("readcache shims install shims", 'eval "$(readcache shims env shims --launch)"; export READCACHE=on')
 PAGE = "docs/commands.md"
@@ -67,7 +68,7 @@ def _run(place: Path) -> list[tuple[str, str]]:
 
 def _bash(command: str, place: Path, env: dict[str, str]) -> str:
     words = ["bash", "-c", command]
-    done = subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=True, timeout=WATCHDOG)
     return done.stdout + done.stderr
 
 

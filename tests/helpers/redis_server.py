@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import WATCHDOG
+
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
 
@@ -64,7 +66,7 @@ class Server:
         self.process = subprocess.Popen(
             [PROGRAM, *words, *keep, *self._options], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
         )
-        until = time.monotonic() + 20
+        until = time.monotonic() + WATCHDOG
         with redis.Redis.from_url(self.url) as client:
             while True:
                 try:

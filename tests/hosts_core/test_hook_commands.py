@@ -12,6 +12,7 @@ import pytest
 
 from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
+from tests.helpers.files import WATCHDOG
 
 # What may have become of the program after `init`: the text of the file in its place.
 LOST = {
@@ -41,7 +42,7 @@ def _hooks(value: object) -> Iterator[dict[str, Any]]:
 
 def run(shell: str, command: str) -> tuple[int, bytes]:
     """The status and what was printed on stdout."""
-    ran = subprocess.run([shell, "-c", command], input=b"{}", capture_output=True, timeout=60, check=False)
+    ran = subprocess.run([shell, "-c", command], input=b"{}", capture_output=True, timeout=WATCHDOG, check=False)
     return ran.returncode, ran.stdout
 
 

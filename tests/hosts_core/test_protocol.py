@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from readcache import Mode, Policy, Sessions, __version__
 from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
 from readcache.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
+from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
@@ -370,5 +371,5 @@ def test_the_client_of_the_document_does_what_it_says(tmp_path: Path, monkeypatc
     (code,) = re.findall(r"^```python\n(.*?)^```$", document(), re.MULTILINE | re.DOTALL)
     program = tmp_path / "client.py"
     program.write_text(code + "client.server.stdin.close()\nassert client.server.wait(20) == 0\n")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=WATCHDOG, check=True)
     assert done.stdout.split() == re.findall(r"# -> (\w+)$", code, re.MULTILINE)

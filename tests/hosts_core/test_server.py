@@ -25,6 +25,7 @@ from readcache import UsageError
 from readcache.serve import json_client, server
 from readcache.serve.protocol import MOST_BYTES
 from readcache.serve.socket_file import listening
+from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
@@ -62,7 +63,7 @@ def serve(env: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
 
 def talk(env: dict[str, str], sent: bytes, *words: str) -> list[dict[str, Any]]:
     with serve(env, *words) as process:
-        out, err = process.communicate(sent, timeout=60)
+        out, err = process.communicate(sent, timeout=WATCHDOG)
     assert (process.returncode, err) == (0, b"")
     return [json.loads(each) for each in out.splitlines()]
 
@@ -96,7 +97,7 @@ def test_switched_off_it_answers_with_the_real_text_and_keeps_nothing(value: str
 
 def test_a_wrong_word_is_said_and_nothing_is_served(env: dict[str, str]) -> None:
     with serve(env, "--policy", "most") as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=WATCHDOG)
     assert (process.returncode, out) == (2, b"")
     assert b"unknown policy 'most'" in err
 
@@ -105,7 +106,7 @@ def test_closed_streams_are_an_end_or_an_error(env: dict[str, str]) -> None:
     for closed, status, said in (("<&-", 0, b""), (">&-", 2, b"stdout is closed"), ("2>&-", 0, b"")):
         command = f'exec "{sys.executable}" -m readcache serve {closed}'
         done = subprocess.run(
-            ["bash", "-c", command], env=env, input=cat(), capture_output=True, timeout=60, check=False
+            ["bash", "-c", command], env=env, input=cat(), capture_output=True, timeout=WATCHDOG, check=False
         )
         assert (done.returncode, said in done.stderr) == (status, True)
 
@@ -337,7 +338,7 @@ def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[
         client = SocketClient(place)
         assert client.ask(cat())["id"] == 1
         with serve(env, "--socket", str(place)) as other:
-            _, err = other.communicate(timeout=60)
+            _, err = other.communicate(timeout=WATCHDOG)
         assert other.returncode == 2
         assert b"a server already runs at" in err
         client.close()
@@ -377,7 +378,7 @@ def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) 
     client.close()
     for other in others:
         other.terminate()
-        other.communicate(timeout=20)
+        other.communicate(timeout=WATCHDOG)
     assert sorted(other.returncode for other in others) == [0, 2, 2, 2]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-WATCHDOG = 600  # seconds until a process that hangs is killed; one that works takes two
+from tests.helpers.files import WATCHDOG
 
 BEGINNING = """
 import os, sys, threading

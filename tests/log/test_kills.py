@@ -16,7 +16,7 @@ import pytest
 from readcache import Outcome, Session
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.checker import Checker
-from tests.helpers.files import text
+from tests.helpers.files import WATCHDOG, text
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {name: text(of=name) * 2 for name in ("f", "g", "h")}
@@ -97,7 +97,7 @@ def run(path: Path, last: int) -> list[str]:
     """The lines that the harness wrote until it was killed, at statement `last`, or ended."""
     command = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(path), str(last)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=WATCHDOG)
     assert done.stderr == ""
     return done.stdout.splitlines()
 

@@ -23,7 +23,7 @@ from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Settled
 from readcache.model.history_events import Item
 from tests.helpers import colliding
-from tests.helpers.files import text
+from tests.helpers.files import WATCHDOG, text
 from tests.helpers.one_call import one_call_session
 from tests.helpers.redis_server import Server
 from tests.log.test_store_conformance import StoreConformance, StoreFactory
@@ -325,7 +325,7 @@ def test_a_compaction_that_a_replica_never_heard_of_is_no_reason_to_leave_anythi
 
 
 def wait_until(is_so: Any) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + WATCHDOG
     while not is_so():
         assert time.monotonic() < until
         time.sleep(0.02)

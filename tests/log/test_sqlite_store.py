@@ -28,7 +28,7 @@ from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
 from readcache.model.history_events import Item
 from tests.helpers import colliding, strategies
-from tests.helpers.files import TEXT, text
+from tests.helpers.files import TEXT, WATCHDOG, text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -434,7 +434,7 @@ def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> No
         print([record.event.call_id for record in store.records("s", "a")])
     """
     process = start(program, path)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=WATCHDOG)
     assert err == ""
     *errors, kept = out.splitlines()
     assert len(errors) == 3
@@ -542,7 +542,7 @@ def test_many_processes_judge_one_after_the_other(path: Path, record_property: C
     crowd = [subprocess.Popen(command, stdin=reader, stderr=subprocess.PIPE, text=True, env=env) for _ in range(8)]
     os.close(reader)
     os.close(writer)
-    assert [process.communicate(timeout=120)[1] for process in crowd] == [""] * 8
+    assert [process.communicate(timeout=WATCHDOG)[1] for process in crowd] == [""] * 8
     store = SqliteStore(path)
     records = store.records("s", "a")
     assert call_ids(store) == [str(n) for n in range(400)]

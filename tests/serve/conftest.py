@@ -15,6 +15,7 @@ import pytest
 
 from readcache.serve import place
 from readcache.serve.place import server_place
+from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -31,7 +32,9 @@ class ServerPlace:
     ) -> subprocess.CompletedProcess[bytes]:
         """Runs `python -m readcache …` to its end."""
         command = [sys.executable, "-m", "readcache", *words]
-        return subprocess.run(command, input=stdin, env=env or self.env, capture_output=True, timeout=60, check=False)
+        return subprocess.run(
+            command, input=stdin, env=env or self.env, capture_output=True, timeout=WATCHDOG, check=False
+        )
 
     def start(self) -> int:
         """Starts a server, and waits until it answers; its process id."""
@@ -40,7 +43,7 @@ class ServerPlace:
 
     def wait(self, path: str = "") -> int:
         """Waits until a server answers, at `path` or at our own; its process id."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + WATCHDOG
         while True:
             with contextlib.suppress(place.NoServer):
                 connection = place.reach(path or self.path, 5)
@@ -70,7 +73,7 @@ class ServerPlace:
 
     def end(self) -> None:
         """Kills the server, if there is one."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + WATCHDOG
         while self.is_held() and time.monotonic() < deadline:
             with contextlib.suppress(place.NoServer, ProcessLookupError):
                 connection = place.reach(self.path, 5)

@@ -15,6 +15,7 @@ import pytest
 from readcache import __version__
 from readcache.cli.client import find_client
 from readcache.serve import place
+from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of
 
@@ -31,7 +32,7 @@ def program() -> tuple[str, ...]:
 
 
 def run(program: tuple[str, ...], *words: str, event: bytes, env: dict[str, str] | None = None) -> bytes:
-    ran = subprocess.run([*program, *words], input=event, capture_output=True, timeout=60, check=False, env=env)
+    ran = subprocess.run([*program, *words], input=event, capture_output=True, timeout=WATCHDOG, check=False, env=env)
     assert (ran.returncode, ran.stderr) == (0, b"")
     return ran.stdout
 
@@ -90,7 +91,7 @@ def test_all_else_is_pythons(at: ServerPlace, program: tuple[str, ...]) -> None:
 def test_without_its_python_it_fails_and_prints_nothing(at: ServerPlace, program: tuple[str, ...]) -> None:
     """Readcache was uninstalled, and the hooks were left: `init` writes commands that do not mind."""
     for words in ([], ["/gone/a python", "hook", "codex"], ["/gone/hook", "hook"]):
-        ran = subprocess.run([program[0], *words], input=b"{}", capture_output=True, timeout=60, env=at.env)
+        ran = subprocess.run([program[0], *words], input=b"{}", capture_output=True, timeout=WATCHDOG, env=at.env)
         assert (ran.returncode, ran.stdout) == (127, b"")
         assert ran.stderr.startswith(b"readcache: ")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from readcache import __version__
 from readcache.serve import frames, place
+from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 
 HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
@@ -112,7 +113,7 @@ def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
 def test_a_server_that_is_full_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
     pid = at.start()
     silent: list[Any] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + WATCHDOG
     while len(silent) < 400 and time.monotonic() < deadline:
         try:
             silent.append(place.reach(at.path, 5))
@@ -122,7 +123,7 @@ def test_a_server_that_is_full_sends_others_away_and_they_go_on(at: ServerPlace)
         assert send(at, frames.frame(b"Q", HEAD)) == b""
     for connection in silent:
         connection.close()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WATCHDOG
     while not is_well(at, pid) or len(os.listdir(f"/proc/{pid}/fd")) > 60:
         assert time.monotonic() < deadline
 

@@ -17,6 +17,7 @@ import pytest
 
 from readcache.cli.client import find_client
 from readcache.serve import frames, place
+from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of, logged, status
 from tests.serve.test_life import folder_of, listen
@@ -35,7 +36,7 @@ def hook(request: pytest.FixtureRequest, at: ServerPlace) -> Hook:
 
     def by_program(event: bytes) -> bytes:
         words = [client, sys.executable, "-m", "readcache", "hook", "codex"]
-        return subprocess.run(words, input=event, env=at.env, capture_output=True, timeout=60, check=True).stdout
+        return subprocess.run(words, input=event, env=at.env, capture_output=True, timeout=WATCHDOG, check=True).stdout
 
     return by_program
 

@@ -23,6 +23,7 @@ from readcache.cli.main import main
 from readcache.serve import expiry as useless
 from readcache.serve import place, stop
 from readcache.serve.place import NoServer
+from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 
 
@@ -323,5 +324,5 @@ def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: Serve
     folder.chmod(0o701)  # only the peer's id is left to keep it out
     os.chmod(at.path, 0o666)
     ask = f"{program}{become_other}; listener.connect(sys.argv[2]); listener.settimeout(5); print(listener.recv(1))"
-    ran = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, timeout=60, check=False)
+    ran = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, timeout=WATCHDOG, check=False)
     assert ran.stdout == b"b''\n", ran.stderr

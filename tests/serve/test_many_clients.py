@@ -20,6 +20,7 @@ from readcache.log.store import open_store
 from readcache.model.events import Delivered
 from readcache.model.withheld import as_shown
 from readcache.serve import place
+from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import TOP, ServerPlace
 
 PROCESSES, CALLS = 32, 313
@@ -45,7 +46,7 @@ def kinds_of(readers: list[subprocess.Popen[bytes]]) -> Counter[str]:
     """What all of them were answered, in their order. Fails with what the first of them found wrong."""
     kinds: Counter[str] = Counter()
     for reader in readers:
-        out, err = reader.communicate(timeout=500)
+        out, err = reader.communicate(timeout=WATCHDOG)
         assert reader.returncode == 0, err.decode()
         kinds.update(json.loads(out))
     return kinds
@@ -85,7 +86,7 @@ def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
     at: ServerPlace, record_property: Callable[[str, object], None]
 ) -> None:
     killed, waves, kinds = 0, 0, Counter[str]()
-    deadline = time.monotonic() + 400
+    deadline = time.monotonic() + WATCHDOG
     while killed < 3 or not kinds["T"]:
         assert time.monotonic() < deadline, f"{killed} servers killed, answers {kinds}"
         readers, waves = start_readers(at, waves), waves + 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Session
-from tests.helpers.files import TEXT, wait_for
+from tests.helpers.files import TEXT, WATCHDOG, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ def run(program: str, place: Path) -> subprocess.CompletedProcess[str]:
     start = "from readcache import Session\nsession = Session('.', session_id='s', store='log.db')\n"
     command = [sys.executable, "-W", "error", "-c", start + textwrap.dedent(program)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, timeout=WATCHDOG)
 
 
 ENDS = {
@@ -149,7 +149,7 @@ def test_of_a_program_that_is_killed_while_a_command_runs_nothing_counts_as_show
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=env) as process:
         wait_for(tmp_path / "started")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == -signal.SIGTERM, "as without us"
+        assert process.wait(timeout=WATCHDOG) == -signal.SIGTERM, "as without us"
     (tmp_path / "over").touch()
     with Session(tmp_path, session_id="s", store=tmp_path / "log.db") as session:
         assert session.run("cat f").text == TEXT

@@ -20,6 +20,7 @@ import pytest
 from readcache import Session
 from readcache.cli import shim_files
 from shims.build import CannotBuild, build
+from tests.helpers.files import WATCHDOG
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "".join(f"line {n} of the file that was shown\n" for n in range(1, 61))
@@ -109,11 +110,11 @@ def start(words: Sequence[str], env: Mapping[str, str], stdout: str, cwd: Path) 
             os.close(write)
         with process:
             if stdout == "file":
-                err = process.communicate(timeout=60)[1]
+                err = process.communicate(timeout=WATCHDOG)[1]
                 out = mine.read()
             else:
                 out = b"".join(_chunks(mine))
-                err = process.communicate(timeout=60)[1]
+                err = process.communicate(timeout=WATCHDOG)[1]
     return Ran(out, err or b"", process.returncode)
 
 
@@ -185,7 +186,7 @@ def served(sandbox: Sandbox, *options: str) -> Iterator[subprocess.Popen[bytes]]
         try:
             named = Path(options[1]) if options else None
             place = sandbox.place.parent / ".local/state/readcache/serve"
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + WATCHDOG
             while not (named.is_socket() if named else any(path.is_socket() for path in place.glob("*"))):
                 assert server.poll() is None
                 assert time.monotonic() < deadline

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, STDOUTS, Sandbox, no_shell_above, script, start
 
 WAYS = ["agent-shell.sh", "agent-command.sh"]
@@ -119,7 +120,7 @@ def test_a_login_shell_that_lost_its_parent_is_not_the_harnesss(sandbox: Sandbox
         "print(subprocess.run(['bash', '-lc', sys.argv[1]], stdout=subprocess.PIPE).stdout.decode())\n"
     )
     words = [*no_shell_above(), "env", "-i", f"HOME={home}", "PATH=/usr/bin:/bin", shutil.which("python3") or ""]
-    out = subprocess.run([*words, "-c", harness, command], cwd=sandbox.place, capture_output=True, timeout=60)
+    out = subprocess.run([*words, "-c", harness, command], cwd=sandbox.place, capture_output=True, timeout=WATCHDOG)
     assert (sandbox.place / "out").read_text() == LINES
     assert out.stdout
     assert LINES not in out.stdout.decode()

@@ -20,6 +20,7 @@ from readcache import __version__
 from readcache.serve.calls import ShortWay
 from readcache.serve.frames import frame, read_frame, send_frame, texts
 from readcache.serve.place import socket_path
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, OTHER, PATIENT, ROOT, Sandbox, make_client, make_sandbox, script, start
 
 SOURCES = [str(ROOT / "shims" / name) for name in ("tool.c", "client.c")]
@@ -200,10 +201,10 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
 
     with listening(place_of(sandbox), late):
         assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER
-        assert ended.acquire(timeout=60)
+        assert ended.acquire(timeout=WATCHDOG)
         assert way.causes == {"deadline": 1}
         assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER  # and not the marker, which is late too
-        assert ended.acquire(timeout=60)
+        assert ended.acquire(timeout=WATCHDOG)
     with listening(place_of(sandbox), way.converse):
         env = patient.by_bash_env()
         outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, start
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -32,7 +33,7 @@ def shims(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def environment_printed(program: Path | str, env: dict[str, str]) -> dict[str, str]:
     """What the real cat has, as it prints it."""
     words = ["cat", "/proc/self/environ"]
-    done = subprocess.run(words, executable=program, env=env, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(words, executable=program, env=env, capture_output=True, text=True, timeout=WATCHDOG)
     assert (done.returncode, done.stderr) == (0, "")
     return dict(entry.split("=", 1) for entry in done.stdout.split("\0")[:-1])
 
@@ -131,7 +132,7 @@ def test_a_whole_command_has_the_whole_environment(shims: Path) -> None:
     for variables in (MANY, {"PATH": f"{'/nowhere' * 600}:{PATH}"}):
         env = {"PATH": PATH, **variables, "READCACHE_SESSION": "s", "READCACHE_SERVER": "off"}
         words = [str(program), "-c", "exec cat /proc/self/environ"]
-        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=WATCHDOG)
         assert (done.returncode, done.stderr) == (0, "")
         found = dict(entry.split("=", 1) for entry in done.stdout.split("\0")[:-1])
         assert {name: found.get(name) for name in env} == env

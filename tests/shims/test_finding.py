@@ -12,6 +12,7 @@ import pytest
 
 from readcache.cli import shim_files
 from readcache.cli.client import find_client
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, make_client, make_sandbox, script
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -122,7 +123,9 @@ def test_without_proc_the_real_tools_run(sandbox: Sandbox, tmp_path: Path, path:
     command = "PATH=$1; head -n 2 f; echo f | sed s/f/g/; cat f | tail -n 1; {0}/cat f | nl | tail -n 1; cat nosuch"
     for env in (sandbox.env(), sandbox.by_bash_env()):
         shell = ["bash", "-c", command.format(sandbox.shims), "bash", path.format(sandbox.shims, tmp_path / "copy")]
-        done = subprocess.run([*words, *shell], env=env, cwd=sandbox.place, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(
+            [*words, *shell], env=env, cwd=sandbox.place, capture_output=True, text=True, timeout=WATCHDOG
+        )
         lines = LINES.splitlines(keepends=True)
         assert done.stdout == "".join([*lines[:2], "g\n", lines[-1], f"    60\t{lines[-1]}"])
         assert done.stderr.endswith("cat: nosuch: No such file or directory\n")
@@ -146,7 +149,7 @@ def test_without_proc_and_without_a_shell_the_real_tool_runs(sandbox: Sandbox, t
     for path in ("/shims:/bin", "/bin:/shims", "/shims", "/nowhere", ""):
         for depth in ("", "+++++++++"):
             words, env = [chroot, str(root), "/shims/cat", "/f"], {"PATH": path, "READCACHE_DEPTH": depth}
-            assert subprocess.run(words, env=env, capture_output=True, text=True, timeout=20).stdout == LINES
+            assert subprocess.run(words, env=env, capture_output=True, text=True, timeout=WATCHDOG).stdout == LINES
     (root / "bin" / "cat").unlink()
     done = subprocess.run([chroot, str(root), "/shims/cat", "/f"], env={"PATH": "/bin"}, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (127, 1)
@@ -248,7 +251,9 @@ def shown_by(place: Path, sandbox: Sandbox, **env: str) -> set[tuple[str, bytes]
     out = set()
     for command, way in WAYS:
         named = sandbox.readcache(BASH_ENV=str(place / f"agent-{way}.sh"), **env)
-        done = subprocess.run(["bash", "-c", command], env=named, cwd=sandbox.place, capture_output=True, timeout=20)
+        done = subprocess.run(
+            ["bash", "-c", command], env=named, cwd=sandbox.place, capture_output=True, timeout=WATCHDOG
+        )
         out.add((done.stdout.decode(), done.stderr))
     return out
 

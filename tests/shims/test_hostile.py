@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Ran, Sandbox, no_shell_above, script, start
 
 CUT = b"UNCHANGED "
@@ -179,7 +180,7 @@ def test_a_signal_at_any_moment_ends_the_tool_with_an_empty_stderr(sandbox: Sand
                 _wait_for_the_tool(ran.pid)
             time.sleep(delay)
             os.killpg(ran.pid, number)
-            out, err = ran.communicate(timeout=20)
+            out, err = ran.communicate(timeout=WATCHDOG)
         assert err == b"", delay
         assert (LINES * 1000).startswith(out.decode())
         if out.decode() != LINES * 1000:  # the tool had ended, and all was shown: then it may be over
@@ -252,7 +253,7 @@ def test_many_shells_at_once_in_one_session(sandbox: Sandbox) -> None:
     env, pipe = sandbox.by_bash_env(), subprocess.PIPE
     words = ["bash", "-c", "cat sub/g; :"]
     running = [subprocess.Popen(words, env=env, cwd=sandbox.place, stdout=pipe, stderr=pipe) for _ in range(6)]
-    outs = [process.communicate(timeout=60) for process in running]
+    outs = [process.communicate(timeout=WATCHDOG) for process in running]
     plain = start(words, sandbox.env(), "pipe", sandbox.place).out
     assert {err for _, err in outs} == {b""}
     assert any(out == plain for out, _ in outs)

@@ -21,6 +21,7 @@ from readcache.cli import shim_files
 from readcache.cli.client import find_client
 from readcache.cli.main import main
 from readcache.shell.readers import READERS
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, ROOT, make_client
 
 FORMER = Path(__file__).parent / "former"  # scripts of 0.1.0's first form, as shims/ had them
@@ -330,7 +331,7 @@ def test_doctor_tells_how_the_server_of_a_sandbox_is(capfd: Capture, place: Path
     words = [sys.executable, "-m", "readcache", "serve", "--socket", f"{place}/d/.socket"]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL) as server:
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + WATCHDOG
             while f"a server is at {place}/d/.socket: process {server.pid}" not in doctor(capfd, "--shims", "d")[1]:
                 assert time.monotonic() < deadline
         finally:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, no_shell_above, start
 
 CUT = "[FILE_UNCHANGED "
@@ -29,7 +30,7 @@ class Talk:
     def say(self, command: str) -> str:
         """What the shell prints until the command has ended."""
         os.write(self.write, f"{command}\necho {DONE[:5]}'{DONE[5:]}'\n".encode())
-        out, deadline = "", time.monotonic() + 30
+        out, deadline = "", time.monotonic() + WATCHDOG
         while DONE not in out:
             assert time.monotonic() < deadline, out
             if select.select([self.read], [], [], 0.2)[0]:
@@ -188,12 +189,14 @@ def test_a_repeated_read_in_tmux_is_cut(sandbox: Sandbox, tmp_path: Path) -> Non
     env = sandbox.readcache()
 
     def do(*words: str) -> str:
-        return subprocess.run([*tmux, *words], env=env, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(
+            [*tmux, *words], env=env, capture_output=True, text=True, check=True, timeout=WATCHDOG
+        ).stdout
 
     do("new-session", "-d", "-x", "150", "-y", "200", "-c", str(sandbox.place), "bash --norc")
     try:
         do("send-keys", f"{eval_line(sandbox)}; cat f; cat f >copy; echo {DONE[:5]}'{DONE[5:]}'", "Enter")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + WATCHDOG
         while DONE not in (screen := do("capture-pane", "-p", "-J")):
             assert time.monotonic() < deadline, screen
             time.sleep(0.05)

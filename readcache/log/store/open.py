@@ -58,7 +58,7 @@ def _opener(url: str) -> Callable[[str], Store]:
             found: Callable[[str], Store] = getattr(import_module(module), name)
         except ModuleNotFoundError as error:
             raise UsageError(
-                f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[{error.name}]'"
+                f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
             ) from None
         return found
     from readcache.model.plugins import load_plugin, plugin_names
