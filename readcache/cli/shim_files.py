@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from readcache import __version__
 from readcache.cli.client import find_client, shim_sources
-from readcache.cli.shim_run import RUN
+from readcache.process.plan import RUN
 
 # First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep prints
 # differently into a terminal, so that it is left alone.

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from readcache import __version__
 from readcache.process import child
-from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_tool
+from readcache.process.plan import RUN, SHIMS, SINK, Plan, is_own_command, plan_tool
 
 if TYPE_CHECKING:
     from readcache.process.settings import Settings
 
 _DEPTH = "READCACHE_DEPTH"
 _ALONE = "READCACHE_ALONE"  # the version of a client that found no server to ask (shims/tool.c)
-RUN = "readcache-run"
 
 
 def stand_in(place: str, tool: str, args: list[str]) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, where nobody named another one
+RUN = "readcache-run"  # among the shims, the program that runs a whole command
 _SEDS = ("sed", "gsed")
 
 
