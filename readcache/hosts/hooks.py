@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from readcache.model.errors import UsageError
 from readcache.process.mode import MODES
@@ -27,11 +27,15 @@ def hook(words: Sequence[str], data: bytes) -> None:
         name, settings = hook_settings(words, os.environ)
         if settings.mode == "off":
             return
-        sessions = _LaterSessions(settings, name)
+        sessions = HookSessions(lambda: make_sessions(name, settings, os.getcwd(), settings.store_spec()))
         try:
-            text = hook_answer(name, data, cast("Sessions", sessions))
+            text = hook_answer(name, data, sessions)
         finally:
-            sessions.close_all()
+            sessions.end(was_shown=True, keep=False)
+            if sessions.were_needed:
+                from readcache.process.tidy import tidy_once_a_day
+
+                tidy_once_a_day(settings)
         if text:
             os.write(1, text.encode())
     except Exception as error:
@@ -50,7 +54,7 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
     return name, settings
 
 
-def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
+def hook_answer(name: str, data: bytes, sessions: Sessions | HookSessions) -> str:
     """The answer's JSON; "" for none. UsageError; ValueError for an answer with a number that JSON does not have;
     whatever an event that is none makes the host's adapter raise."""
     import json
@@ -60,44 +64,55 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
     event, host = json.loads(data), find_host(name)
     if not isinstance(event, dict):
         raise UsageError("stdin is not JSON object")
-    answer = None if host.hook is None else host.hook(event, sessions)
+    answer = None if host.hook is None else host.hook(event, cast("Sessions", sessions))
     return "" if answer is None else json.dumps(answer, allow_nan=False)
 
 
-class _LaterSessions:
-    """A `Sessions` that is made when an event needs one: most of a hook's time is its import."""
+class HookSessions:
+    """The `Sessions` of one event, made when it first asks for one: most of a hook's time is that import."""
 
-    def __init__(self, settings: Settings, host: str) -> None:
-        self._settings, self._host, self._made = settings, host, cast("Sessions | None", None)
-        self._got: dict[tuple[str, str], Session] = {}
+    def __init__(self, make: Callable[[], Sessions]) -> None:
+        self._make, self._made = make, cast("Sessions | None", None)
+        self._used: dict[tuple[str, str], Session] = {}
 
     def get(self, conversation: str, agent: str = "main") -> Session:
         """As `Sessions` does."""
-        session: Session = self.__getattr__("get")(conversation, agent)
-        self._got[conversation, agent] = session
+        session = self._used[conversation, agent] = self._sessions().get(conversation, agent)
         return session
 
-    def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            from readcache import Sessions
-            from readcache.process.held import chosen_policy
+    def close(self, conversation: str) -> None:
+        """As `Sessions` does."""
+        self._sessions().close(conversation)
 
-            policy, store = chosen_policy(self._settings), self._settings.store_spec()
-            self._made = Sessions(os.getcwd(), store=store, policy=policy, local=True, host=self._host)
-        return getattr(self._made, name)
-
-    def close_all(self) -> None:
-        """As `Sessions` does. What no store took is noted."""
+    def end(self, *, was_shown: bool, keep: bool) -> None:
+        """The event is over. `keep`: hold its conversations for the next one. What was not shown is shown again when
+        they go on. What no store took is noted."""
         from readcache.process import failures
 
-        for (conversation, _), session in self._got.items():
+        for (conversation, _), session in self._used.items():
             for failed in session.reader.unlogged():
                 failures.note(conversation, failed.cause, failed.detail)
-        if self._made is not None:
-            from readcache.process.tidy import tidy_once_a_day
+            session.reader.close(in_order=was_shown)
+        for conversation in set() if keep and was_shown else {conversation for conversation, _ in self._used}:
+            self._sessions().close(conversation, in_order=was_shown)
 
-            self._made.close_all()
-            tidy_once_a_day(self._settings)
+    @property
+    def were_needed(self) -> bool:
+        """True if the event asked for a session."""
+        return self._made is not None
+
+    def _sessions(self) -> Sessions:
+        self._made = self._made or self._make()
+        return self._made
+
+
+def make_sessions(name: str, settings: Settings, root: str, store: str, most_readers: int | None = None) -> Sessions:
+    """Those of a host's hooks. UsageError."""
+    from readcache import Sessions
+    from readcache.process.held import chosen_policy
+
+    policy = chosen_policy(settings)
+    return Sessions(root, store=store, policy=policy, local=True, host=name, most_readers=most_readers)
 
 
 def python_program() -> tuple[str, ...]:

@@ -13,8 +13,6 @@ import dataclasses
 import enum
 import json
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -64,8 +62,6 @@ class Protocol:
 
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
         self._sessions = sessions
-        self._lock = threading.Lock()
-        self._held: OrderedDict[str, set[str]] = OrderedDict()  # conversation -> its readers
         self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
 
     def answer(self, request: object, cancelling: Cancelling = nullcontext) -> dict[str, Any]:
@@ -95,10 +91,7 @@ class Protocol:
 
     def close(self) -> None:
         """Ends every conversation."""
-        with self._lock:
-            names = list(self._held)
-        for name in names:
-            self._close(name)
+        self._sessions.close_all()
 
     def _result(self, request: Mapping[str, Any], cancelling: Cancelling) -> object:
         head = {name: value for name, value in request.items() if name not in ("id", "params")}
@@ -115,12 +108,13 @@ class Protocol:
             raise UsageError(f'{name} needs a conversation: set "conversation" beside "method"')
         if name == "close":
             checked("close", given, {}, frozenset())
-            return self._close(conversation)
+            self._sessions.close(conversation)
+            return {}
         method = self.methods[name]
         params = checked(name, given, method.fields, method.needed)
-        session = self._session(conversation, agent)
         if name == "fork":
             return self._fork(conversation, agent, params)
+        session = self._sessions.get(conversation, agent)
         return _run(session, params, cancelling) if name == "run" else method.call(session, params)
 
     def _hello(self, given: Mapping[str, Any]) -> object:
@@ -131,36 +125,12 @@ class Protocol:
         methods = sorted((*self.methods, "hello", "close"))
         return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
 
-    def _session(self, conversation: str, agent: str) -> Session:
-        """The reader's session; conversations that were not used for longest are closed for it."""
-        with self._lock:
-            self._held.setdefault(conversation, set()).add(agent)
-            self._held.move_to_end(conversation)
-            too_many = sum(map(len, self._held.values())) - MOST_READERS
-            oldest = []
-            for name, others in list(self._held.items())[:-1]:
-                if too_many <= 0:
-                    break
-                too_many -= len(others)
-                oldest.append(name)
-        for name in oldest:
-            self._close(name)
-        return self._sessions.get(conversation, agent)
-
     def _fork(self, conversation: str, parent: str, given: Mapping[str, Any]) -> object:
         inherit = given.get("inherit", False)
         if not given["name"]:  # a request without an agent's name is the main reader's
             raise UsageError("fork: name is empty: give the sub-agent one")
         child = self._sessions.fork(conversation, given["name"], parent=parent, inherit=inherit)
-        with self._lock:
-            self._held.setdefault(conversation, set()).add(child.agent_id)
         return {"agent": child.agent_id}
-
-    def _close(self, conversation: str) -> object:
-        with self._lock:
-            self._held.pop(conversation, None)
-        self._sessions.close(conversation)
-        return {}
 
 
 def parse(line: bytes | None) -> object:

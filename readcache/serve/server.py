@@ -22,7 +22,7 @@ from readcache.serve.connections import Connections
 from readcache.serve.expiry import wait_until_useless
 from readcache.serve.frames import FIRST
 from readcache.serve.json_client import JsonClient
-from readcache.serve.protocol import Protocol, RequestError, to_line
+from readcache.serve.protocol import MOST_READERS, Protocol, RequestError, to_line
 from readcache.serve.socket_file import listening
 
 MOST_CLIENTS = 64  # of those that stay
@@ -129,7 +129,8 @@ class _JsonClients:
 @contextlib.contextmanager
 def _json_clients(store: str | None, policy: Policy, host: str, *, may_run: bool) -> Iterator[_JsonClients]:
     # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
-    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=None if may_run else False, host=host)
+    local = None if may_run else False
+    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=local, host=host, most_readers=MOST_READERS)
     protocol = Protocol(sessions, may_run=may_run)
     try:
         yield _JsonClients(protocol)

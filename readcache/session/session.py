@@ -337,9 +337,10 @@ class Session(Conversation):
     def close(self) -> None:
         """Releases the store, unless it was handed in. Closing twice is allowed. Whoever goes on with a session that
         was not closed is shown the last results again: they may never have reached the conversation."""
-        self._end(in_order=True)
+        self.end(in_order=True)
 
-    def _end(self, *, in_order: bool) -> None:
+    def end(self, *, in_order: bool) -> None:
+        """`close`. `in_order`: False where the last results may not have reached the conversation."""
         self.reader.close(in_order=in_order and self._store is not None)
         if self._store is None or isinstance(self._store, (str, os.PathLike)):
             self.reader.log.close()
@@ -348,7 +349,7 @@ class Session(Conversation):
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._end(in_order=kind is None)
+        self.end(in_order=kind is None)
 
     # ------------------------------------------------------------ inside
 

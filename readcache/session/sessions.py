@@ -17,7 +17,8 @@ class Sessions:
     `root` is the directory that relative paths are of. `host`: as for `Session`; an adapter may name itself before it
     asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
     What two conversations were shown is never mixed; the readers of one share its store, so that a write by one is
-    known to the others. Safe to call from any thread.
+    known to the others. `most_readers`: how many are held at once; beyond that, the conversations unused for longest
+    are let go, and their last results are shown again when they go on. Safe to call from any thread.
     """
 
     def __init__(
@@ -28,20 +29,21 @@ class Sessions:
         policy: Policy = Policy(),  # noqa: B008  frozen
         local: bool | None = None,
         host: str = PYTHON,
+        most_readers: int | None = None,
     ) -> None:
         self.root = os.path.abspath(root)
         self.policy = policy
         self.host = host
         self._store = store
-        self._local = local
+        self._local, self._most_readers = local, most_readers
         self._lock = ForkLock(SESSIONS)
-        self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session
+        self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session; newest last
 
     def get(self, conversation: str, agent: str = "main") -> Session:
         """The session of the reader `agent` in that conversation: the same one each time, until it is closed."""
         conversation, agent = str(conversation), str(agent)
         with self._lock:
-            readers = self._open.setdefault(conversation, {})
+            readers = self._open[conversation] = self._open.pop(conversation, {})
             if agent not in readers:
                 readers[agent] = Session(
                     self.root,
@@ -52,7 +54,11 @@ class Sessions:
                     local=self._local,
                     host=self.host,
                 )
-            return readers[agent]
+            session = readers[agent]
+            oldest = [] if self._most_readers is None else self._beyond(self._most_readers)
+        for name in oldest:
+            self.close(name, in_order=False)
+        return session
 
     def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
         """The session of a new sub-agent of the reader `parent`, see `Session.fork`. `get` has it by its `agent_id`,
@@ -65,17 +71,32 @@ class Sessions:
             self._open.setdefault(conversation, {})[child.agent_id] = child
         return child
 
-    def close(self, conversation: str) -> None:
-        """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none."""
+    def close(self, conversation: str, *, in_order: bool = True) -> None:
+        """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none.
+        `in_order`: False where its last results may not have reached the conversation."""
         with self._lock:
             readers = self._open.pop(str(conversation), {})
         for session in reversed(readers.values()):  # a sub-agent's has its parent's store
-            session.close()
+            session.end(in_order=in_order)
 
     def close_all(self) -> None:
         """Ends every conversation."""
-        for conversation in list(self._open):
+        for conversation in self.conversations():
             self.close(conversation)
+
+    def conversations(self) -> list[str]:
+        """Those that are open, the newest last."""
+        return list(self._open)
+
+    def _beyond(self, most: int) -> list[str]:
+        """The oldest conversations, as many as there are too many readers; never the newest."""
+        too_many, oldest = sum(map(len, self._open.values())) - most, list[str]()
+        for conversation, readers in list(self._open.items())[:-1]:
+            if too_many <= 0:
+                break
+            too_many -= len(readers)
+            oldest.append(conversation)
+        return oldest
 
 
 def _store_of(readers: dict[str, Session]) -> Store | None:

@@ -27,7 +27,7 @@ class Client:
     """Asks a protocol of its own."""
 
     def __init__(self, *, may_run: bool = True, **options: Any) -> None:
-        self.protocol = Protocol(Sessions("/w", **options), may_run=may_run)
+        self.protocol = Protocol(Sessions("/w", most_readers=MOST_READERS, **options), may_run=may_run)
 
     def send(self, method: str, agent: str = "main", conversation: str = "c", **params: Any) -> dict[str, Any]:
         request = {"id": 1, "method": method, "conversation": conversation, "agent": agent, "params": params}

@@ -150,7 +150,7 @@ def test_what_is_not_for_it_is_left_to_the_client(at: ServerPlace, tmp_path: Pat
 def test_no_more_conversations_are_held_than_there_is_room_for(
     at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readcache.cli.served_hooks.MOST_CONVERSATIONS", 3)
+    monkeypatch.setattr("readcache.cli.served_hooks.MOST_READERS", 3)
     hooks = ServedHooks(at.store)
     way = ShortWay(at.store, {"hook": hooks.converse})
     first, second = events_of("codex", tmp_path / "work")
