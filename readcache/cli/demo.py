@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from readcache import Outcome, Session
 from readcache.cli.terminal import say
 from readcache.model.text import split_lines
+from readcache.process.settings import Settings
 
 SHOP = '''\
 """A shop's orders: what they cost and what is in stock."""
@@ -73,7 +75,7 @@ made of the output, and why. `⋮` shortens this page, not what the agent sees.
 NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash tool."
 
 
-def demo() -> int:
+def demo_command(_: argparse.Namespace, __: Settings) -> int:
     """Prints the demonstration. The sample is in a temporary directory, the session in memory."""
     _say_all(INTRODUCTION)
     # Where the shims of a sandbox are in force, its own session must not hear of this.

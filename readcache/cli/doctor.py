@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import glob
 import os
@@ -11,7 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from readcache import __version__
@@ -32,9 +33,8 @@ class Broken(Exception):
     """What is wrong, and what to do."""
 
 
-def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = ()) -> int:
-    """Prints the findings; 1 when something is broken. `shims`: a directory of shims to look at, besides those that
-    PATH and BASH_ENV lead to. `hosts`: those that have to be switched on; all others are looked at where they are."""
+def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Prints the findings; 1 when something is broken."""
     from readcache.cli.client import client_state
     from readcache.cli.hosts import host_checks
 
@@ -48,9 +48,9 @@ def doctor(settings: Settings, shims: str | None = None, hosts: Sequence[str] = 
         ("server", _server),
         ("client", lambda _: client_state()),
         ("session", _session),
-        ("shims", lambda settings: _shims(settings, shims)),
+        ("shims", lambda settings: _shims(settings, options.shims)),
         ("failures", lambda _: _failures()),
-        *host_checks(hosts),
+        *host_checks(options.host),
     ]
     broken = False
     for name, check in checks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Sequence
 
@@ -20,8 +21,9 @@ _LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
 
 
-def explain(settings: Settings, path: str, at: str | None = None) -> int:
-    """Prints the account; as of right after the call `at`, where one is named."""
+def explain_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Prints the account; as of right after the call `--at`, where one is named."""
+    path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past
     key = path if path.startswith("git:") else canonical_path(path, os.getcwd())

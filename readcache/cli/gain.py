@@ -24,7 +24,7 @@ from readcache.report.gain.totals import Asked, Gain
 SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked for
 
 
-def gain(options: argparse.Namespace, settings: Settings) -> int:
+def gain_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints the table, JSON, CSV or one line; 1 where the log does not prove an omission."""
     spec = settings.store_spec()
     if options.short:

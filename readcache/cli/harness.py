@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,7 @@ PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom c
 TODO = "tell it again, or go on with a new session: what is gone would count as visible"
 
 
-def listen(options: argparse.Namespace, settings: Settings) -> int:
-    """Does what the harness asks, and records what it tells. UsageError; ReadcacheError for a session of which nothing
-    was recorded; StoreError when the log cannot be read, or what was told is not in it."""
-    if not settings.session:
-        raise UsageError(f"{options.command} needs a session: use --session or READCACHE_SESSION")
-    return _COMMANDS[options.command](options, settings)
-
-
-def _restore(options: argparse.Namespace, settings: Settings) -> int:
+def restore_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints the section, or with `--json` the plan with the section as its "text", for `compacted --restored`. The
     session's files are taken to be on this machine, where `run` was."""
     messages = None if options.messages is None else _read_messages(options.messages)
@@ -55,7 +47,7 @@ def _restore(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _compacted(options: argparse.Namespace, settings: Settings) -> int:
+def compacted_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints {"restored_id", "rewrites"}. `--restored`: the file with the plan, as `restore --json` prints it, whose
     section is now in the conversation."""
     plan = _read_plan(options.restored) if options.restored is not None else None
@@ -66,27 +58,30 @@ def _compacted(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _wrote(options: argparse.Namespace, settings: Settings) -> int:
+def wrote_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Records that the agent's own tool wrote a file."""
     content = None if options.content_file is None else _read_text(options.content_file)
     with _open(settings) as session:
         session.wrote(options.path, content=content)
     return 0
 
 
-def _settle(options: argparse.Namespace, settings: Settings) -> int:
+def settle_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Records what the harness finally showed of a call."""
     text = _read_text(options.text_file)
     with _open_recorded(settings) as session:
         session.settle(options.call_id, text)
     return 0
 
 
-def _rewind(options: argparse.Namespace, settings: Settings) -> int:
+def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Records that everything after a call is gone."""
     with _open_recorded(settings) as session:
         session.rewind(options.call_id)
     return 0
 
 
-def _sync(_: argparse.Namespace, settings: Settings) -> int:
+def sync_command(_: argparse.Namespace, settings: Settings) -> int:
     """Prints, by call id, what is to stand as the result of each reply whose marker names what is gone."""
     messages = _read_messages("-")
     with _open(settings) as session:
@@ -95,24 +90,15 @@ def _sync(_: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-_COMMANDS: dict[str, Callable[[argparse.Namespace, Settings], int]] = {
-    "restore": _restore,
-    "compacted": _compacted,
-    "wrote": _wrote,
-    "settle": _settle,
-    "rewind": _rewind,
-    "sync": _sync,
-}
-
-
 @contextmanager
 def _open(settings: Settings) -> Iterator[Session]:
-    """The session, its log read; what is told within is in the log when it is left. StoreError."""
+    """The session, its log read; what is told within is in the log when it is left. UsageError when none is named;
+    StoreError when the log cannot be read, or what was told is not in it."""
     with Session(
         os.getcwd(),
         session_id=settings.session,
         agent_id=settings.agent,
-        store=settings.store_spec(),
+        store=_store(settings),
         policy=chosen_policy(settings),
         local=True,
     ) as session:
@@ -135,11 +121,18 @@ def _reach(session: Session, trouble: str) -> None:
         time.sleep(0.05)
 
 
+def _store(settings: Settings) -> str:
+    """UsageError where no session is named, or there is no place for its store."""
+    if not settings.session:
+        raise UsageError("no session is named: use --session or READCACHE_SESSION")
+    return settings.store_spec()
+
+
 @contextmanager
 def _open_recorded(settings: Settings) -> Iterator[Session]:
     """As `_open`. ReadcacheError for a session, or a reader in it, that the store does not know: its name may be
     misspelt."""
-    spec = settings.store_spec()
+    spec = _store(settings)
     nothing = f"nothing of session {settings.session} was recorded in {without_password(spec)}: see `readcache log`"
     if is_missing(spec):
         raise ReadcacheError(nothing)

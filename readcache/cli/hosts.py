@@ -20,7 +20,7 @@ from readcache.process.settings import Settings
 from readcache.process.state import state_directory
 
 
-def init(options: argparse.Namespace, _: Settings) -> int:
+def init_command(options: argparse.Namespace, _: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
@@ -38,7 +38,7 @@ def init(options: argparse.Namespace, _: Settings) -> int:
     return 0
 
 
-def uninit(options: argparse.Namespace, _: Settings) -> int:
+def uninit_command(options: argparse.Namespace, _: Settings) -> int:
     """Takes out of a host's settings what is ours. ReadcacheError."""
     host = find_host(options.host)
     switch = Switch(host, _where(host, is_user=options.user), _memory())

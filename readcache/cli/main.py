@@ -6,7 +6,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from readcache.model.errors import ReadcacheError, UsageError
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
+_TOLD = ("compacted", "restore", "rewind", "settle", "sync", "wrote")
+# `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
+_MODULES = dict.fromkeys(_TOLD, "harness") | {
+    "clear": "sessions", "init": "hosts", "log": "show", "stats": "show", "uninit": "hosts"
+}  # fmt: skip
+# They say what is wrong with a store themselves, or open none.
+_DO_WITHOUT_STORE = ("clear", "demo", "doctor", "init", "mcp", "replay", "sessions", "shims", "uninit")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
 
 
@@ -83,68 +91,11 @@ def _dispatch(argv: list[str]) -> int:
         argv = [*argv[1:], "--help"]
     options = parse_words(argv)
     settings = read_settings(os.environ, vars(options))
-    if options.command == "shims":
-        return _shims(options, settings)
-    if options.command == "doctor":
-        from readcache.cli.doctor import doctor
-
-        return doctor(settings, options.shims, options.host)
-    if options.command in ("init", "uninit"):
-        from readcache.cli import hosts
-
-        return hosts.init(options, settings) if options.command == "init" else hosts.uninit(options, settings)
-    if options.command == "mcp":
-        from readcache.cli import mcp
-
-        return mcp.start_mcp(options, settings)
-    if options.command == "replay":
-        from readcache.cli.replay import replay
-
-        return replay(options)
-    if options.command in ("sessions", "clear"):
-        from readcache.cli import sessions
-
-        if options.command == "clear":
-            return sessions.clear(options, settings)
-        return sessions.sessions(settings, as_json=options.json)
-    if options.command == "gain":
-        from readcache.cli.gain import gain
-
-        if settings.store:
-            require_store(settings.store)
-        return gain(options, settings)
-    from readcache.cli import demo, explain, harness, show  # with `Session`, which takes long to import
-
-    if options.command == "demo":
-        return demo.demo()
-    if settings.store:
+    if settings.store and options.command not in _DO_WITHOUT_STORE:
         require_store(settings.store)
-    if options.command == "serve":
-        from readcache.cli.serve import serve
-
-        return serve(options, settings)
-    if options.command == "report":
-        from readcache.cli.report import report
-
-        return report(settings, options)
-    if options.command == "explain":
-        return explain.explain(settings, options.path, options.at)
-    if options.command == "log":
-        return show.log(settings, options.at)
-    if options.command == "stats":
-        return show.stats(settings, options.at, as_json=options.json)
-    return harness.listen(options, settings)
-
-
-def _shims(options: argparse.Namespace, settings: Settings) -> int:
-    from readcache.cli import shims
-
-    if options.action == "install":
-        return shims.install(options.dir, options.tools)
-    if options.action == "uninstall":
-        return shims.uninstall(options.dir)
-    _require_preset(options.policy)
-    return shims.env(options.dir, settings, launch=options.launch, whole_command=options.whole_command)
+    module = import_module(f"readcache.cli.{_MODULES.get(options.command, options.command)}")
+    command: Callable[[argparse.Namespace, Settings], int] = getattr(module, f"{options.command}_command")
+    return command(options, settings)
 
 
 def _require_preset(name: str | None) -> None:

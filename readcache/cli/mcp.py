@@ -10,7 +10,7 @@ from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 
 
-def start_mcp(options: argparse.Namespace, settings: Settings) -> int:
+def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
     """Serves until the client goes. Without a named session each start is a new conversation."""
     from readcache.serve.mcp.server import serve_mcp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from readcache import __version__
 from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
@@ -40,10 +40,9 @@ def _build() -> _Parser:
     reader = _reader_options()
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, parents=[reader], help=text, description=text, allow_abbrev=False)
+        return _add(commands, name, text, parents=[reader])
 
-    text = "show on a sample what an agent sees of its commands, and why; leaves nothing behind"
-    commands.add_parser("demo", help=text, description=text, allow_abbrev=False)
+    _add(commands, "demo", "show on a sample what an agent sees of its commands, and why; leaves nothing behind")
     _add_replay(commands)
     run = add("run", "run one command through the session, print the reply, exit with the command's status")
     run.usage = RUN_USAGE
@@ -148,9 +147,13 @@ def _build() -> _Parser:
     return parser
 
 
+def _add(commands: argparse._SubParsersAction[_Parser], name: str, text: str, **more: Any) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=text, description=text, allow_abbrev=False, **more)
+
+
 def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
-    replay = commands.add_parser("replay", help=text, description=text, allow_abbrev=False)
+    replay = _add(commands, "replay", text)
     replay.usage = "readcache replay PATH… [--policy NAME]… [--since WHEN] [--json]"
     replay.add_argument(
         "paths", metavar="PATH", type=_path, nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
@@ -179,10 +182,8 @@ def _add_gain(gain: argparse.ArgumentParser) -> None:
 
 def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     """`init`, `uninit` and `hook`."""
-    text = "switch a host on: its settings are changed, and each change is printed"
-    init = commands.add_parser("init", help=text, description=text, allow_abbrev=False)
-    text = "take out of a host's settings what init put there"
-    uninit = commands.add_parser("uninit", help=text, description=text, allow_abbrev=False)
+    init = _add(commands, "init", "switch a host on: its settings are changed, and each change is printed")
+    uninit = _add(commands, "uninit", "take out of a host's settings what init put there")
     init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
@@ -198,7 +199,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
     _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
-    hook = commands.add_parser("hook", help=text, description=text, allow_abbrev=False)
+    hook = _add(commands, "hook", text)
     hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"
     hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
     hook.add_argument("--advise", action="store_true", help=ADVISE.help)

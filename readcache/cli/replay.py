@@ -9,9 +9,10 @@ import time
 
 from readcache.cli.terminal import say, warn
 from readcache.process.ages import seconds_of
+from readcache.process.settings import Settings
 
 
-def replay(options: argparse.Namespace) -> int:
+def replay_command(options: argparse.Namespace, _: Settings) -> int:
     """Prints the table, or one JSON object; 1 when an omission was wrong or a named file was not understood."""
     from tqdm import tqdm
 

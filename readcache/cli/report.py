@@ -22,7 +22,7 @@ MODE = 0o600
 MOST_NAMED = 5
 
 
-def report(settings: Settings, options: argparse.Namespace) -> int:
+def report_command(options: argparse.Namespace, settings: Settings) -> int:
     """Makes the page."""
     from readcache.report.page.page import write_page
 

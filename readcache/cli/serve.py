@@ -40,7 +40,7 @@ _SWITCH = 0.0005  # seconds; who folds a long log must not keep the others waiti
 _STOP_SECONDS = 10.0
 
 
-def serve(options: argparse.Namespace, settings: Settings) -> int:
+def serve_command(options: argparse.Namespace, settings: Settings) -> int:
     """Answers until there is nobody to answer; the exit status. ReadcacheError."""
     if options.stop:
         if options.socket is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Kept = SqliteStore | RedisStore
 
 
-def sessions(settings: Settings, *, as_json: bool) -> int:
+def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints a line for each session, the newest last."""
     from readcache.cli.show import clock, print_table
     from readcache.log.retention import holds_something, last_events
@@ -39,7 +39,7 @@ def sessions(settings: Settings, *, as_json: bool) -> int:
         }
         for name, at in last.items()
     ]
-    if as_json:
+    if options.json:
         print(json.dumps({"store": store.path, "bytes": size, "sessions": rows}))
         return 0
     print_table(
@@ -51,7 +51,7 @@ def sessions(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def clear(options: argparse.Namespace, settings: Settings) -> int:
+def clear_command(options: argparse.Namespace, settings: Settings) -> int:
     """Takes sessions out: those that are named, or old, or all. ReadcacheError for one that is not there."""
     from readcache.cli.terminal import say
     from readcache.log.retention import holds_something, last_events

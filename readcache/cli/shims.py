@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,20 @@ from readcache.cli import shim_files
 from readcache.cli.client import find_client
 from readcache.cli.terminal import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.policy import Policy
 from readcache.process.settings import Settings, session_variable
 from readcache.process.state import store_file
+
+
+def shims_command(options: argparse.Namespace, settings: Settings) -> int:
+    """`install`, `uninstall` or `env`. ReadcacheError."""
+    if options.action == "install":
+        return install(options.dir, options.tools)
+    if options.action == "uninstall":
+        return uninstall(options.dir)
+    if options.policy:
+        Policy.named(options.policy)
+    return env(options.dir, settings, launch=options.launch, whole_command=options.whole_command)
 
 
 def install(directory: str, tools: Sequence[str]) -> int:

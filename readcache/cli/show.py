@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import time
@@ -74,18 +75,18 @@ def _newest(spec: str) -> str:
     return found
 
 
-def log(settings: Settings, at: str | None = None) -> int:
+def log_command(options: argparse.Namespace, settings: Settings) -> int:
     """Every context's events, oldest first."""
-    with open_recorded(settings, at) as (_, cursor):
+    with open_recorded(settings, options.at) as (_, cursor):
         print_table(map(row, cursor.past))
     return 0
 
 
-def stats(settings: Settings, at: str | None = None, *, as_json: bool) -> int:
+def stats_command(options: argparse.Namespace, settings: Settings) -> int:
     """The counters of one context."""
-    with open_recorded(settings, at) as (session, cursor):
+    with open_recorded(settings, options.at) as (session, cursor):
         counts = {**dict.fromkeys(_COUNTERS, 0), **cursor.view.calls.counts}
-    if as_json:
+    if options.json:
         print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
         return 0
     why = {reason.value: reason.why for reason in Reason}
