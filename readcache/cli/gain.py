@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
-from readcache.cli.terminal import say, warn
+from readcache.cli.terminal import say
 from readcache.log.store import Store, open_store
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 from readcache.report.gain import DIMENSIONS
-from readcache.report.gain.plain import gain_csv, gain_json
+from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, gain_table, short_line
 from readcache.report.gain.totals import Asked, Gain
 
@@ -25,7 +25,7 @@ SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked fo
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the table, JSON, CSV or one line; 1 where the log does not prove an omission."""
+    """Prints the table, JSON or one line; 1 where the log does not prove an omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
@@ -84,7 +84,7 @@ def _local_day(at: float) -> datetime.date:
 def _groups(options: argparse.Namespace) -> tuple[str, ...]:
     if options.by:
         return (options.by,)
-    return DIMENSIONS if options.json else ("day",) if options.csv else SHOWN
+    return DIMENSIONS if options.json else SHOWN
 
 
 def _price(given: str | None) -> float | None:
@@ -100,11 +100,6 @@ def _price(given: str | None) -> float | None:
 def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
     if options.json:
         print(json.dumps(gain_json(found, price), indent=2))
-    elif options.csv:
-        for line in gain_csv(found, options.by or "day", price):
-            say(line)
-        for trouble in (*found.proof.faults, *found.damaged):
-            warn(trouble)
     else:
         for line in gain_table(found, price=price, block=FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK):
             say(line)

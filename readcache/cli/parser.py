@@ -168,7 +168,7 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_gain(gain: argparse.ArgumentParser) -> None:
     gain.usage = (
         "readcache gain [--by day|host|tool|reason|session] [--since WHEN] [--until WHEN] [--price MONEY] "
-        "[--json | --csv | --short]"
+        "[--json | --short]"
     )
     gain.add_argument("--by", choices=DIMENSIONS, metavar="WHAT", help=f"{', '.join(DIMENSIONS)}: rows of that alone")
     gain.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
@@ -176,7 +176,6 @@ def _add_gain(gain: argparse.ArgumentParser) -> None:
     gain.add_argument("--price", metavar="MONEY", help="dollars per million uncached input tokens, to show money")
     form = gain.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object")
-    form.add_argument("--csv", action="store_true", help="one line per day, or per value of --by")
     form.add_argument("--short", action="store_true", help="one line for today, for a status bar")
 
 

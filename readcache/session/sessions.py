@@ -71,6 +71,12 @@ class Sessions:
             self._open.setdefault(conversation, {})[child.agent_id] = child
         return child
 
+    def markers_in(self, text: str) -> list[str]:
+        """The markers of any open conversation that stand in the text, in order of conversations."""
+        with self._lock:
+            sessions = [next(iter(readers.values())) for readers in self._open.values() if readers]
+        return [found for session in sessions for found in session.markers_in(text)]
+
     def close(self, conversation: str, *, in_order: bool = True) -> None:
         """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none.
         `in_order`: False where its last results may not have reached the conversation."""

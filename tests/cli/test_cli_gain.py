@@ -63,14 +63,14 @@ def test_the_session_of_the_environment_is_not_what_is_asked_for(
 def test_since_until_and_by_choose(capfd: Capture, store: str) -> None:
     assert "1 session, 2 calls" in said(capfd, "--store", store, "--since", "7d")
     assert "1 session, 2 calls" in said(capfd, "--store", store, "--until", "1970-01-01")
-    out = said(capfd, "--store", store, "--by", "day", "--csv")
-    assert [line.split(",")[0] for line in out.splitlines()] == ["day", "1970-01-01", time.strftime("%Y-%m-%d")]
+    days = json.loads(said(capfd, "--store", store, "--by", "day", "--json"))["by_day"]
+    assert list(days) == ["1970-01-01", time.strftime("%Y-%m-%d")]
     out = said(capfd, "--store", store, "--by", "session")
     assert [line.split()[0] for line in out.partition("by session")[2].splitlines()[1:3]] == ["new", "old"]
 
 
 @pytest.mark.parametrize(
-    "words", [("--by", "week"), ("--price", "much"), ("--price", "-1"), ("--since", "soon"), ("--json", "--csv")]
+    "words", [("--by", "week"), ("--price", "much"), ("--price", "-1"), ("--since", "soon"), ("--json", "--short")]
 )
 def test_what_means_nothing_is_said_in_one_line(capfd: Capture, store: str, words: tuple[str, ...]) -> None:
     assert main(["gain", "--store", store, *words]) == 2
@@ -117,8 +117,8 @@ def test_an_omission_that_the_log_does_not_prove_is_a_failure(capfd: Capture, st
     db.commit()
     db.close()
     assert "NOT PROVEN: session new, main, call c2: " in said(capfd, "--store", store, status=1)
-    assert main(["gain", "--store", store, "--csv"]) == 1
-    assert "session new, main, call c2: " in capfd.readouterr().err
+    assert main(["gain", "--store", store, "--json"]) == 1
+    assert "session new, main, call c2: " in json.loads(capfd.readouterr().out)["checked"]["faults"][0]
 
 
 @pytest.mark.parametrize(("charset", "block"), [("ascii", "#"), ("utf-8", "█")])

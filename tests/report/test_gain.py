@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
 from readcache.model.events import Account, Delivered, Moment
 from readcache.model.reply import Outcome, Reason
-from readcache.report.gain.plain import gain_csv, gain_json
+from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import gain_table, short_line
 from readcache.report.gain.totals import Asked, Gain
 from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered
@@ -261,15 +260,13 @@ def test_money_is_named_only_where_the_user_names_a_price(store: Store) -> None:
     assert float(line.split()[-1]) == pytest.approx(gain.total.priced_net * 3e-6, abs=0.005)
 
 
-def test_json_and_csv_say_the_same(store: Store) -> None:
+def test_json_has_the_counters_of_stats(store: Store) -> None:
     session = session_in(store, host='a, "b"')
     read_twice(session)
     gain = gain_of(store)
     said = gain_json(gain)
-    rows = list(csv.DictReader(gain_csv(gain, "host")))
-    assert [row["host"] for row in rows] == list(said["by_host"]) == ['a, "b"']
+    assert list(said["by_host"]) == ['a, "b"']
     counters = said["by_host"]['a, "b"']["counters"]
-    assert rows[0]["tokens_saved"] == str(counters["tokens_saved"])
     assert {name: count for name, count in counters.items() if count} == {k: v for k, v in session.stats().items() if v}
     assert said["checked"] == {"markers": 1, "proven": 1, "faults": []}
 

@@ -1,10 +1,7 @@
-"""What was saved, for programs: one JSON-able object, or rows of CSV. The numbers of the table, not rounded to it."""
+"""What was saved, for programs: one JSON-able object, with the numbers of the table before rounding."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
 from typing import Any
 
 from readcache.report.gain.totals import Gain, Totals
@@ -31,13 +28,6 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
     }
 
 
-def gain_csv(gain: Gain, dimension: str, price: float | None = None) -> Iterator[str]:
-    """A line of names, and one for each day, host or whatever the dimension is."""
-    yield _line([dimension, *_sums(Totals(), price)])
-    for name, totals in sorted(gain.by[dimension].items()):
-        yield _line([name, *_sums(totals, price).values()])
-
-
 def _object(totals: Totals, price: float | None) -> dict[str, Any]:
     sums = _sums(totals, price)
     counters = {name: totals.counts[name] for name in SUMS} | {n: c for n, c in sorted(totals.counts.items()) if c}
@@ -60,9 +50,3 @@ def _sums(totals: Totals, price: float | None) -> dict[str, float]:
         "priced_output_chars": round(totals.priced_output, 2),
     }
     return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
-
-
-def _line(cells: list[Any]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(cells)
-    return out.getvalue()

@@ -104,7 +104,7 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int) -
         label = f"  {_fitted(name, NAME - 3):{NAME - 2}}{totals.counts['calls']:>9,}{out:>14,}{saved:>15,}"
         yield f"{label}{_share(totals.chars_net, out):>11}  {bar}"
     if (rest := len(groups) - most) > 0:
-        yield f"  and {rest:,} more: --by {dimension} --csv has them all"
+        yield f"  and {rest:,} more: --by {dimension} --json has them all"
 
 
 def _cells(label: str, cells: Iterable[str]) -> str:

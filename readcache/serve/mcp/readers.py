@@ -24,25 +24,6 @@ ANYBODY = "readers that cannot be told apart"
 PAUSE = 0.05
 
 
-class RememberedSessions(Sessions):
-    """Sessions that were handed out are known by name, so that a text can be searched for the markers of all."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._by_conversation: dict[str, Session] = {}
-
-    def get(self, conversation: str, agent: str = "main") -> Session:
-        """See `Sessions.get`."""
-        session = super().get(conversation, agent)
-        self._by_conversation.setdefault(str(conversation), session)
-        return session
-
-    def markers_in(self, text: str) -> list[str]:
-        """The markers of any of these conversations that stand in the text."""
-        sessions = list(self._by_conversation.values())
-        return [found for session in sessions for found in session.markers_in(text)]
-
-
 @dataclass(frozen=True, slots=True)
 class McpCaller:
     """One call: the session that answers it, and what to tell that."""
@@ -66,7 +47,7 @@ class McpReaders:
         one_reader: bool = False,
         host: str = "mcp",
     ) -> None:
-        self.sessions = RememberedSessions(root, store=store, policy=policy, local=True, host=host)
+        self.sessions = Sessions(root, store=store, policy=policy, local=True, host=host)
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
         self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory: nothing will be made of it
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
