@@ -27,6 +27,21 @@ RUN_OPTIONS = {
     "clip": Option("HEAD[,TAIL]", "how many characters of an output the harness shows ($READCACHE_CLIP)"),
     "policy": Option("NAME", "default, delta or max ($READCACHE_POLICY)"),
 }
+# What a user sets. Other variables that begin so are set by readcache itself, for the processes that it starts.
+VARIABLES = {
+    "READCACHE": "on (default); advise: omit nothing, record what would have been omitted; off: do nothing",
+    "READCACHE_SESSION": "the conversation's id; without one nothing is recorded or omitted",
+    "READCACHE_SESSION_FROM": "the name of the variable in which the host puts that id, such as CODEX_THREAD_ID",
+    "READCACHE_AGENT": "the reader inside the session (default: main)",
+    "READCACHE_STORE": "SQLite file or redis:// URL (default: readcache.db in $XDG_STATE_HOME/readcache)",
+    "READCACHE_POLICY": "default, delta or max",
+    "READCACHE_CLIP": "HEAD or HEAD,TAIL: how many characters of an output the harness shows",
+    "READCACHE_BATCH": "an id that calls share which the model made at once",
+    "READCACHE_HOST": "the harness's name in `readcache gain`",
+    "READCACHE_KEEP": "how long the default store keeps a session: 90d, 12h or forever (default: 30d)",
+    "READCACHE_SERVER": "off: neither ask nor start the server that answers hooks and shims",
+    "READCACHE_BASH": "the shell that `readcache-run` starts in a sandbox without bash",
+}
 # Seconds. A model's turn takes minutes, a person's thought half an hour; sccache's server waits for 10 minutes, Bazel's
 # for 3 hours.
 IDLE_SECONDS = 1800

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from readcache import __version__
-from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, Option
+from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES, Option
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError
 from readcache.model.policy import Budget
@@ -31,9 +31,11 @@ def _build() -> _Parser:
     parser = _Parser(
         prog="readcache",
         allow_abbrev=False,
-        description="Leaves out of tool results the lines that the agent can already see, and says where they stand.",
-        epilog="READCACHE=off makes `run` a plain pass-through, READCACHE=advise makes it report and omit nothing. "
-        "Exit status: 1 expected failure, 2 usage, 3 bug; `run` has the command's own.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Omits from tool results the lines that the agent can already see, and says where they are.",
+        epilog="environment:\n"
+        + "".join(f"  {name:23} {what}\n" for name, what in VARIABLES.items())
+        + "\nexit status: 1 expected failure, 2 usage, 3 bug; `run` has the command's own",
     )
     parser.add_argument("--version", action="version", version=f"readcache {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)

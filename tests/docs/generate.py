@@ -34,6 +34,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reasons": tables.reasons,
     "reads": reads.reads,
     "command line": tables.command_line,
+    "variables": tables.variables,
     "replay": replay,
     "gain": gain_block,
     "sandbox": sandbox,

@@ -21,6 +21,7 @@ from types import FunctionType
 
 from readcache import Reason
 from readcache.cli.main import main
+from readcache.cli.options import VARIABLES
 from readcache.model.policy import SUBMIT_COMMANDS
 
 TOP = Path(__file__).resolve().parents[2]
@@ -86,6 +87,11 @@ def command_line() -> str:
             ((f"`{option}`", text) for option, text in options),
         )
     )
+
+
+def variables() -> str:
+    """The environment variables that a user sets."""
+    return table(("variable", "what it says"), ((f"`{name}`", what) for name, what in VARIABLES.items()))
 
 
 def _help(*words: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 from readcache import Reason, Session
 from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
+from readcache.cli.options import VARIABLES
 from tests.docs import rivals
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
 from tests.docs.tables import TOP, field_table
@@ -144,3 +145,15 @@ def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
     assert session.observe("head -n 20 song.txt && pwd", "".join(lines[:20])).reason is Reason.COVERED
     assert session.observe("(tail -n 20 song.txt)", "".join(lines[20:])).reason is Reason.NOT_SEEN
     assert session.observe("(cat song.txt)", "".join(lines)).reason is Reason.IDENTICAL
+
+
+# What readcache sets for the processes that it starts.
+_INTERNAL = {f"READCACHE_{name}" for name in ("ALONE", "BASH_ENV", "DEPTH", "END", "INSIDE", "SINK")}
+
+
+def test_every_variable_that_the_code_reads_is_in_the_reference() -> None:
+    files = [path for place in ("readcache", "shims") for path in (TOP / place).rglob("*") if path.is_file()]
+    texts = [path.read_text(encoding="utf-8", errors="ignore") for path in files if path.suffix != ".pyc"]
+    read = {name for text in texts for name in re.findall(r"\bREADCACHE_[A-Z]+(?:_[A-Z]+)*\b", text)}
+    named = {f"READCACHE_{name}" for name in ("SESSION", "AGENT", "STORE", "POLICY", "CLIP", "BATCH")}  # by `named`
+    assert (read | named | {"READCACHE"}) - _INTERNAL == set(VARIABLES)
