@@ -48,7 +48,7 @@ def _in_full(judgement: Judgement, reason: Reason) -> Judgement:
 
 
 def _worth(call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy) -> list[Cut]:
-    """Those that save enough, and of them the largest few: a reply with many holes is hard to read."""
+    """The largest few that save enough: a reply with many holes is hard to read."""
     chars = {cut.low: _chars(call, judgement.lines, cut) for cut in cuts}
     worth = [cut for cut in cuts if chars[cut.low] >= GAIN * len(cut.text)]
     if len(worth) > policy.max_markers:
@@ -104,7 +104,7 @@ def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:
 
 
 def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
-    """How much of a text the harness shows: what it cuts away itself is not a saving of ours."""
+    """How much of a text the harness shows. What the harness itself cuts is not our saving."""
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 
@@ -156,7 +156,7 @@ def _assemble(
 
 
 def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[Cut], count: int) -> tuple[Piece, ...]:
-    """The pieces of what is left, at their places in the reply's text."""
+    """The remaining pieces, at their places in the reply's text."""
     if not cuts:
         return pieces
     out: list[Piece] = []

@@ -1,7 +1,7 @@
 """Coverage: which lines of an output already stand before the reader, byte for byte, and where.
 
-Bytes decide here. Whatever parsing believed, a line counts as covered only when the visible line that is named as its
-source equals it: the whole body and, where the output shows numbers, a number in front of the source too.
+Bytes decide here. Parsing never decides alone. A line is covered only if the visible line named as its source equals
+it: the whole body and, if the output shows numbers, a number at the source too.
 
 Here lines of files are looked for at the numbers that they have, which also tells whether a file changed; `search` then
 looks for any line anywhere, by what it says.
@@ -21,7 +21,7 @@ from readcache.model.key_view import Delivery, KeyView, Reference
 from readcache.model.text import bodies, shows_numbers
 from readcache.model.view import View
 
-# Newest deliveries of a key that are looked through; keeps a call's cost apart from the session's length.
+# How many of a key's newest deliveries to search, so that a call's cost does not grow with the session.
 MOST_REFERENCES = 48
 
 

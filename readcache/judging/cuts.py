@@ -1,4 +1,4 @@
-"""What a marker says of an omission: which lines, where they stand, and no more than is known.
+"""The words of a marker: which lines were omitted and where they stand, and nothing that is not known.
 
 Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed since:
 
@@ -52,7 +52,7 @@ class Cut:
 
 
 def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cut]:
-    """One for each omission of the judgement that words can be found for. `tag`: the session's."""
+    """One for each omission in the judgement that a marker can describe. `tag`: the session's."""
     name = f"{tag}.{judgement.number}"
     if judgement.whole is not None:
         return [_identical(view, call, judgement, judgement.whole, name)]
@@ -96,7 +96,7 @@ def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, na
 
 
 def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut | None:
-    """None where the marker cannot say all that stood in front of the lines and is not to be seen at the source."""
+    """None if the lines had a prefix that the source does not show and the marker cannot state."""
     runs = omission.runs
     piece = runs[0].piece
     sources = tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
@@ -147,7 +147,7 @@ def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
 
 
 def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:
-    """True if what is in front of the lines and behind the last is the same at the source, too."""
+    """True if the source has the same text before the lines and after the last one."""
     last = runs[-1].reference
     same_end = ends_in_newline(last) == call.output.endswith("\n")
     return same_end and all(run.piece.sep == run.reference.piece.sep for run in runs)
@@ -231,7 +231,7 @@ def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_
 
 
 def _form(run: Run) -> str:
-    """How the source shows the lines, in words, where what stands in front of them there is not what stands here."""
+    """Says how the source shows the lines, if their prefix there differs from the one here."""
     if (run.reference.piece.sep or "").startswith(DIFF):
         return "within a diff"
     return "without numbers" if is_bare(run) else ""
@@ -253,7 +253,7 @@ def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
 
 
 def _path_there(run: Run) -> str:
-    """The path that the source shows with the lines, where it is not that of the file that the marker names."""
+    """The path that the source shows with the lines, if it differs from the file that the marker names."""
     path = path_in(run.reference.piece.sep).removeprefix("./")
     is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in run.piece.keys)
     return "" if is_same else path

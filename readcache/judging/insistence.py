@@ -16,12 +16,12 @@ from readcache.model.view import View
 # A repeat counts as insisting when at most this many other calls came since the omission, not counting other omissions
 # and their repeats: a model may look around (`pwd`, `ls`) before it asks again, or repeat a whole batch of requests.
 INSIST_WITHIN = 2
-# However far apart they are: a weak model may go round in a loop of the same few requests. Chosen by replay.
+# At any distance: a weak model may loop over the same few requests. Chosen by replay.
 MOST_OMISSIONS_IN_A_ROW = 2
 
 
 def insists(view: View, call: Call) -> bool:
-    """True for the request of an omission again, right after it, or for one that was answered so too often."""
+    """True if this request repeats an omitted one right after it, or was answered by omissions too often."""
     if view.calls.omissions_of(call.request) >= MOST_OMISSIONS_IN_A_ROW:
         return True
     others = view.calls.since_omission(call.request, view.calls.number_of(call.call_id))

@@ -1,4 +1,5 @@
-"""The decision: what of an output is shown, what is left out, and why. Pure: (view, call, output) -> judgement.
+"""The decision: which lines of an output are shown, which are omitted, and why. Pure: (view, call, output) ->
+judgement.
 
 The order of the rules is the order of `decide`: what is never touched; the reader who insists; what the reads in the
 output are covered by; the whole output at one place; any visible lines. Every rule that does not clearly hold shows the
@@ -112,7 +113,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
 
 
 def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
-    """The lines; of a text that is visible already those that are at hand, since comparing them is free then."""
+    """The lines. If the text is visible already, its stored lines, which compare for free."""
     if same is not None and len(same.event.pieces) == 1 and same.event.text == output:
         piece = same.event.pieces[0]
         if piece.sep is None and piece.at == 0:

@@ -11,15 +11,15 @@ from readcache.model.text import split_lines
 
 # So many different texts at most are looked for at the ends of lines, too.
 MOST_JOINED = 64
-# Lines compared for each line of the output; beyond, what is left of the texts is looked for no more. In the recordings
+# How many lines to compare for each line of the output; beyond that, skip the remaining texts. In the recordings
 # none needs more than two.
 MOST_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """Claim number `claim` is output lines low to high - 1. `joined`: what stood before it had no newline at its end,
-    so that its first line begins with somebody else's words."""
+    """Claim number `claim` is output lines low to high - 1. `joined`: the text before it had no final newline, so that
+    its first line begins with other words."""
 
     claim: int
     low: int

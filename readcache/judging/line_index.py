@@ -2,8 +2,8 @@
 
     index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
 
-It proposes places; `judging.search` compares the text. What is added is looked at when somebody asks for the first time
-after that. Answers by line numbers alone never need it.
+It proposes places; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Answers by
+line numbers alone never need it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LineIndex:
         self._waiting.clear()
 
     def _take_in(self, delivery: Delivery) -> None:
-        """The lines of a delivery; the lines that are markers stay out."""
+        """Index the lines of a delivery, without its markers."""
         if not delivery.event.credited:
             return
         lines = split_lines(delivery.event.text)

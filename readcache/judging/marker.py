@@ -24,7 +24,7 @@ from readcache.model.spans import Span
 
 FILE_UNCHANGED = "FILE_UNCHANGED"  # the whole file was asked for, and each of its bytes is as at the source
 UNCHANGED = "UNCHANGED"  # these lines are, and the file is not known to have changed since
-LEFT_OUT = "LEFT_OUT"  # the lines stand there; nothing is said of the file, or that it changed
+LEFT_OUT = "LEFT_OUT"  # the lines stand there; says nothing about the file
 _GONE = "GONE"
 PRUNED = "PRUNED"  # the notes of `context.prune` begin so
 
@@ -109,7 +109,7 @@ def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
 
 
 def may_hold(text: str, session_tag: str) -> bool:
-    """False for a text without a marker of the session, at a glance."""
+    """A quick check: False if the text has no marker of the session."""
     return f" {session_tag}" in text
 
 
@@ -128,13 +128,13 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
 
 
 def write_moved(marker: str, what: str, section: str) -> str:
-    """What takes the place of a `marker` for `what` when its lines stand in a restored section now."""
+    """The text that replaces a `marker` for `what` when its lines now stand in a restored section."""
     source = Source(section, Origin.RESTORED)
     return write_marker(name_in(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
 
 
 def write_gone(marker: str, what: str) -> str:
-    """What takes the place of a `marker` for `what` when its source has left the conversation."""
+    """The text that replaces a `marker` for `what` when its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
     return f"[{_GONE} {name_in(marker)}: {what} omitted here; the source left the conversation{end}]"
 
@@ -157,7 +157,7 @@ def spell_lines(spans: Sequence[Span]) -> str:
 
 @lru_cache(maxsize=1024)
 def name_of(path: str) -> str:
-    """The name a path ends in, shortened: the reader, who asked for it, knows it by that."""
+    """The last part of the path, shortened. The reader asked for the file and knows it by that name."""
     return names_of([path])[path]
 
 

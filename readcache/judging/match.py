@@ -8,8 +8,8 @@ Certain are numbers that the output itself shows. Raw lines are where nothing el
 - between landmarks, literal text that stands at one place only (see `landmarks`);
 - between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines bear out, byte
   for byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
-- in the output of a command that did not fail (or printed what was shown before, all the same), up to where a tool or
-  a host cut it, and where no program complained.
+- in the output of a command that did not fail, or that printed lines shown before; only up to the place where a tool or
+  a host cut it, and only if no program complained.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trus
 
 
 def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
-    """The claim with the separator that the output shows. Where it shows none, it is not a claim; where it leaves open
-    which one it is, that of an earlier showing, or else the lines are claimed as they stand, numbers included."""
+    """The claim with the separator that the output shows. If the output shows no separator, the claim is dropped. If
+    several fit, take the one of an earlier showing, or else claim the lines as they are, numbers included."""
     if not isinstance(claim, FileLines) or claim.sep != ANY_SEPARATOR:
         return claim
     candidates = find_separators(lines)
@@ -124,7 +124,7 @@ class _Layout:
             return _whole_lines(pieces, self._beside_cuts())
         if self.trust.exact:
             return self._raw(claim, 0, count)
-        if _most_lines(claim) != count:  # else nothing of it is missing
+        if _most_lines(claim) != count:  # else it is complete
             self.cuts = self._find_cuts()
         failed = self.trust.failed and not self._is_known(claim)
         if failed or complains(self.lines[0]) or complains(self.lines[-1].strip()):
@@ -151,7 +151,7 @@ class _Layout:
         return out
 
     def _section(self, claims: list[Claim], low: int, high: int, certain: bool, *, joined: bool = False) -> list[Piece]:
-        """Pieces of what stands between two landmarks. Not `certain`: raw lines get no numbers. `joined`: the last line
+        """Pieces of the lines between two landmarks. Not `certain`: raw lines get no numbers. `joined`: the last line
         stands in the landmark's, and is missing here."""
         if low >= high or not claims:
             return []
@@ -215,7 +215,7 @@ class _Layout:
         return out
 
     def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[Piece]:
-        """Pieces of lines all of which the claim printed. Not `ends`: what it printed goes on behind them."""
+        """Pieces of lines that the claim printed, all of them. Not `ends`: what it printed goes on behind them."""
         keys = _expand(claim.keys, self.view)
         if claim.ranges is None or len(keys) != 1:
             return self._anywhere([claim], low, high)
@@ -228,7 +228,7 @@ class _Layout:
             is_end = ends and at + count == high and (end is None or count < end - start + 1)
             out.append(Piece(keys, at, count, start, eof=is_end))
             at += count
-        if at < high:  # more lines than the command can print: something else spoke too, and who said what is open
+        if at < high:  # more lines than the command can print: something else printed some of them
             return self._anywhere([claim], low, high)
         return out
 
@@ -275,7 +275,7 @@ class _Layout:
         return sum(max(0, min(end or total, total) - start + 1) for start, end in claim.ranges)
 
     def _is_borne_out(self, claim: Claim, low: int, high: int) -> bool:
-        """True if the lines are those that the claim was seen to stand for before, byte for byte, all of them."""
+        """True if all lines equal, byte for byte, the lines shown for this claim before."""
         if isinstance(claim, Literal):
             return list(self.lines[low:high]) == split_lines(claim.text)
         if not isinstance(claim, FileLines) or claim.ranges is None or low == high:
@@ -292,7 +292,7 @@ class _Layout:
         return at == high and not all(map(is_blank, self.lines[low:high]))
 
     def _is_known(self, claim: FileLines) -> bool:
-        """True if some lines that were shown before stand where the claim says, and none of them differs."""
+        """True if lines shown before stand where the claim says, at least one of them, and none differs."""
         if claim.ranges is None or len(claim.keys) != 1:
             return False
         known, at, same = self.view.key(claim.keys[0]).numbered, 0, list[str]()

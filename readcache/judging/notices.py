@@ -1,4 +1,4 @@
-"""Lines that stand in an output in the place of content: complaints of programs, and notices that something was cut.
+"""Lines of an output that are not content: complaints of programs, and notices that something was cut.
 
 Both are known by their shape alone. A file may hold such lines as well: then fewer of its lines get numbers, and none
 is left out that would not have been.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 # Characters. No tool says more than this in one line about what it cut or could not do.
 _LONGEST = 400
 
-# What the C library says of a file, and shells and programs beside it.
+# Error messages of the C library, of shells and of programs.
 _STRERRORS = (
     "No such file or directory|Permission denied|Is a directory|Not a directory|Read-only file system"
     "|No space left on device|Disk quota exceeded|Operation not permitted|Operation not supported|File name too long"
@@ -75,7 +75,7 @@ def complains(line: str) -> bool:
 
 
 def find_cuts(lines: Sequence[str]) -> list[int]:
-    """The indexes of the lines in which a tool or a host says that it left something out."""
+    """The indexes of the lines that say that a tool or a host cut something."""
     text = "\n".join(lines)
     words = [word for word in _NOTICE_WORDS if word in text]
     found = [at for at, line in enumerate(lines[:_FIRST]) if _NOTICE_IN_FRONT.match(line)]

@@ -32,7 +32,7 @@ class Omission:
 
 
 def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission, ...]:
-    """Adjacent runs become one omission, as long as its marker can say all that it must of them."""
+    """Adjacent runs become one omission, as long as one marker can describe them."""
     groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda r: r.low):
         if groups and groups[-1][-1].high == run.low and _has_words([*groups[-1], run]):
@@ -47,7 +47,7 @@ def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission,
 
 
 def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
-    """The lines of each file that runs are, if all are known, none comes twice, and they are few enough to be named."""
+    """The lines of each file that the runs cover, if all are known, none occurs twice, and few enough to name."""
     spans: dict[str, list[Span]] = {}
     for run in runs:
         if len(run.piece.keys) != 1 or not run.piece.first:
@@ -66,7 +66,7 @@ def is_bare(run: Run) -> bool:
 
 
 def number_here(run: Run) -> int:
-    """The number of the run's first line as this output has it; 0 when it is not known."""
+    """The number of the run's first line in this output; 0 if unknown."""
     piece = run.piece
     return piece.first and piece.first + piece.shift + run.low - piece.at
 

@@ -1,4 +1,4 @@
-"""Protected files (`Policy.protected`): what they hold is shown whole each time, and the log keeps nothing of it."""
+"""Protected files (`Policy.protected`): shown whole each time, and never kept in the log."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
 
 
 def possible_files(call: Call) -> Iterable[str]:
-    """Names of files that the call may have read or written: those of which its command is understood to, and any word
-    of it, since one that nobody understands (`awk … key.pem`) may have read whatever it names."""
+    """Names of files that the call may have read or written: those that we understand, and every other word of the
+    command, because a command that we do not understand (`awk … key.pem`) may have read any file it names."""
     return chain(_WORD.findall(call.label), call.reading.keys, (write.key for write in call.reading.writes))
 
 

@@ -1,7 +1,7 @@
-"""Visible lines, found by what they say: any line of an output that stands anywhere before the reader.
+"""Visible lines, found by their text: any line of an output that the reader can see anywhere.
 
-`find_visible` compares the text of whole lines. Which lines of which files they are decides only whether the policy
-lets them go, and how a marker names them.
+`find_visible` compares the text of whole lines. The file and line numbers only decide whether the policy allows the
+omission, and how a marker names the lines.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def find_visible(
 def _find(
     view: View, lines: Sequence[str], pieces: Sequence[Piece], is_open: list[bool], index: LineIndex, may: May
 ) -> list[Run]:
-    """Runs over open lines, which are not open any more afterwards: long ones first, of equals those whose source holds
-    more of the output. Of a hunk in a diff the whole or nothing: what it changes is the news, and is not to be put
-    together from what stands here and there."""
+    """Runs over open lines, which are then closed. Long runs first; among equals, those whose source has more of the
+    output. A hunk of a diff is omitted whole or not at all: its change is the news, and must not be pieced together
+    from several places."""
     ours: list[str] = [""] * len(lines)
     for piece in pieces:
         ours[piece.at : piece.at + piece.count] = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
@@ -92,7 +92,7 @@ def _find(
 
 
 def _without_parts(low: int, high: int, changes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Lines low to high - 1, less the changes (low, high) of which only a part is among them."""
+    """Lines low to high - 1, without the changes (low, high) that are only partly among them."""
     for first, last in changes[bisect_right(changes, low, key=itemgetter(1)) :]:
         if first >= high:
             break

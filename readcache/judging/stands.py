@@ -14,8 +14,8 @@ from readcache.model.view import View
 
 
 def stands_of(view: View, runs: Sequence[Run], left_out: Sequence[str]) -> tuple[tuple[Stand, ...], str]:
-    """The stands of an omission; and the lines themselves where the sources show them otherwise: with other numbers, or
-    with numbers that they do not have here."""
+    """The stands of an omission; and the lines themselves if the sources show them with different numbers, or with
+    numbers that this output does not have."""
     there = [lines_there(view, run) for run in runs]
     stands = tuple(_stand(run, lines) for run, lines in zip(runs, there, strict=True))
     is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out

@@ -10,7 +10,7 @@ from readcache.model.view import View
 
 
 def is_worth(view: View, tokens: int, policy: Policy) -> bool:
-    """True if leaving out so many tokens, net, saves the least share of a turn that the policy asks for."""
+    """True if omitting so many tokens, net, saves at least the share of a turn that the policy demands."""
     if not policy.min_worth:
         return True
     share = max(policy.min_worth, view.calls.bounces.rate(policy.min_worth))

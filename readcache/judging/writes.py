@@ -66,8 +66,8 @@ def certain_texts(call: Call) -> list[Authored]:
     """The texts in the call's own command that surely are files' contents now. Of all others that it holds it is known
     only that they may be.
 
-    A text counts when the status of the whole command proves the write, or when nothing could keep the write from being
-    tried, it would have complained, and nobody did. After a failure none does. A file that the command writes twice, or
+    A text counts if the status of the whole command proves the write; or if the write was certainly tried, would have
+    complained on failure, and nothing complained. After a failure none does. A file that the command writes twice, or
     may have, has neither text.
     """
     authored = call.reading.authored
@@ -89,7 +89,7 @@ def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
 
 
 def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
-    """An edit or write tool wrote the file; `content` is the whole of it where the agent gave it in that call."""
+    """An edit or write tool wrote the file; `content` is the whole file, if the agent gave it in that call."""
     label = f"write {key}"
     wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
     if not content or matches(key, policy.protected):

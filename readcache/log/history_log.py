@@ -17,8 +17,8 @@ from readcache.model.reply import Reason
 class HistoryLog:
     """The log of one history, the context (session id, name) in the store that `store` gives.
 
-    It fails open: what goes wrong is handed to `report` (as `Log.fail`) and raised to nobody. Events that the store
-    would not take are kept, and appended with the next ones.
+    It fails open: errors go to `report` (as `Log.fail`) and are never raised. Events that the store would not take are
+    kept, and appended with the next ones.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class HistoryLog:
             self.fail(error)
             return None
         lost = [event for event in events if isinstance(event, Failed | Compacted)]
-        if lost:  # a history with a hole is none
+        if lost:  # a history with a hole is useless
             self.fail(StoreError(getattr(lost[0], "detail", "the session has been removed from the store")))
             return None
         return [event for event in events if isinstance(event, HistoryEvent)]  # others are what the session wrote

@@ -29,14 +29,14 @@ from readcache.model.reply import Reason
 from readcache.model.view import View
 from readcache.model.withheld import as_shown
 
-# Texts of which it is remembered when they could be seen: while one command runs fewer come, and where more do nothing
+# How many recent texts keep a visibility time. If more arrive while a command runs, none may be its source: nothing
 # is a source for it.
 LATELY = 256
 
 
 class Transaction:
-    """A transaction of the store with everything newer folded in. Every call of a session is one, so that it is
-    written out: a generator-made context costs three times as much."""
+    """A transaction of the store with everything newer folded in. Written as a class, because every call uses it and a
+    generator-made context costs three times as much."""
 
     __slots__ = ("_log", "_store", "_taken")
 
@@ -160,8 +160,8 @@ class Log:
                     self._take(record)
 
     def fold(self, store: Store) -> None:
-        """Folds all that is in `store`, which is this log's by another connection. Whoever writes there, or uses this
-        log, need not wait for that. Raises StoreError."""
+        """Folds all that is in `store`, which is this log's by another connection. Writers, and users of this log, need
+        not wait for that. Raises StoreError."""
         aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
         turned: list[int] = []
         for record in store.records(self._session_id, self._agent_id):
@@ -174,7 +174,7 @@ class Log:
             self._partial = False
 
     def calls_at(self, moment: float) -> int:
-        """The number of the last call that could be seen at that moment, by the log's clock. Within a transaction."""
+        """The number of the last call that was visible at that moment, by the log's clock. Within a transaction."""
         number = self.view.calls.number
         for at, before in reversed(self._lately):
             if at <= moment:
@@ -220,8 +220,8 @@ class Log:
         return HistoryLog(lambda: self.store, context, self._clock, self.fail)
 
     def new_reader(self, name: str, taken: set[str]) -> str:
-        """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has had, as far as the store and
-        `taken` know; it is taken then."""
+        """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has used, as far as the store and
+        `taken` know. The name is then taken."""
         with contextlib.suppress(StoreError):  # counted when the reader is used
             taken.update(agent for _, agent, *_ in self.store.sessions(self._session_id))
         names = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))

@@ -68,12 +68,11 @@ class Reader:
     ) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
 
-        `show` puts the reply before the reader, which may take as long as that one likes: nothing is locked meanwhile,
-        and until it has returned nothing of the reply counts as seen. It is not called after a failure of ours, and
-        says when the reader had it, by the log's clock, where that was before it returned. `began`: when the call
-        started, by that clock. `announce` is called as soon as it is known that nothing is left out of a call that
-        wrote nothing, which is logged once `show` has returned: showing it need not wait for the store. It may
-        neither wait nor raise.
+        `show` prints the reply and may block: no lock is held, and until it returns nothing of the reply counts as
+        seen. It is not called after a failure of ours. It returns when the reader had the reply, by the log's clock, if
+        that was before it returned. `began`: when the call started, by that clock. `announce` is called as soon as it
+        is clear that nothing is omitted from a call that wrote nothing: printing need not wait for the store, because
+        such a call is logged after `show` returned. It must not block or raise.
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
@@ -100,8 +99,8 @@ class Reader:
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
     ) -> tuple[Reply, LogShown]:
-        """The reply, and what is to be logged when it was shown: its text, and the whole delivery where it was
-        announced. All else is logged; the text, too, if it `is_shown`."""
+        """The reply, and a function that logs that it was shown: its text, or the whole delivery if it was announced.
+        Everything else is logged here; the text too, if it `is_shown`."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -128,7 +127,7 @@ class Reader:
         return reply, partial(self._log_text, delivered)
 
     def _log_text(self, delivered: Delivered, at: float | None) -> None:
-        """Logs the text of a delivery that is in the log without it; no more, if the call has left the conversation."""
+        """Log the text of a delivery that was logged without it. Do nothing if the call has left the conversation."""
         waiting = withhold(delivered)
         if waiting == delivered:
             return
@@ -140,8 +139,8 @@ class Reader:
         self.tell(delivered.call_id, events, at)
 
     def _log_announced(self, delivered: Delivered, turns: int, tokens: int, at: float | None) -> None:
-        """Logs a delivery behind those that were logged while it was shown. Without its text where something else came,
-        which may have made it outdated or taken it away. `turns`, `tokens`: of the log and its calls, as it was judged.
+        """Log a delivery after those that were logged while it was shown. Log it without its text if anything came in
+        between, which may have outdated or removed it. `turns`, `tokens`: of the log and its calls, as it was judged.
         """
         try:  # not later: what comes in between might have taken it away
             with self.log.transaction() as view:
@@ -154,7 +153,7 @@ class Reader:
             self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
 
     def _go_on(self, view: View) -> None:
-        """Before anything is logged: is this a session that somebody else did not close?"""
+        """Before the first event: check whether an earlier process left the session open."""
         if self._resumes:
             self._resumes = False
             place = self.log.place()
@@ -206,15 +205,15 @@ class Reader:
                 log.append_later(events(log.view) if made is None else made)
 
     def forget(self, call_id: str) -> None:
-        """Nobody was given the reply to this call."""
+        """The reply to this call was never shown."""
         self.tell(call_id, lambda _: [Forgot(frozenset([call_id]))])
 
     def settle(self, call_id: str, text: str) -> None:
-        """See `Session.settle`. UsageError for a call that nobody told of; nothing is settled then."""
+        """See `Session.settle`. UsageError for an unknown call; nothing is settled then."""
 
         def events(view: View) -> list[Event]:
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
-            # Of what can be no source nothing is kept.
+            # A text that can never be a source is not kept.
             changed = [event for event in shown if event.text != text and event.credited]
             return [replace(settle(event, text), erases=True) for event in changed]
 
@@ -222,8 +221,8 @@ class Reader:
         self.tell(call_id, events)
 
     def rewind(self, call_id: str) -> None:
-        """See `Session.rewind`. UsageError for a call that nobody told of: what came after it is not known, so that
-        everything counts as gone."""
+        """See `Session.rewind`. UsageError for an unknown call: what came after it is unknown, so everything counts as
+        gone."""
         self._resumes = False
         try:
             self._check_call(call_id, "everything now counts as gone")
@@ -263,7 +262,7 @@ class Reader:
             nonlocal synced
             try:
                 synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log, gives_back=gives_back)
-            except Exception as error:  # a list that nobody understands proves nothing visible
+            except Exception as error:  # a list that we do not understand proves nothing visible
                 self._reconciler = None
                 self.log.fail("", Reason.INTERNAL_ERROR, error)
                 return [Compacted(frozenset())]
@@ -294,7 +293,7 @@ class Reader:
         return done
 
     def inherit(self, view: View) -> None:
-        """Starts with a copy of what another reader sees."""
+        """Start with a copy of another reader's view."""
         from readcache.sync.inherit import inherited_events
 
         self._resumes = False

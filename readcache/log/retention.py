@@ -30,15 +30,15 @@ def holds_something(store: Store, session: str) -> bool:
 
 
 def outlived(store: SqliteStore, now: float, keep_seconds: float, keep_bytes: float = KEEP_BYTES) -> Iterator[str]:
-    """Sessions to take out, the oldest first: those of which nothing was heard for `keep_seconds`, then as many more as
-    the store is too large. The caller takes each out before it asks for the next."""
+    """Sessions to remove, the oldest first: those idle for `keep_seconds`, then more until the store is small enough.
+    The caller takes each out before it asks for the next."""
     for session, last in last_events(store.sessions()).items():
         if last < now - keep_seconds or (store.used_bytes() > keep_bytes and holds_something(store, session)):
             yield session
 
 
 def tidy(store: SqliteStore, now: float, keep_seconds: float, *, patience: float) -> bool:
-    """Takes out what has been kept for long enough; False when `patience` seconds did not suffice for all of it."""
+    """Takes out what has been kept for long enough; False if `patience` seconds were not enough."""
     began = time.monotonic()
     for session in outlived(store, now, keep_seconds):
         if time.monotonic() - began > patience:

@@ -28,8 +28,8 @@ BLOCK_LISTS = ("content", "output", "tool_calls")  # the keys under which messag
 
 
 def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
-    """The message with blocks changed: `change` takes the message, then its blocks, then theirs, and gives what is to
-    stand in the place of one, or None when it is to be looked at further inside."""
+    """The message with blocks changed: `change` is called with the message, then its blocks, then theirs. It returns a
+    replacement, or None to look inside."""
     raw = as_mapping(message)
     if raw is None:
         return message
@@ -58,8 +58,7 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
 
 
 def with_results(messages: list[Raw], by_place: Mapping[TextPlace, str]) -> list[Raw]:
-    """The list with other texts in these places, of results or of what is plainly said: the very same list where there
-    are none."""
+    """The list with other texts in these places, in results or plain text. The same list object if there are none."""
     if not by_place:
         return messages
     out = list(messages)
@@ -102,7 +101,7 @@ def _with_arguments(call: Raw, key: str, arguments: Mapping[str, object]) -> Raw
 
 
 def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
-    """The message with what is plainly said in it changed, not its calls and results."""
+    """The message with its plain text changed; its calls and results stay."""
 
     def change_block(block: Raw) -> Raw | None:
         is_text = block.get("type") in TEXTS
@@ -119,7 +118,7 @@ def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
 
 
 def without_images(message: Raw, note: str) -> Raw:
-    """The message with the text `note` in the place of each image, in results too."""
+    """The message with each image replaced by the text `note`, in results too."""
 
     def change(block: Raw) -> Raw | None:
         kind = block.get("type")

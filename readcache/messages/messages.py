@@ -124,8 +124,8 @@ def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
 
 
 def last_compaction(message: object) -> int | None:
-    """The content block of a message before which the API drops everything, 0 for a message that is such an item; None
-    where nothing was compacted."""
+    """The index of the content block before which the API drops everything; 0 if the message itself is such an item;
+    None if nothing was compacted."""
     content = _field(message, "content")
     if type(content) is list:
         for at in range(len(content) - 1, -1, -1):
@@ -141,7 +141,7 @@ def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
 
 
 def result_keys(raw: Raw) -> tuple[str, str] | None:
-    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None for what is not a result."""
+    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None if it is not a result."""
     kind = raw.get("type")
     if raw.get("role") in RESULT_ROLES:
         return "tool_call_id", "content"
@@ -185,8 +185,8 @@ def as_mapping(thing: object) -> Mapping[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """A copy of a message in JSON's types, so that a later change to the message does not reach it. The objects of the
-    APIs' packages become dicts; what JSON has no type for stays what it is."""
+    """A copy of a message in JSON's types, so that later changes to the message do not reach it. The objects of the
+    APIs' packages become dicts; a value without a JSON type stays as it is."""
     if isinstance(value, str):  # nearly all there is
         return value
     if isinstance(value, (list, tuple)):
@@ -264,7 +264,7 @@ def _result(raw: Raw) -> Iterator[Part]:
 
 
 def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:
-    """The strings and numbers inside a value, in order. No recursion: arguments may be nested ever so deep."""
+    """The strings and numbers inside a value, in order. Not recursive, because arguments may be nested deeply."""
     waiting = [value]
     while waiting:
         this = waiting.pop()

@@ -53,9 +53,8 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
     """The list without the calls, results and thinking that break a property: the very same list when none do.
 
     Calls at the end go too, whether their results are still to come or never will. A response that loses its calls
-    loses its thinking too and keeps its words. Of a thinking loop what comes before the break is kept: the API has
-    accepted just that before. Results are not moved to where their call is, so a list whose messages are in a wrong
-    order stays so.
+    loses its thinking too and keeps its words. In a thinking loop, everything before the break stays: the API accepted
+    it before. Results are not moved to where their call is, so a list whose messages are in a wrong order stays so.
     """
     normal = normalise(messages)
     gone: dict[int, set[int]] = {}
@@ -150,7 +149,7 @@ def _without(message: Message, gone: set[int]) -> Raw | None:
 
 
 def _is_gone(block: object, loses_calls: bool, results: Iterator[bool]) -> bool:
-    """Must this block of a message go? `results` tells it of each result in turn."""
+    """True if this block must go. `results` answers that for each result in turn."""
     kinds = [part.kind for part in normalise_one({"role": "user", "content": [block]}).parts]
     if Kind.RESULT in kinds:
         return next(results)

@@ -13,8 +13,8 @@ def serialize_transcript(messages: Sequence[Raw | Message]) -> str:
     """The flat transcript: a line with the role, `[system]`, `[user]`, `[assistant]`, `[tool_output]` (`[tool_output
     error]`), or whatever else it is called, and what was said below; calls as `-> tool_call name({"command": "ls"})`.
 
-    Of an image only the fact that it was there is told, of thinking nothing. No line of a message can pass for one of
-    these. "" for no messages.
+    An image is only mentioned, and thinking is left out. No line of a message can be mistaken for a role line. "" for
+    no messages.
     """
     normal = normalise(messages)
     headers = {"tool_output", "tool_output error", *map(_header, normal)}

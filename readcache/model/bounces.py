@@ -3,7 +3,7 @@
     cat app.py        ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
     head -n 60 app.py ->  a bounce
 
-What the marker had saved is counted as saved no more.
+What the marker saved no longer counts as saved.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Bounces:
         return (SURE_AFTER * usual + self.count) / (SURE_AFTER + self.omissions)
 
     def clear(self) -> None:
-        """Whoever reads again from now on has a reason: the reader wrote something, or texts left the conversation."""
+        """From now on a repeated read has a reason: the reader wrote something, or texts left the conversation."""
         self._recent.clear()
 
     def take_back(self, call: int) -> None:
-        """What that call's reply left out was shown after all: it is not an omission."""
+        """The reply omitted nothing after all: its lines were shown."""
         self.omissions -= 1
         self._recent = deque((left for left in self._recent if left.call != call), maxlen=WITHIN + 1)
 
     def deliver(self, event: Delivered, account: Account) -> list[int]:
-        """Takes in an answer; the numbers of the calls whose omissions it bounced off."""
+        """Take in an answer. Returns the numbers of the calls whose omissions it bounced off."""
         asked = _lines_of(event, shown=True) if self._recent else {}
         bounced = [
             left
@@ -72,7 +72,7 @@ class Bounces:
 
 
 def _is_after(when: Moment, left: _Left) -> bool:
-    """True if a call of then came soon after the omission, by a model that had seen it."""
+    """True if the call came soon after the omission, and its model had seen the omission."""
     at_once = bool(when.batch) and when.batch == left.batch
     return not at_once and not 0 <= when.started < left.call and when.call - left.call - 1 <= WITHIN
 

@@ -18,7 +18,7 @@ BASH, READ = "bash", "read"
 
 @dataclass(frozen=True)
 class Call:
-    """A call that ran. `reading` is what its command is believed to print and write."""
+    """A call that ran. `reading` is what its command probably prints and writes."""
 
     call_id: str
     label: str  # the command, or "read PATH 5-30" for a read tool: markers shorten it
@@ -113,7 +113,7 @@ def other_read_call(
     **known: Any,
 ) -> Call:
     """Lines `start` to `end` of the file `key` as another tool printed them. `numbered`: with numbers in front, whose
-    form is found out from the output. `failed`: what it printed says why it could not read. `known`: more of `Call`."""
+    form is found out from the output. `failed`: it printed why it could not read. `known`: more of `Call`."""
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, ANY_SEPARATOR if numbered else None)
     label = _read_label(key, start, end)
@@ -130,7 +130,7 @@ def tool_call(
     *,
     batch: str = "",
 ) -> Call:
-    """Another tool of the harness: nothing is known of what it prints, nor whether it only reads."""
+    """Another tool of the harness. We do not know what it prints, nor whether it only reads."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str, ensure_ascii=False)
     label = f"{name} {given}" if arguments else name
     return Call(call_id, label, make_request("tool", name, given), output, OPAQUE, None, str(batch), tool=name)
@@ -142,6 +142,6 @@ def _read_label(key: str, start: int, end: int | None) -> str:
 
 @lru_cache(maxsize=256)
 def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
-    """The request and the claim, which are the same objects for each re-read."""
+    """The request and the claim. A re-read gets the same objects."""
     claim = FileLines((key,), ((max(1, start), end),), sep)
     return make_request(key, start, end, sep is not None), Reading((claim,))

@@ -1,4 +1,4 @@
-"""The calls of one reader so far: their numbers, the counters, and who insists. Nothing visible rests on it."""
+"""The calls of one reader so far: their numbers, the counters, and repeated requests. No omission depends on it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Calls:
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
     def number_of(self, call_id: str) -> int:
-        """The number that an event of this call has: that of the call under way, or the next one."""
+        """The number for an event of this call: the current call's, or the next one."""
         return self.number if self.number and call_id == self._under_way else self.number + 1
 
     def newest_of(self, label: str) -> int:
@@ -46,8 +46,8 @@ class Calls:
     def since_omission(self, request: str, number: int) -> int | None:
         """How many calls came between the last answer to `request`, if that left something out, and call `number`.
 
-        Other such answers, and repeats of their requests, do not count. None when the last answer was whole, or when
-        the agent wrote in between: who reads again after a write asks for news.
+        Other such answers, and repeats of their requests, do not count. None if the last answer was whole, or the agent
+        wrote in between: a read after a write asks for news.
         """
         at, _, _ = self._omitted.get(request, (None, 0, ""))
         if at is None or any(at < write < number for write in self._writes):
@@ -55,12 +55,12 @@ class Calls:
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
 
     def omissions_of(self, request: str) -> float:
-        """How many of the last answers to `request`, one after the other, left everything out; those that left out a
-        part count half."""
+        """How many of the last consecutive answers to `request` omitted everything. Those that omitted a part count
+        half."""
         return self._omitted.get(request, (0, 0, ""))[1]
 
     def answered_in_part(self, request: str) -> str:
-        """The id of the call that answered `request` last, if it showed a part and was no answer to one who insisted;
+        """The id of the call that answered `request` last, if it showed a part and did not answer a repeated request;
         else empty."""
         return self._omitted.get(request, (0, 0, ""))[2]
 
@@ -94,8 +94,8 @@ class Calls:
                     del self.counts[account.reason.value]
 
     def settle(self, before: Delivered, after: Settled) -> None:
-        """Another text stands in a reply's place. Where that is the whole output, nothing was saved after all; nor was
-        it where the harness cuts the reply at once, as it would have cut the longer output."""
+        """Another text replaced a reply. If it is the whole output, nothing was saved. Nor was anything saved if the
+        harness cuts the reply at once, because it would have cut the longer output too."""
         account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
         has_marker = any(pointer.line >= 0 for pointer in after.pointers)
         if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
@@ -126,7 +126,7 @@ class Calls:
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
 
     def _save_nothing(self, call: int) -> int:
-        """What that call saved does not count; how many tokens that were."""
+        """Stop counting what that call saved. Returns how many tokens that was."""
         tokens = self._saved.pop(call, 0)
         self.counts["tokens_saved"] -= tokens
         return tokens

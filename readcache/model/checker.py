@@ -1,5 +1,5 @@
 """Proves each omission against what the reader was shown, for replays, for `gain` and for tests of harnesses. Shares no
-code with what decides them.
+code with the judge.
 
 Texts are compared by whole lines. What stands in front of a line may differ from the source: a number, if the source
 shows numbers too or the marker names the lines by these numbers; what a diff puts in front of lines that it shows.
@@ -29,7 +29,7 @@ class Wrong(Exception):
 
 
 def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
-    """What the line may be: itself, or what stands behind the number in front of it, with that number."""
+    """The ways to read the line: as it is, or as a number and the text behind it."""
     yield line, None
     for found in (pattern.match(line) for pattern in _IN_FRONT):
         if found:
@@ -39,7 +39,7 @@ def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
 
 
 def is_same_line(printed: str, there: str) -> bool:
-    """True for one line with different things in front: a number, a path, at the source what a diff puts there."""
+    """True for the same line with different prefixes: a number, a path, or at the source a diff's mark."""
     found = {body for body, _ in possible_bodies(there)} | {there[1:] for mark in _IN_A_DIFF if there.startswith(mark)}
     return any(body in found for body, _ in possible_bodies(printed))
 
@@ -116,8 +116,8 @@ class Checker:
         return call_id in self._seen
 
     def cut(self, kept: frozenset[str], rewrites: Mapping[str, str]) -> list[str]:
-        """All but `kept` is gone, and some results have new texts. What is wrong with the rest: markers without their
-        source."""
+        """All but `kept` is gone, and some results have new texts. Returns what is wrong with the rest: markers without
+        a source."""
         self._seen = {name: seen for name, seen in self._seen.items() if name in kept}
         for name, text in rewrites.items():
             if name in self._seen:
@@ -126,7 +126,8 @@ class Checker:
         return [f"the marker in {name} names {', '.join(gone)}, which is gone" for name, gone in lost if gone]
 
     def check(self, reply: Reply, output: str, batch: str = "") -> list[Proof]:
-        """One for each omission. Wrong when one of them is not proven, or the reply is not the output otherwise."""
+        """One proof for each omission. Raises Wrong if one is not proven, or if the rest of the reply differs from the
+        output."""
         _check_account(reply, output)
         return [self._prove(*each, batch) for each in reply.omissions()]
 
@@ -156,7 +157,7 @@ class Checker:
 
 
 def _check_account(reply: Reply, output: str) -> None:
-    """Wrong where the segments do not make up the output and what is shown of it."""
+    """Raises Wrong unless the segments add up to the output and to the reply."""
     text = full = ""
     gone = iter(reply.omissions())
     for segment in reply.segments:
@@ -176,8 +177,8 @@ def _check_account(reply: Reply, output: str) -> None:
 
 
 def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
-    """The numbers that a marker gives to so many lines; none where it does not name them all. Where each of several
-    sources stands is said behind them."""
+    """The numbers that a marker gives to so many lines; none if it does not name them all. With several sources, each
+    source follows its numbers."""
     for found in _NAMED.finditer(marker):
         numbers: list[int] = []
         for span in found[1].split(", "):

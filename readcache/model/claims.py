@@ -1,4 +1,4 @@
-"""Claims: what a command is believed to print, in order, before its output is looked at.
+"""Claims: what a command probably prints, in order, before anyone looks at its output.
 
 A claim is a guess from parsing alone. `match` lays claims over the real output; only what the bytes bear out is used.
 A wrong claim can cost a saving and never a fact.
@@ -39,7 +39,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """Output that parsing cannot foresee: any number of lines, none included."""
+    """Output that parsing cannot foresee: any number of lines, or none."""
 
 
 Claim = FileLines | Literal | Anything
@@ -94,7 +94,7 @@ def _is_whole(claim: Claim) -> bool:
 
 
 def is_blob(key: str) -> bool:
-    """True for what a revision holds (`git:HEAD:app.py`); it may not be what stands on disk."""
+    """True for a file in a revision (`git:HEAD:app.py`), which may differ from the one on disk."""
     return not key.startswith(("/", "~"))
 
 
@@ -104,6 +104,6 @@ UNPARSED = Reading(parsed=False)
 
 @functools.lru_cache(maxsize=4096)
 def glob_stem(key: str) -> str | None:
-    """What stands in a glob pattern before its first `*`, `?` or `[`; None when the key is not a pattern."""
+    """The part of a glob pattern before its first `*`, `?` or `[`; None if the key is not a pattern."""
     first = [at for at in map(key.find, "*?[") if at >= 0]
     return key[: min(first)] if first else None

@@ -24,9 +24,8 @@ class NoSuchCall(LookupError):
 
 
 class Cursor:
-    """A position in a session's records, as one of its readers takes them. It begins in front of the first.
-
-    To go forward costs what lies between; to go back, all that lies before."""
+    """A position in a session's records, as one of its readers takes them. It begins before the first record. Going
+    forward folds the records in between; going back folds all earlier ones anew."""
 
     def __init__(self, records: Iterable[Record], agent_id: str) -> None:
         self.agent_id = agent_id
@@ -52,8 +51,8 @@ class Cursor:
         return record
 
     def after(self, call_id: str) -> View:
-        """Goes to where the call had just been answered; what a harness did to its result later lies ahead. An id that
-        was used twice names the newer call. NoSuchCall for one that this reader never made."""
+        """Go to the moment after the call was answered, before the harness changed its result. An id that was used
+        twice names the newer call. Raises NoSuchCall if this reader never made that call."""
         if call_id not in self._ends:
             newest = ", ".join(list(self._ends)[: -NAMED - 1 : -1])
             there = f"its newest calls are {newest}" if newest else "it made none that was recorded"

@@ -13,7 +13,7 @@ class ReadcacheError(Exception):
 
 
 class UsageError(ReadcacheError, ValueError):
-    """The caller passed something that has no meaning here; nothing was changed."""
+    """The caller passed an invalid value; nothing was changed."""
 
 
 class StoreError(ReadcacheError):

@@ -118,7 +118,7 @@ class Delivered:
 @dataclass(frozen=True, slots=True)
 class Wrote:
     """The agent wrote the files `keys` (see `writes.concerns`): earlier deliveries of them are invalid. So are those of
-    the files `perhaps`, which a command that nobody understands names, or may have written."""
+    the files `perhaps`, which a command may have written."""
 
     call_id: str
     keys: tuple[str, ...]
@@ -130,7 +130,7 @@ class Wrote:
 @stores_text
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The harness finally showed `text` of a call's result, or of another text of it."""
+    """The harness finally showed `text` as a call's result, or as another text of that call."""
 
     call_id: str
     text: str
@@ -152,14 +152,14 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Forgot:
-    """These calls, and nothing else, are gone from the conversation. Ids that are not known: nothing happens."""
+    """These calls, and nothing else, left the conversation. Unknown ids have no effect."""
 
     call_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """Everything after this call is gone. A call that is not known: everything is gone."""
+    """Everything after this call is gone. If the call is unknown, everything is gone."""
 
     call_id: str
 
@@ -171,7 +171,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Something of ours failed and the real output went through: `cause` is a Reason's value, `detail` says what."""
+    """readcache failed, and the real output went through. `cause` is a Reason's value, `detail` says what failed."""
 
     call_id: str
     cause: str

@@ -32,7 +32,7 @@ class Frame:
 
 
 def framed(call: Call, frame: Framing | None) -> Call:
-    """The call with the frame taken off its output. Where that fails, no line of the output has a known number."""
+    """The call without the frame around its output. If the frame cannot be removed, no line has a known number."""
     if frame is None:
         return call
     try:

@@ -17,7 +17,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """In the place of the item `id` now stands `message`. An id that is not in view: nothing happens."""
+    """`message` replaced the item `id`. An id that is not in view has no effect."""
 
     id: str
     message: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True)
 class CondensationRequested:
-    """Somebody asked for a condensation; the next one answers."""
+    """A condensation was requested; the next one answers the request."""
 
 
 HistoryEvent = Item | Replaced | Condensed | CondensationRequested

@@ -14,7 +14,7 @@ MOST_NAMESAKES = 48
 
 
 class KeyNames:
-    """A set of keys. `add` is cheap: keys are sorted when somebody asks."""
+    """A set of keys. `add` is cheap: keys are sorted at the next look-up."""
 
     def __init__(self) -> None:
         self._sorted: list[str] = []

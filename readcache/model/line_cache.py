@@ -8,7 +8,7 @@ from collections.abc import Callable
 from readcache.model import text
 from readcache.model.key_view import Delivery, Reference
 
-CACHED_LINES = 10_000  # enough for the few files of which an agent reads parts again and again
+CACHED_LINES = 10_000  # enough for the few files that an agent reads in parts
 
 Key = Delivery | tuple[Delivery, int, int, str | None]
 

@@ -187,11 +187,11 @@ class Policy:
             return count_by_chars(text)
 
     def forbids(self, text: str) -> bool:
-        """True for a text that a pattern of `never` matches. What of a command they see, `judging.never` knows."""
+        """True for a text that a pattern of `never` matches. `shell.never` decides which part of a command they see."""
         return self._never is not None and self._never.search(text) is not None
 
     def may_forbid(self, text: str) -> bool:
-        """False where no pattern of `never` matches any part of the text, be it the beginning of a line or not."""
+        """False if no pattern of `never` matches any part of the text, at the beginning of a line or elsewhere."""
         return self._anywhere is not None and self._anywhere.search(text) is not None
 
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Stored:
-    """A text; its digest and how many lines it has, once somebody asked for them."""
+    """A text, with its digest and number of lines once they were needed."""
 
     __slots__ = ("digest", "form", "lines")
 

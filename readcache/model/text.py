@@ -53,7 +53,7 @@ def split_number(line: str, sep: str) -> tuple[int, str] | None:
 
 
 def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
-    """The lines without the numbers in front of them; a line that has none stays whole."""
+    """The lines without their numbers; a line without a number stays whole."""
     if sep is None:
         return list(lines)
     if sep.startswith(DIFF):
@@ -70,7 +70,7 @@ def shows_numbers(sep: str | None) -> bool:
 
 
 def path_in(sep: str | None) -> str:
-    """The path that stands in front of the lines, or above them in a diff; empty where none does."""
+    """The path before the lines, or above them in a diff; empty if there is none."""
     if sep is not None and sep.startswith(DIFF):
         return sep[len(DIFF) :]
     return sep[: -len(GREP)] if sep is not None and sep.endswith(GREP) else ""
@@ -137,7 +137,7 @@ def digest(text: str) -> str:
 
 
 def digest_lines(lines: Sequence[str]) -> str:
-    """The digest of a text of these lines, the last of which ends, too."""
+    """The digest of the text made of these lines, each with a newline."""
     return digest("\n".join(lines) + "\n")
 
 

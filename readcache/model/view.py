@@ -52,7 +52,7 @@ class View:
     # ------------------------------------------------------------ reading
 
     def covers(self, path: str, start: int, end: int) -> bool:
-        """True if lines start to end of the file as it is, as far as is known, are all visible."""
+        """True if lines start to end of the file's current version, as far as known, are all visible."""
         spans = tuple((s, e) for s, e, _ in self.key(path).numbered.overlaps(start, end))
         return not subtract(((start, end),), spans)
 
@@ -154,7 +154,7 @@ class View:
         self._invalidate(written, concerned, step)
 
     def _invalidate(self, written: tuple[str, ...], concerned: Iterable[str], step: Invalidation) -> None:
-        """What is `concerned` by a write to `written` is outdated from now on."""
+        """Everything `concerned` by a write to `written` is outdated from now on."""
         self._steps.append((written, step, self._order))
         for key in concerned:
             self._keys[key].invalidate(step, self._order)

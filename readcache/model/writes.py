@@ -21,12 +21,12 @@ def concerns(written: str, key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def file_name_of(written: str) -> str | None:
-    """The one name that all files have which a write to the pattern `*/…` concerns; None for other writes."""
+    """The file name shared by all files that a write to the pattern `*/…` concerns; None for other writes."""
     name = written.rpartition("/")[2]
     return name if written.startswith("*/") and name and glob_stem(name) is None else None
 
 
 def common_prefix(written: str) -> str:
-    """What every key begins with that a write to a file, directory or glob concerns."""
+    """The common prefix of all keys that a write to a file, directory or glob concerns."""
     stem = glob_stem(written)
     return written.rstrip("/") if stem is None else stem

@@ -1,6 +1,4 @@
-"""Plans what to put back after a compaction: of which files something is lost, what each is worth, and where their
-stretches stand now.
-"""
+"""Plans what to put back after a compaction: which files lost lines, what each is worth, and where the lines are now."""
 
 from __future__ import annotations
 
@@ -47,10 +45,10 @@ def plan_restore(
 ) -> RestorePlan:
     """What to put back when only the calls in `kept` stay.
 
-    `log`: every event of this context, and what others wrote. `inputs`: what the agent said in calls of its message
-    list, for tools that nobody told of. `refuses(paths)` says which paths may not be restored, and why. `current(path)`
-    gives a file's lines as they are on disk, or says in words why they may not be restored; None: there is no disk, and
-    the lines are those seen last.
+    `log`: every event of this context, and what others wrote. `inputs`: what the agent said in the calls of its message
+    list, for tools that the session was not told of. `refuses(paths)` says which paths may not be restored, and why.
+    `current(path)` gives a file's lines as they are on disk, or says in words why they may not be restored; None: there
+    is no disk, and the lines are those seen last.
     """
     left_out: dict[str, str] = {}
     files: list[_File] = []
@@ -125,7 +123,7 @@ def _seen(view: View, stretch: Stretch) -> dict[int, str]:
 
 
 def _seen_places(view: View, file: _File) -> tuple[Place, ...] | str:
-    """Where there is no disk. Outdated showings are not put together: they may be of different states of the file."""
+    """Where there is no disk. Outdated showings are not combined: they may be of different states of the file."""
     states: dict[object, dict[int, str]] = {}
     for stretch in file.stretches:
         lines = states.setdefault(stretch.reference if stretch.outdated else None, {})

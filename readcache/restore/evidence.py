@@ -1,4 +1,4 @@
-"""What the log knows of each file that was shown: the evidence by which a restore plan ranks.
+"""The evidence by which a restore plan ranks: what the log knows about each file that was shown.
 
 The view says what the reader can still see; here the whole log counts, whatever compactions took out of sight since:
 what was forgotten at one compaction may be what the work comes back to after the next. What was undone by a rewind, or
@@ -41,7 +41,7 @@ class FileEvidence:
     named: int | None  # calls since a call that did not read it named it in its command or arguments
     pointed: tuple[int, ...]  # lines that searches, compilers and stack traces named
     total: int | None  # lines in the file as it is, where its end was seen
-    removed: bool  # the last that was heard of it is a command that deletes it or moves it away
+    removed: bool  # the last command that named it deleted it or moved it away
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvide
 
 
 def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Reference]]:
-    """The lines of files that were left out of a reply since they stood in what is not a showing of the file (a diff, a
-    search, a copy of it): as if the reply had shown them."""
+    """The lines that a reply omitted because they stood in something other than a showing of the file (a diff, a
+    search, a copy): counted as if the reply had shown them."""
     for pointer in event.pointers:
         told = [
             (stand, d)
@@ -123,7 +123,7 @@ def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Refere
 
 
 def _invalidate(files: Mapping[str, KeyView], event: Event) -> None:
-    """What the event says of these files makes older lines of them stale."""
+    """True if the event makes older lines of these files stale."""
     changed = (*event.keys, *event.perhaps) if isinstance(event, Wrote) else getattr(event, "changed", ())
     for key, known in files.items() if changed else ():
         if any(concerns(one, key) for one in changed):
@@ -136,7 +136,8 @@ def _in_order(shown: Iterable[Reference], more: Iterable[Reference]) -> tuple[Re
 
 
 def _beside(numbers: Mapping[str, int], inputs: Iterable[Input]) -> Iterator[tuple[int, str]]:
-    """(number, what was said) of the calls that nobody told of: the number is that of the last known call before."""
+    """(number, text) of the calls that the session was not told of. The number is that of the last known call
+    before."""
     number = 0
     for call_id, text in inputs:
         if call_id in numbers:
@@ -146,7 +147,7 @@ def _beside(numbers: Mapping[str, int], inputs: Iterable[Input]) -> Iterator[tup
 
 
 def _shown_whole(event: Delivered) -> Iterator[str]:
-    """The files of which the event has every line: no older line that differs is of the file any more."""
+    """The files that the event shows whole: an older line that differs is no longer in the file."""
     known: dict[tuple[str, ...], int] = {}  # keys -> the next line, as far as they are shown without a gap
     for piece in event.pieces:
         if piece.first and piece.first == known.get(piece.keys, 1):
@@ -179,7 +180,7 @@ def _showings(past: View) -> tuple[dict[str, int], list[_Said]]:
 
 
 def _namings(keys: Sequence[str], said: Iterable[_Said]) -> tuple[dict[str, int], dict[str, set[int]]]:
-    """For each key: how many calls ago the agent named it last, and the lines of it that texts of late named."""
+    """For each key: how many calls ago the agent last named it, and which of its lines recent texts named."""
     keys_of: dict[str, list[str]] = {}
     for key, name in _shortest_names(keys).items():
         keys_of.setdefault(name, []).append(key)
@@ -200,7 +201,7 @@ def _namings(keys: Sequence[str], said: Iterable[_Said]) -> tuple[dict[str, int]
 
 
 def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """(name, the line number after it or 0) for each of the names that stands in the text as a word of its own.
+    """(name, the line number after it or 0) for each name that occurs in the text as a whole word.
 
     One walk over the text for all names: a word such as `src/app.py` is looked up by each of its parts and
     by each two of them. Names with other characters in them are `odd` and searched one by one.

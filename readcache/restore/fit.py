@@ -24,7 +24,7 @@ Counting = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileText:
-    """One state of a file: its lines by number, as far as they are known and not visible anyway."""
+    """One state of a file: its lines by number, as far as known and not already visible."""
 
     path: str
     lines: Mapping[int, str]
@@ -58,8 +58,8 @@ def fit(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> tupl
 
 
 def _shortened(chosen: Sequence[Place], over: Collection[str], share: float) -> list[Place]:
-    """The places without so many of their last lines that about this share is left, of the files `over` if there are
-    any; one line fewer at least."""
+    """The places with their last lines dropped, so that about this share remains (of the files `over`, if any); at
+    least one line fewer."""
     of = {place for place in chosen if not over or place.text.path in over}
     drop = max(1, ceil((1 - share) * sum(len(place.numbers) for place in of)))
     out: list[Place] = []
@@ -73,7 +73,7 @@ def _shortened(chosen: Sequence[Place], over: Collection[str], share: float) -> 
 
 
 def _choose(ranked: Sequence[Place], budget: Budget, count_tokens: Counting) -> list[Place]:
-    """As much of each stretch, the best first, as fits into what is left."""
+    """As much of each stretch as fits into the remaining budget, the best first."""
     chosen: list[Place] = []
     taken = Counter[str]()
     titles = 0

@@ -50,7 +50,7 @@ class RestorePlan:
         return self._layout()[0]
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Where in `render()` which lines of which files stand; outdated ones are not told."""
+        """Where in `render()` the lines of each file stand, without outdated lines."""
         return self._layout()[1]
 
     def _layout(self) -> tuple[str, tuple[Piece, ...]]:
@@ -74,21 +74,22 @@ class RestorePlan:
 
     @staticmethod
     def from_dict(given: object) -> RestorePlan:
-        """The plan that `to_dict` wrote. UsageError when it is none: a section is credited by what the plan says."""
+        """The plan that `to_dict` wrote. UsageError if it is not a plan: its section is credited by what the plan
+        says."""
         try:
             return _read_plan(given)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"not a restore plan: {error!r}; give what `readcache restore --json` printed") from error
 
     def to_message(self, role: str = "user") -> dict[str, str]:
-        """A chat message that holds the section, or says that there is none: no API takes an empty message."""
+        """A chat message with the section, or a sentence saying that there is none: no API accepts an empty message."""
         return {"role": role, "content": self.render() or NOTHING_RESTORED}
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What a compaction did: the id of the restored section, and new texts for kept replies whose markers lost their
-    source, by call id, with the frame that `observe` was told of."""
+    """What a compaction did: the id of the restored section, and by call id the new texts of kept replies whose markers
+    lost their source, with the frame given to `observe`."""
 
     restored_id: str | None = None
     rewrites: dict[str, str] = field(default_factory=dict)

@@ -2,11 +2,10 @@
 
     score of a file = 1 / (T · √(tokens + 200))
 
-T is the number of calls since the agent wrote the file or named it, or SEEN times those since it was merely shown, but
-no more than there were calls: of what was shown long ago the small files are worth more, whenever that was. Each part
-stays because with it more was foreseen of what recorded agents read again after a compaction; what each one bought, and
-what bought nothing, stands in tests/benchmarks/README.md. Formulas with more in them learned the sessions that they
-were fitted to and foresaw less in others.
+T is the number of calls since the agent wrote or named the file, or SEEN times the number since it was merely shown,
+capped at the number of calls. Among files shown long ago, small ones rank higher. Each part predicts more of what
+recorded agents read again after a compaction. tests/benchmarks/README.md lists what each one bought, and what bought
+nothing. Formulas with more in them learned the sessions that they were fitted to and foresaw less in others.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from readcache.model.key_view import Reference
 from readcache.model.spans import SpanMap, Spans
 from readcache.restore.evidence import FileEvidence
 
-# What an agent does tells so many times more of what it will read than what it looked at. 3 to 10 do nearly as well.
+# How much more an agent's actions predict its next reads than what it looked at. 3 to 10 do nearly as well.
 SEEN = 4
 # Tokens that a file costs beside its own: 50 to 600 do as well.
 FILE_TOKENS = 200
@@ -40,8 +39,8 @@ class Stretch:
 
 
 def score(evidence: FileEvidence, tokens: float, *, is_marked: bool) -> float:
-    """What the file is worth, by the token. `tokens`: of what it has to give. `is_marked`: a marker for lines of it
-    stays, so that the agent is told of them."""
+    """What the file is worth, by the token. `tokens`: of what it has to give. `is_marked`: a marker for some of its
+    lines stays, so that the agent knows of them."""
     times = 1 if is_marked else SEEN
     since = (evidence.calls + 1, times * (evidence.shown or 0), evidence.written, evidence.named)
     return 1 / (min(filter(None, since)) * sqrt(tokens + FILE_TOKENS))

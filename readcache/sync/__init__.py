@@ -1,1 +1,1 @@
-"""What of the view a harness's own conversation still shows. Pure."""
+"""Which part of the view a harness's own conversation still shows. Pure."""

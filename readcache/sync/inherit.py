@@ -13,9 +13,9 @@ from readcache.sync.mend import Remaining
 def inherited_events(view: View) -> list[Event]:
     """Events that make the same view in an empty log.
 
-    They count for nothing in the child's statistics: it asked for none of them. What was written or changed since it
-    was delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other
-    contexts too.
+    They do not count in the child's statistics: it did not ask for them. What was written or changed since it was
+    delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other contexts
+    too.
     """
     first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
     unseen: list[str] = []  # keys of which nothing was delivered since
@@ -29,7 +29,7 @@ def inherited_events(view: View) -> list[Event]:
             first[delivery] = (*first.get(delivery, ()), key)
         else:
             unseen.append(key)
-    remaining = Remaining(view, view.is_visible)  # a source that is gone is none any more: "", which nobody keeps
+    remaining = Remaining(view, view.is_visible)  # a source that is gone becomes "", which matches no call
     events = [
         replace(
             d.event,

@@ -13,7 +13,7 @@ from readcache.model.text import split_lines
 from readcache.sync.settle import align, find_markers_left, settle
 
 CharSpan = tuple[int, int]  # characters start to end - 1 of a text
-TAKEN = "\0"  # in the place of characters that are some other delivery's
+TAKEN = "\0"  # stands for characters that belong to another delivery
 _ANY_MARKER = "\1"
 
 
@@ -57,14 +57,14 @@ def _masked(line: str, tag: str) -> str:
 
 
 def cut_out(event: Delivered, content: str, tag: str) -> tuple[Settled, CharSpan]:
-    """What is left of a delivery, and where it stands: from the first line that is left to the last. What is another
-    delivery's does not stand between."""
+    """The rest of a delivery, and its place: from the first remaining line to the last. What is another delivery's does
+    not stand between."""
     start, end = stretch_left(event, content, tag)
     return settle(event, content[start:end] + "\n" if end > start else ""), (start, end)
 
 
 def stretch_left(event: Delivered | Settled, content: str, tag: str) -> CharSpan:
-    """Where what is left of a delivery stands: in the stretch that is nobody else's in which most of it does."""
+    """The place of a delivery's rest: the free stretch that holds most of it."""
     at, part = max(_segments(event, content, tag), key=lambda segment: _alignment(event, segment[1])[1])
     start, end = _alignment(event, part)[0]
     return at + start, at + end
@@ -88,7 +88,7 @@ def _is_foreign(event: Delivered | Settled, line: str, tag: str) -> bool:
 
 
 def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
-    """From where to where a delivery's lines stand in a text, and how many characters of it do."""
+    """Where a delivery's lines begin and end in a text, and how many of its characters are there."""
     before, after = split_lines(event.text), part.split("\n")
     moved = align(before, after)
     places = [*moved.values(), *find_markers_left(event.pointers, after, moved)]
@@ -99,7 +99,7 @@ def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
 
 
 def chars_left(event: Delivered, content: str, tag: str) -> int:
-    """How many characters of a delivery are left in a text, in one stretch that is nobody else's."""
+    """How many characters of a delivery are left in a text, in one free stretch."""
     return max(_alignment(event, part)[1] for _, part in _segments(event, content, tag))
 
 

@@ -15,8 +15,8 @@ MOST_SEARCHED = 20_000_000
 
 
 class Remaining:
-    """What the reader still sees of the view after what is being told. `stays(call_id)`: may anything of the call be
-    left? `cut`: the texts that lost lines, by call id and origin; None for one that is gone."""
+    """What the reader will still see of the view. `stays(call_id)`: may anything of the call remain? `cut`: the texts
+    that lost lines, by call id and origin; None for one that is gone."""
 
     def __init__(
         self,

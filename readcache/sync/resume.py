@@ -11,8 +11,8 @@ from readcache.model.view import View
 
 
 def unconfirmed(view: View) -> frozenset[str]:
-    """The ids of the calls of which nobody knows that their results are in the conversation: the last one, and those
-    that were under way together with it."""
+    """The ids of the calls whose results may not be in the conversation: the last one, and those that ran at the same
+    time."""
     calls = view.calls
     if calls.closed == calls.number:
         return frozenset()

@@ -65,7 +65,7 @@ class LoggedMarkers:
                 before = start
 
     def is_content(self, marker: str) -> bool:
-        """True if the line of that marker was ever shown as one of a file."""
+        """True if the marker's line was ever shown as a line of a file."""
         return marker in self._content
 
     def instead(self, made: Iterable[Made], held: Container[str]) -> str:

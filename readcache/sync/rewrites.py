@@ -1,4 +1,4 @@
-"""The rewrites of a message list: other markers in the places of markers, gathered and put into whole texts."""
+"""The rewrites of a message list: collects replacements for markers, and puts them into whole texts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Rewrites:
         self._replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> where it stands
 
     def mend(self, place: Standing, event: Delivered, reply: str) -> None:
-        """`reply` takes the place of the reply `event`, as it is settled, of which it differs in markers alone."""
+        """`reply` replaces the settled reply `event`. Only its markers differ."""
         changes = dict(_marker_changes(place, event, reply)) if place.text is not None else {}
         if changes and place.text is not None:
             self._changes[place.text].update(changes)
             self._replies[place.text][event.call_id] = place.stretch
 
     def change(self, text: MessageText, stretch: CharSpan, new: str, made: Iterable[Made]) -> None:
-        """`new` takes the place of a marker that these replies had, unless something does already."""
+        """`new` replaces a marker of these replies, unless something else already does."""
         if stretch in self._changes[text]:
             return
         self._changes[text][stretch] = new
@@ -39,8 +39,7 @@ class Rewrites:
             self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free, ""))
 
     def texts(self) -> tuple[dict[str, str], dict[TextPlace, str]]:
-        """The whole of what is to stand there, by call and by place. What would cost a line that stands there is given
-        up."""
+        """The new whole texts, by call and by place. What would cost a line that stands there is given up."""
         by_call: dict[str, str] = {}
         by_place: dict[TextPlace, str] = {}
         for text, changes in self._changes.items():
@@ -72,7 +71,7 @@ def _reply_alone(content: str, stretch: CharSpan, changes: Mapping[CharSpan, str
 
 
 def _marker_changes(place: Standing, event: Delivered, reply: str) -> Iterator[tuple[CharSpan, str]]:
-    """(where, what) of the markers in a reply that are to be others than those in the list."""
+    """(where, what) of the markers in a reply that must replace those in the list."""
     assert place.text is not None
     at, end = place.stretch
     shown = place.text.content[at:end].split("\n")

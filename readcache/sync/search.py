@@ -1,8 +1,8 @@
 """Finds the deliveries that no id in a message list names: by their lines, in the order in which they were delivered.
 
-They stand whole in some text, between whatever words the harness puts around them, or what a harness left of them does.
-Of equal ones the order tells: what stands between two others was delivered between them. Where it does not tell, the
-newest are taken to be left, since histories are cut from the front.
+They, or what a harness left of them, stand in some text, with any words of the harness around them. Of equal ones the
+order tells: what stands between two others was delivered between them. Where it does not tell, the newest are taken to
+be left, since histories are cut from the front.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from readcache.model.text import is_blank, split_lines
 from readcache.sync.locate import CharSpan, chars_left, cut_out, locate, locate_unmended, longest_run
 from readcache.sync.texts import MessageText, MessageTexts
 
-# Characters in one piece by which a text that was cut is known again in a list without ids. Every harness that was
+# Characters in one piece that identify a cut text in a list without ids. Every harness that was
 # looked at leaves a thousand or more; two of the shortest markers have 120.
 SHORTEST_LEFT = 120
 # Deliveries that share the line by which one is looked for; with more of them another line is chosen.
@@ -30,7 +30,7 @@ MOST_VOTED = 4  # deliveries that are compared with what is left in one text
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a delivery stands, or what is left of it. `text` is None for one that shows nothing."""
+    """The place of a delivery, or of its rest. `text` is None for one that shows nothing."""
 
     text: MessageText | None = None
     stretch: CharSpan = (0, 0)
@@ -107,8 +107,8 @@ class Search:
         return self._places
 
     def find_parts(self) -> Iterator[tuple[Delivery, Standing]]:
-        """The deliveries of which something is left, or that stand there with markers that were replaced. Each is to be
-        claimed before the next is asked for."""
+        """The deliveries of which something is left, or that stand there with markers that were replaced. Claim each
+        one before asking for the next."""
         groups = [group for group in self._groups if group.deliveries]
         voters = _by_all_lines(groups)
         for text in self._texts.newest_first() if voters else ():
@@ -120,7 +120,7 @@ class Search:
                 yield delivery, place
 
     def _part_in(self, text: MessageText, voters: Mapping[str, list[_Group]]) -> tuple[_Group, Standing] | None:
-        """What is left of a delivery in a text: of the one of which most is left."""
+        """The rest of a delivery in a text: of the delivery with the largest rest."""
         votes: Counter[_Group] = Counter()
         for line in _lines_and_markers(text.free, self._tag):
             for group in voters.get(line, ()):
@@ -155,7 +155,7 @@ class Search:
         group.found = []
 
     def _in_order(self, group: _Group, found: Sequence[_Found]) -> list[Delivery]:
-        """As many of the group's deliveries as were found: the newest that can stand there, by what stands around."""
+        """The deliveries of the group that were found: the newest that fit, judged by the texts around them."""
         free = list(group.deliveries)
         if len(free) == len(found):
             return free
@@ -236,7 +236,7 @@ def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
 
 
 def _is_left(event: Delivered, content: str, tag: str) -> bool:
-    """Is so much of a delivery left there that it is known again? One marker is enough; a restored section is known by
+    """True if enough of a delivery is left to identify it. One marker is enough; a restored section is identified by
     its heading."""
     has_marker = any(pointer.line >= 0 and pointer.marker in content for pointer in event.pointers)
     if not has_marker and longest_run(event, content) < SHORTEST_LEFT:

@@ -1,4 +1,4 @@
-"""What is left of a delivery when the harness shows less, or other, text than the session answered.
+"""Finds the rest of a delivery when the harness shows less text than the session answered, or different text.
 
 Used for `Policy.clip` and `Session.settle`. A line counts only if it stands whole in the final text; a line cut in half
 is not shown.
@@ -45,7 +45,7 @@ def _hosts_separator(event: Delivered, before: list[str], after: list[str]) -> s
 
 
 def _numbered_right(pieces: Sequence[Piece], moved: dict[int, int], after: list[str], sep: str) -> dict[int, int]:
-    """Of the lines that are left those whose number is that of their file's line."""
+    """The remaining lines whose number is that of the file's line."""
     numbers = {piece.at + k: piece.first + k for piece in pieces if piece.first for k in range(piece.count)}
     return {
         before: there
@@ -65,8 +65,8 @@ def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:
 def kept_of_body(clip: Head | HeadTail, head: str, body: str, tail: str) -> tuple[str, ...]:
     """The stretches of `body` that are certain to be shown by a host that puts `head` and `tail` around it.
 
-    Whether a host cuts before or after it adds its frame is not known. What is left of the framed text is left of the
-    body alone as well, since a longer text loses more.
+    Whether a host cuts before or after it adds its frame is not known. Whatever survives of the framed text would
+    survive of the body alone too, because a longer text loses more.
     """
     framed = head + body + tail
     kept = clip.kept(framed)

@@ -1,9 +1,9 @@
-"""What of the view still stands in the message list, whatever was done to the list: compaction, pruning, clearing,
+"""Finds which part of the view still stands in the message list, after any change to it: compaction, pruning, clearing,
 truncation, rewind, fork, edits. The list is the truth, and nothing needs to be known of how it came to be.
 
 A text is looked for where its call id says. Where the list has no ids, or not this session's, it is looked for by its
-lines (see `search`). Of a text that was cut, the lines that are left keep their credit, and markers whose lines stand
-where they say stay. What is rewritten is markers, and nothing else.
+lines (see `search`). In a text that was cut, the remaining lines keep their credit, and markers that are still true
+stay. What is rewritten is markers, and nothing else.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Log = Callable[[], Iterable[Event]]
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync found. `by_call`: call id, the list's own where that names one -> the whole of what is to stand as
-    that result; where the list names none, the reply alone. `by_place`: where a text stands in the list -> what is to
-    stand there. `events`: after them the view agrees with the list."""
+    """What a sync found. `by_call`: call id (the list's own, if it has one) -> the whole new result; if the list has no
+    id, the reply alone. `by_place`: where a text stands in the list -> what is to stand there. `events`: after them the
+    view agrees with the list."""
 
     by_call: Mapping[str, str] = field(default_factory=dict)
     by_place: Mapping[TextPlace, str] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Reconciler:
     ) -> None:
         """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
         their markers point at may leave without notice, so that the markers have to go at once. So do those of replies
-        that nobody has been shown yet, for the lines themselves."""
+        that were not shown yet, with the lines themselves."""
         for text in self._list.marked(tag):
             if text.own:
                 continue
@@ -181,11 +181,11 @@ class Reconciler:
         marker: str,
         made: Mapping[str, Made],
     ) -> str | None:
-        """What is to stand in the place of a marker that is in no reply; None: it may stay."""
+        """The replacement for a marker that is in no reply; None: it may stay."""
         own = [made[text.call_id or ""]] if text.call_id in made else list(made.values())
         is_own = text.call_id is None or text.call_id in made
         if is_own and any(self._promises(view, settled, each.event.call_id, marker) for each in own):
-            return None  # a copy of a reply that is seen to
+            return None  # a copy of a reply that is handled elsewhere
         if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
             return None
         if text.call_id is None and self._has_ids and all(_stands_beside(text, each) for each in own):
@@ -227,7 +227,7 @@ class Reconciler:
     def _find_by_lines(
         self, missing: Sequence[Delivery], visible: Sequence[Delivery], settled: dict[Delivery, Settled], tag: str
     ) -> None:
-        """Looks for deliveries in the texts that no call of the view names.
+        """Searches for deliveries in the texts that no call of the view names.
 
         In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
         stand: in a summary, which is not what a marker would name.

@@ -68,7 +68,7 @@ class MessageText:
         return raw if _strings_of(raw) == content else None
 
     def marked_lines(self, tag: str) -> list[tuple[int, str]]:
-        """(where it begins, the line) for the lines of what is free in which markers of this session may stand."""
+        """(where it begins, the line) for the free lines that may hold markers of this session."""
         if self._marked is None:
             self._marked = []
             at = 0

@@ -80,8 +80,8 @@ def decode(kind: str, body: object, text: str | None) -> Event:
 
 
 def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:
-    """What stands in the place of a stored event that makes no sense: a failure that says so, and that all is gone
-    which was visible before, since it may have been what took something out of view."""
+    """The replacement for a stored event that cannot be read: a failure, and the loss of everything visible before,
+    because the event may have removed something from view."""
     detail = f"event {seq} {UNREADABLE}: {error}"
     lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
     return [Record(seq, agent_id, at, event) for event in lost]
@@ -117,7 +117,7 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
 
 
 def wanted(keys: Iterable[str], digests: Iterable[str]) -> set[tuple[str, str]]:
-    """The names by which the calls are found that matter to a judgement on `keys` and `digests`."""
+    """The names that find the calls relevant to a judgement on `keys` and `digests`."""
     found = {(TEXT, name) for name in digests} | {(REWOUND, ""), (CHANGED, WHOLE_TREE)}
     for path in keys:
         found.add((PATH, path))

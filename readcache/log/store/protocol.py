@@ -17,15 +17,15 @@ HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no s
 
 
 class StoreGone(StoreError):
-    """The store is not where it was, and what was read of it says nothing any more: it has to be opened anew."""
+    """The store was removed or replaced, so what was read from it is void. Open it again."""
 
 
 class Store(Protocol):
     """Every method may raise `StoreError`, and nothing else."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Excludes every other writer of the sessions that are used in it, in this process and in others, until it is
-        left. Re-entrant. A store may refuse to write to a second session within it.
+        """Excludes all other writers of the sessions used in it, in this process and in others, until it is left.
+        Re-entrant. A store may refuse to write to a second session within it.
 
         Left by an exception: nothing appended within it stays.
         """
@@ -44,10 +44,10 @@ class Store(Protocol):
         self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
     ) -> Iterable[Record]:
         """The subset of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`, in
-        order: every event that is not a delivery; the deliveries that show one of the keys' paths or point into it,
-        that showed it to have changed, whose text has one of the digests (`text.digest`), that point at such a text
-        as a whole, that were rewound to, and the newest (it has the counters); with each of them, what else was
-        delivered or settled under its call id.
+        order: every event except deliveries; and of the deliveries those that show a path of the keys, point into it or
+        showed that it changed; those whose text has one of the digests (`text.digest`) or that point at such a text as
+        a whole; those that were rewound to; and the newest, which has the counters. Everything else delivered or
+        settled under their call ids is included.
 
         What the reader can no longer see may be left out, and what a compaction that kept nothing made immaterial: a
         view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up."""

@@ -1,9 +1,8 @@
 """The store for many machines: a Redis or Valkey server, or a cluster of them.
 
-A transaction is of one session: the first that is used in it. From then on other writers of that session wait, and
-nobody else. What was appended is sent in one step at the end, and taken only if the session is as it was when it was
-read: a process that was stopped for longer than `LEASE` and overtaken has decided on an old view, and nothing of it is
-written.
+A transaction is of one session: the first that is used in it. From then on other writers of that session wait; no one
+else does. Appended events are sent in one step at the end, and accepted only if the session is still as it was read. A
+process that was stopped for longer than `LEASE` and overtaken decided on an old view; none of its events are written.
 """
 
 from __future__ import annotations
@@ -275,7 +274,7 @@ class RedisStore:
         raise StoreError(f"the server at {self.path} does not say what it is (INFO replication): use Redis or Valkey")
 
     def _erase(self, pending: Uncommitted, agent_id: str, event: Settled) -> None:
-        """Takes out of the events before it the texts that `event` replaces, and the names that find them."""
+        """Erase from earlier events the texts that `event` replaces, and the names that find them."""
         for place, record in enumerate(pending.records):
             if record.agent_id == agent_id and (left := without_text(record.event, event)) is not None:
                 pending.records[place] = replace(record, event=left)
@@ -337,7 +336,7 @@ class RedisStore:
         return sorted(found)
 
     def _after_fork(self) -> None:
-        """In the child: a transaction of another thread is nobody's there."""
+        """In the child: drop a transaction of another thread."""
         self._server.after_fork()
         self._is_torn = self._depth > 0 and self._owner == threading.get_ident()
         if not self._is_torn:

@@ -1,7 +1,7 @@
 """The Redis or Valkey server that a URL names: its client, how long it is waited for, and what its errors mean.
 
-A server that answers nothing costs `DEADLINE` seconds, and then no more than a tenth of the time: until ten times as
-long has passed, every use fails at once. One that refuses is asked each time, since that costs nothing.
+A server that does not answer costs `DEADLINE` seconds once. Then every use fails at once until ten times as long has
+passed, so that it costs at most a tenth of the time. One that refuses is asked each time, since that costs nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from readcache.model.errors import StoreError, UsageError
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
 PREFIX = "readcache"
-EXPIRE_DAYS = 30.0  # as long as sessions are kept in the store that nobody named
+EXPIRE_DAYS = 30.0  # as long as the default store keeps sessions
 REST = 10.0  # times as long as it cost in vain
 _OPTIONS = ("prefix", "expire", "cluster")
 _PLACE = ("db", "prefix")  # of the query, what tells one store from another
@@ -77,8 +77,8 @@ class RedisServer:
         return lambda keys, arguments: self.ask(lambda client: run(client, keys, arguments))
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
-        """The server's answer to what `question` asks of the client. A connection that was cut is made anew, once: what
-        is asked must be such that asking twice does no harm. StoreError."""
+        """The server's answer to `question(client)`. Reconnects once if the connection was cut, so asking twice must do
+        no harm. StoreError."""
         if time.monotonic() < self._rests_until:
             raise StoreError(f"the store {self.place} did not answer in time: it is left alone for a while")
         began = time.monotonic()

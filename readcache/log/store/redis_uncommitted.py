@@ -17,7 +17,7 @@ Step = list[str | bytes]
 
 @dataclass
 class Uncommitted:
-    """A transaction: its session, where that ended when it was read, and what is to be done to it."""
+    """A transaction: its session, where the session ended when it was read, and the pending changes."""
 
     session_id: str
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -46,7 +46,7 @@ def require_storable(agent_id: str, at: float, event: Event) -> None:
 
 
 def without_text(old: Event, settled: Settled) -> Delivered | Settled | None:
-    """What is left of an event of which `settled` says what was shown; None when nothing changes."""
+    """The rest of an event after `settled` says what was shown; None when nothing changes."""
     if not isinstance(old, Delivered | Settled) or old.call_id != settled.call_id:
         return None
     if old.origin is not settled.origin or not old.text:

@@ -1,8 +1,8 @@
 """The durable store: one SQLite file (WAL) that many threads and processes append to.
 
 The tables `events` and `blobs` are the truth. `contexts` and `found_by` are projections of them, brought up to date in
-the same transaction, so that a look-up costs what the reader can still see and not what the session was long. A kill
-at any moment loses at most the transaction that was being written.
+the same transaction, so that a look-up costs as much as the reader can still see, not as the session is long. A kill at
+any moment loses at most the transaction that was being written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
 
 
 class SqliteStore:
-    """A `Store` in the file `path`, which is made (for its owner's eyes only) where there is none.
+    """A `Store` in the file `path`. Creates the file if needed, readable by its owner only.
 
     StoreError when it cannot be opened: no rights, a directory, a damaged file, one of a newer version.
     """
@@ -37,7 +37,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._depth = 0
         self._closed = False
-        self._file: tuple[int, int] | None = None  # by which the file is known that was opened
+        self._file: tuple[int, int] | None = None  # identifies the file that was opened
         self._waits_briefly = False
         self._is_readonly = False  # the connection
         self._erased = False  # the journal may hold what was taken out of the file
@@ -136,7 +136,7 @@ class SqliteStore:
             self._disconnect()
 
     def __del__(self) -> None:
-        """A session that nobody closed must not leave its connection to the collector: Python 3.13 warns of it."""
+        """Close the connection of a session that was never closed: Python 3.13 warns if the collector does it."""
         db = getattr(self, "_db", None)
         if db is not None and self._pid == os.getpid():
             with suppress(Exception):

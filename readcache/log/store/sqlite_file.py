@@ -15,7 +15,7 @@ from readcache.model.errors import StoreError
 BUSY_SECONDS = 5.0
 _connecting = ForkLock(CONNECTIONS)
 
-STORE_NAME = "readcache.db"  # of the store that nobody named: a file of that name is ours whatever is in it
+STORE_NAME = "readcache.db"  # the default store's: a file of that name is ours, whatever is in it
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html
 _CORRUPT = ("malformed", "not a database")  # SQLITE_CORRUPT, SQLITE_NOTADB; their codes are not told before Python 3.11
 
@@ -69,7 +69,7 @@ def is_damage(error: Exception) -> bool:
 
 def set_aside(path: str) -> str | None:
     """Gives a damaged file of ours another name, with its journal, and returns that; the next to open the store makes a
-    new one. None for a file that may be somebody else's: it is left alone. OSError."""
+    new one. None for a file that may belong to another program; it is left alone. OSError."""
     with _connecting:
         if not _is_ours(path):
             return None
@@ -81,7 +81,7 @@ def set_aside(path: str) -> str | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Reading drops this process's locks on the file, which nobody is to use any more."""
+    """Reading drops this process's locks on the file, so no one may use it any more."""
     if os.path.basename(path) == STORE_NAME:
         return True
     with open(path, "rb") as file:
@@ -109,8 +109,8 @@ def _create(path: str) -> None:
 
 
 def _refuse_foreign_owner(name: str) -> None:
-    """StoreError for a file of another user, who could write into it what was never shown. Root may use everybody's: in
-    a container the files of the one who started it belong to somebody else."""
+    """StoreError for a file of another user, who could write into it what was never shown. Root may use any file: in a
+    container, the files of the user who started it belong to another user id."""
     with contextlib.suppress(FileNotFoundError):
         owner = os.stat(name).st_uid
         if hasattr(os, "geteuid") and os.geteuid() not in (0, owner) and owner != 0:

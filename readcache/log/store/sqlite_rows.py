@@ -97,7 +97,7 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
 
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
-    """Takes out of the events before it the texts that `event` replaces, and what nobody else needs of them."""
+    """Erase from earlier events the texts that `event` replaces, and rows that nothing else needs."""
     call = bind(event.call_id)
     for row in db.execute(_TEXTS_OF_CALL, (session, call, agent)).fetchall():
         old = to_record(row).event
@@ -111,8 +111,8 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled)
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
-    """Writes a text unless it is there already; returns the name it has. Two texts may have one digest, and whoever
-    makes up the texts can see to it: the bytes decide, and the second one has another name."""
+    """Writes a text unless it is there already; returns the name it has. Two texts may share a digest, and an attacker
+    can make such texts. The bytes decide, and the second text gets another name."""
     for number in itertools.count(1):
         free = name if number == 1 else f"{name}-{number}"
         if db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (free, text)).rowcount:
@@ -162,7 +162,8 @@ def _forget_compacted(db: sqlite3.Connection, session: Bound, agent: Bound, seq:
 
 
 def _forget_rewound(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, call: Bound) -> None:
-    """Forgets calls of which nothing is as old as the last event of `call`; all of them when there is none."""
+    """Forget the calls whose events are all newer than the last event of `call`; all calls if there is no such
+    event."""
     last = db.execute(
         "SELECT max(seq) FROM events WHERE session = ? AND call_id = ? AND seq < ? AND kind <> 'rewound' "
         "AND (agent = ? OR kind = 'wrote')",
