@@ -75,7 +75,7 @@ class CompactorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How tight: so many of the last turns stay, with no text in them longer than `most_chars` characters."""
+    """How tight a try is: how many of the last turns stay, and the longest text in them, `most_chars` characters."""
 
     keep_turns: int
     most_chars: int = sys.maxsize
@@ -84,7 +84,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """The messages after a step, what was done, and why there is no summary of a model where one was asked for."""
+    """The messages after a step, what was done, and why there is no model's summary if one was requested."""
 
     messages: Sequence[Message]
     how: How
@@ -115,7 +115,7 @@ async def compact_once(
 
 
 async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
-    """The summary of a model, or "" and why there is none. A request that is too long is made shorter."""
+    """A model's summary, or "" and why there is none. A request that is too long is made shorter."""
     if ask is None:
         return "", "the model was not asked: it failed too often"
     trouble = ""
@@ -176,8 +176,8 @@ def tokens_that_stay(split: Split, options: CompactorOptions, level: Level) -> i
 
 
 def _room(options: CompactorOptions, level: Level, gain: int, left: int) -> int:
-    """The tokens that restored files may take, when without them `gain` are gained and `left` are left: a part of the
-    gain, and no more than would reach the trigger."""
+    """The tokens that restored files may take. Without them, `gain` are gained and `left` are left: a part of the gain,
+    and less than would reach the trigger."""
     room = options.trigger_tokens * RESTORED_OF_TRIGGER
     if level.is_first:
         room = max(room, gain * RESTORED_OF_GAIN)
@@ -187,15 +187,15 @@ def _room(options: CompactorOptions, level: Level, gain: int, left: int) -> int:
 def _restore_files(
     session: Session, messages: Sequence[Message], old: Sequence[Message], budget: Budget
 ) -> tuple[list[Message], str]:
-    """Tells the session that of the conversation these messages stay and the `old` ones go, and that the files at work
-    are shown again: the messages with their markers pointed at that section or retired, and the section's text."""
+    """Tell the session that these messages stay, that the `old` ones go, and that the working files are shown again.
+    Returns the messages, their markers pointed at that section or retired, and the section's text."""
     raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
         events = reconciler.reconcile(view, raws, tag=session.tag, gives_back=False).events
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
-    except Exception as error:  # as in `sync`: a list that nobody understands holds nothing for sure
+    except Exception as error:  # as in `sync`: a list that we do not understand proves nothing visible
         session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
     plan = session.restore_plan(keep=keep, budget=budget, messages=[*old, *messages])
     done = session.compacted(keep=keep, restored=plan)

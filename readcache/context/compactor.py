@@ -1,11 +1,11 @@
-"""The compactor: prunes, and when that is not enough has the older turns summarised, puts back the files that the agent
-was at work on, and tells the session, so that no marker that is left points at anything that is gone.
+"""The compactor: prunes; if that is not enough, has the older turns summarised, puts back the files that the agent was
+working on, and tells the session, so that no remaining marker points at anything that is gone.
 
     compactor = Compactor(session, summarize, trigger_tokens=100_000)
     messages = compactor.maybe_compact(messages)  # before each call of the model
 
-It calls nothing but its session and `summarize`. A summary that cannot be had is done without: the agent goes on with
-its task, its last turns, the files it was at work on, and the list of what it read and changed.
+It calls nothing but its session and `summarize`. If there is no summary, the agent goes on without: with its task, its
+last turns, the files it was working on, and the list of what it read and changed.
 
 What it is given and what it makes of it is recorded as a `History` in the session's store; a process that comes after a
 crash gets the same list from `resume`.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # After so many failures in a row the model is no longer asked: Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES.
 MOST_FAILURES = 3
-# What pruning leaves, and what stays beside a summary, is little enough at this share of the trigger, to which Cline
+# Pruning, or a summary, freed enough if what stays is at most this share of the trigger, to which Cline
 # compacts. With more the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
 # Characters of each text of the last turn, when nothing else is left to be made shorter. CooperBench clips at 20,000.
@@ -77,7 +77,7 @@ def is_overflow(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the compactor did last, the tokens before and after, and why there is no summary of a model."""
+    """What the compactor did last, the tokens before and after, and why there is no model's summary."""
 
     how: How
     tokens_before: int
@@ -126,15 +126,15 @@ class Compactor:
         return self._log.history
 
     def resume(self) -> list[Raw]:
-        """The messages as the last call of a compactor on this session, in whichever process, left them; [] when there
-        was none. What a crash tore apart is repaired, the session is told, and the messages are the caller's own."""
+        """The messages as the last compactor on this session left them, in any process; [] if there was none. What a
+        crash tore apart is repaired, the session is told, and the messages are the caller's own."""
         kept = normalise(repair(raw_messages(self._log.load())))
         messages = mend_list(self._options.session, kept)
         self._log.condense(messages)
         return [plain(message.raw) for message in messages]
 
     def request(self) -> None:
-        """Asks for a compaction: the next `maybe_compact`, of whichever process, compacts whatever the count."""
+        """Request a compaction: the next `maybe_compact`, in any process, compacts regardless of the count."""
         self._log.request()
 
     def maybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
@@ -196,7 +196,7 @@ class Compactor:
         return CompactionResult(messages, How.NOTHING)
 
     async def _compact_if_needed(self, messages: Sequence[Message], scale: float, ask: AskModel) -> CompactionResult:
-        """Prunes, and does no more where that leaves little enough. Nobody is told of a pruning that does not. `scale`:
+        """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded. `scale`:
         tokens as they are counted here for one of the API's."""
         options = self._options
         trigger = options.trigger_tokens * scale
@@ -225,7 +225,7 @@ class Compactor:
         if waits:
             return await response
         if inspect.iscoroutine(response):
-            response.close()  # else Python warns that nobody awaited it
+            response.close()  # else Python warns that it was never awaited
         raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
 
 

@@ -30,8 +30,8 @@ class KeptResults:
         self._lines.append(frozenset(lines))
 
     def holds(self, text: str, pieces: Sequence[Piece]) -> bool:
-        """Do the results that stay say all that this one says: the very same bytes in one of them, or in one or several
-        the same bytes on the same lines of the same file? Other lines, such as a header, must stand in the same
+        """True if the remaining results say all that this one says: the same bytes in one of them, or the same bytes on
+        the same lines of the same file in one or several. Other lines, such as a header, must stand in the same
         results."""
         if text in self._texts:
             return True

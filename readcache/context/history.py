@@ -153,7 +153,7 @@ class MessageLog:
         self._record([CondensationRequested()], self.load())
 
     def _changes(self, known: list[Message], read: list[Message]) -> list[HistoryEvent]:
-        """What became of the known messages, and the new ones behind them."""
+        """What happened to the known messages, and the new ones behind them."""
         end = len(known)
         events: list[HistoryEvent] = []
         if len(read) < end or any(a is not b for a, b in zip(known, read, strict=False)):

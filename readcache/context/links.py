@@ -1,4 +1,4 @@
-"""Which of a session's deliveries stand in which results of a message list, whatever ids the list has, or none."""
+"""Links a session's deliveries to the results of a message list, with or without ids."""
 
 from __future__ import annotations
 

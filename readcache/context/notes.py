@@ -1,4 +1,4 @@
-"""What stands where something was pruned: a note of one line, or the two ends of a long text with a note between them.
+"""What replaces a pruned text: a note of one line, or the two ends of a long text with a note between them.
 
 A note tells of the past and promises nothing about what else is in view, so that no later pruning or compaction can
 make it untrue. It is no marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
@@ -31,7 +31,7 @@ def is_note(text: str) -> bool:
 
 
 def has_note(text: str) -> bool:
-    """Does a line of it begin as a note does? Then its lines cannot be counted."""
+    """True if one of its lines begins like a note. Then its lines cannot be counted."""
     return text.startswith("[PRUNED") or "\n[PRUNED" in text
 
 

@@ -1,4 +1,4 @@
-"""The request for a summary, and what is taken of the model's response.
+"""Builds the request for a summary, and reads the model's response.
 
 The model that summarises is shown a document and asked for a text. There is no turn for it to go on with and no tool to
 call: the conversation is inside one user message, between tags that stand nowhere else in it.
@@ -123,7 +123,7 @@ def summary_in(response: str) -> str:
 
 
 def invented_numbers(summary: str, known: str) -> list[str]:
-    """The numbers of two and more digits in a summary that stand nowhere in the text `known`, in the order of the
-    summary: what a prompt forbids, models do all the same."""
+    """The numbers of two or more digits in a summary that the text `known` lacks, in the order of the summary. Models
+    invent them even though the prompt forbids it."""
     seen = set(re.findall(r"\d+", known))
     return list(dict.fromkeys(n for n in re.findall(r"\d{2,}", summary) if n not in seen))

@@ -108,8 +108,8 @@ class _Work:
         return self.rules.links.standing_in(self.calls[place].result_at, self.calls[place].result.call_id)
 
     def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
-        """May the result give way? Not in the last turns, nor where they need it; not of a protected file, not when it
-        is short."""
+        """True if the result may be pruned: it is not short, not of a protected file, not in the last turns, and they
+        do not need it."""
         tool_call = self.calls[place]
         names = {delivery.event.call_id for delivery in self.known(place)}
         if tool_call.result_at >= self.border or place in self.noted or not names.isdisjoint(self._needed):
@@ -138,7 +138,7 @@ class _Work:
         return f"this output, {lines} line{'s' if lines > 1 else ''}"
 
     def invitation(self, place: int) -> str:
-        """How to see the result: not said of a command of which no more is known than what it printed."""
+        """How to see the result again; empty if the command is not understood."""
         return f"; {ASK_AGAIN}" if name_pieces(self.pieces[place]) else ""
 
     def note(self, place: int, why: str) -> None:
@@ -212,8 +212,8 @@ def _supersede(work: _Work, place: int, gone: set[str]) -> None:
 
 
 def _duplicate_outputs(work: _Work) -> None:
-    """Results that later ones hold, as a whole or line for line. What an error says stays. What goes is never what
-    another one goes for; of what is cut after this, the two ends are all that a later result holds."""
+    """Results that later ones hold, as a whole or line for line. What an error says stays. Never drop a result in
+    favour of one that is dropped too. A result that will be clipped offers only its two ends."""
     kept, cut = KeptResults(), set[str]()
     for place in reversed(range(len(work.calls))):
         text, pieces = work.texts[place], work.pieces[place]
@@ -293,8 +293,8 @@ def check_strategies(strategies: Collection[str]) -> None:
 def prune_known(
     messages: Sequence[Message], session: Session, strategies: Collection[str], rules: PruneRules
 ) -> Sequence[Message]:
-    """`prune_messages` with what the session knows of the calls; it is not told. With one that only advises, or is off,
-    nothing is pruned."""
+    """`prune_messages` with the session's knowledge of the calls. The session is not told. With one that only advises,
+    or is off, nothing is pruned."""
     if session.policy.mode is not Mode.ON:
         return messages
     view = session.view
@@ -312,7 +312,7 @@ def prune_known(
 
 
 def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
-    """Tells the session that these are now the messages, of which the model has been shown every reply; they come back
+    """Tell the session that these are now the messages, and that the model was shown every reply in them. Returns them
     with every marker true."""
     raws = raw_messages(messages)
     synced = session.reader.sync(raws, gives_back=False)

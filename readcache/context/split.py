@@ -36,7 +36,8 @@ class Split:
 
 def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
     """The parts, when the last `keep_turns` turns are kept, or more where the list may not be cut there: where it may
-    be cut nowhere before, less. A restored section of an earlier compaction, known by its heading, is in none."""
+    be cut nowhere before, less. A restored section of an earlier compaction, identified by its heading, is in none of
+    them."""
     head: list[Message] = []
     summaries: list[str] = []
     since: list[Message] = []  # what the user said in a message that holds a summary

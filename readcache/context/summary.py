@@ -16,7 +16,7 @@ _NO_SUMMARY = (
     "No summary could be made: {count} messages were removed here without one. Their changes are in the files; check"
     " those, and the list below, before you repeat any work."
 )
-# Characters of one message of the user, and of an earlier summary, where no model makes a new one.
+# Characters of a user's message, and of an earlier summary, if no model writes a new one.
 USER_CHARS = 2_000
 EARLIER_CHARS = 10_000
 # Newest first; the rest is counted. In 99 of 100 recorded sessions no more files were touched, in nine of ten 25.
@@ -34,7 +34,7 @@ def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], files: Se
     """What can be said without a model: the earlier summaries, what the user said in the turns `old`, the files."""
     said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
-        said = []  # a chat without calls, where tools answer as the user: who said what cannot be told
+        said = []  # a chat without calls, where tools answer as the user: the speakers cannot be told apart
     asked = "\n\n".join(["The user has also said:", *said]) if said else ""
     before = [clip_text(body_of(summary), EARLIER_CHARS) for summary in earlier]
     return _sections([*before, _NO_SUMMARY.format(count=len(old)), asked], files)

@@ -1,4 +1,4 @@
-"""What the calls of a conversation read and wrote, as far as it can be told from the messages or from a session.
+"""Finds what the calls of a conversation read and wrote, from the messages or from a session.
 
 A session knows the directory in which a command ran. Without one, paths are those that the calls name, and relative
 ones name nothing after a `cd` of which it is not known how long it lasts.
@@ -25,7 +25,7 @@ from readcache.model.view import View
 from readcache.shell.read import read_command
 from readcache.sync.locate import locate
 
-NOWHERE = "/?"  # no path begins so: the directory of relative names of which nothing is known
+NOWHERE = "/?"  # no path begins so: the unknown directory of relative names
 _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
 # In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
 _MAY_HAVE_FAILED = re.compile(
@@ -37,7 +37,7 @@ _MAY_HAVE_FAILED = re.compile(
 LOOKED_AT = 500  # characters of the result of a write; "ok" and its cousins are shorter
 # A write that is run whatever came before it, and whatever comes after: only what complains may stand in front.
 _WRITES_FIRST = re.compile(r"\s*(?:(?:cd|mkdir|set)\s[^;&|\n<>()]*(?:&&|;|\n)\s*)*(?:cat|tee|echo|printf)\b")
-# What is left of a result of a command that printed nothing: the words of harnesses around it.
+# The result of a command that printed nothing: only the words of harnesses.
 _SAYS_NOTHING = re.compile(
     r"(?:<[^<>\n]*>|[\s{}\[\]\"':;,.()*-]|(?:exit|return)[ _]?(?:code|status)|returncode|with|output|stdout|stderr"
     r"|\b0\b|null|none|no|ok|done|success\w*|command|ran|completed|executed|tool|finished)*",

@@ -1,9 +1,9 @@
-"""What somebody else changed since the agent saw it: the files it saw, each with the version that it knows.
+"""Finds what others changed since the agent saw it: keeps the files that it saw, each with the version that it knows.
 
-Whose doing a change is, no file system says. So everything that changes while the agent's own command runs is taken for
-its own doing, and what has changed before that, or after it, is somebody else's. A change is listed until the agent
-reads the file again (or writes it, or the old bytes come back), however often it is asked for: what the agent was told
-of is the harness's to know, and a notice that is lost with a compaction can be given again.
+File systems do not record who made a change. So every change during the agent's own command counts as its own, and
+every change before or after as another's. A change is listed until the agent reads the file again (or writes it, or the
+old bytes come back), however often it is asked for: what the agent was told of is the harness's to know, and a notice
+that is lost with a compaction can be given again.
 
 Each answer rests on hashing every file (20 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
 only wakes up `wait`.
@@ -39,7 +39,7 @@ _LAST = 1 << 62  # past the end of any file
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file that is not as the agent saw it, by somebody else's doing. `call_id`: the call that showed it."""
+    """A file that others changed since the agent saw it. `call_id`: the call that showed it."""
 
     path: str
     deleted: bool = False
@@ -81,8 +81,8 @@ class SeenFiles:
 
     def begin(self, view: View, *, local: bool) -> None:
         """Follows the files that the agent has seen already (but for one that was only said to be the same as another).
-        One of which it can see other lines than there are on disk counts as changed by others: whoever did it, it
-        happened before anybody looked. `local`: as for `saw`."""
+        A file whose visible lines differ from those on disk counts as changed by others: it changed before the watch
+        began. `local`: as for `saw`."""
         with self._lock:
             for path in view.known_keys():
                 current = view.key(path).current
@@ -97,7 +97,7 @@ class SeenFiles:
             return
         only_read = call.reading.only_reads  # else what was shown may have been written over by the same command
         with self._lock:
-            if not only_read:  # it may have run elsewhere, with nobody to say when it began
+            if not only_read:  # it may have run elsewhere, and we were not told when it began
                 self._own_call_ended()
             answers = view.of_call(call.call_id)
             as_another = any(answer.event.pointers for answer in answers)  # and perhaps none of its own lines
@@ -140,7 +140,7 @@ class SeenFiles:
     # ------------------------------------------------------------ what others did
 
     def changes(self) -> list[Change]:
-        """What somebody else changed since the agent saw it, by path. While a command of the agent runs: until then."""
+        """What others changed since the agent saw it, by path. While a command of the agent runs: up to its start."""
         with self._lock:
             if not self._own_calls:
                 self._look()
@@ -166,14 +166,14 @@ class SeenFiles:
     # ------------------------------------------------------------ inside
 
     def _know(self, path: str, told: _Account, *, is_own: bool = False) -> None:
-        """The agent knows the file as it is, if what the call says of it is so. `is_own`: it wrote the file itself."""
+        """The agent knows the current file, if the call's account of it is true. `is_own`: it wrote the file itself."""
         known = self._seen.get(path)
         now = fingerprint.take(path, MOST_BYTES)
         if now is None:
             self._know_nothing(path, told, known)
             return
         if known is not None and not is_own and (known.change or not (self._own_calls or known.digest == now.digest)):
-            # Somebody else's version: the agent must know all that it can see of it.
+            # Another's version: every line that the agent can see must be in it.
             stands = (bool(told.visible) and _stand(told.visible, now)) or _is_all(told.whole, now)
         else:
             stands = _stand(told.shown, now)
@@ -206,7 +206,7 @@ class SeenFiles:
                 seen.change = Change(path, not os.path.exists(path), seen.call_id)
 
     def _own_call_ended(self) -> None:
-        """A command of the agent has run, and may have written anything: what has changed is its own doing."""
+        """A command of the agent has run and may have written anything: all changes are its own."""
         if self._own_calls:
             return
         for path, seen in list(self._seen.items()):

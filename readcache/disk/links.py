@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 
 def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
-    """The real paths of those names that are a link, or stand behind one. `directory`: where relative ones are. What is
-    no name of a file is left out. Never raises."""
+    """The real paths of those names that are a link, or stand behind one. `directory`: where relative ones are. Names
+    that are not file names are left out. Never raises."""
     home = os.path.expanduser("~")  # not of `~name`: looking up another user may take long
     given = {home + name[1:] if name.startswith("~/") else os.path.join(directory, name) for name in names}
     found = ((path, os.path.realpath(path)) for path in given if os.path.lexists(path))

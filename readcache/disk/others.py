@@ -1,5 +1,5 @@
-"""What others do to the files that the agent has seen, while its session watches. Nothing that is left out of a reply
-rests on it, and a failure here costs the agent nothing."""
+"""Finds what others do to the files that the agent has seen, while its session watches. No omission depends on it, and
+a failure here costs the agent nothing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Others:
-    """The watch of one session. While `lock` is held nobody changes what `view` gives; `fail(call_id, reason, error)`
-    counts a failure of ours."""
+    """The watch of one session. While `lock` is held, the result of `view` does not change; `fail(call_id, reason,
+    error)` counts a failure of ours."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Others:
         if self._seen is None:
             return
         try:
-            with self._lock:  # nobody folds meanwhile
+            with self._lock:  # no fold happens meanwhile
                 tell(self._seen, self._view())
         except Exception as error:  # a bug of ours must not cost the agent its output
             self._fail(call_id, Reason.INTERNAL_ERROR, error)

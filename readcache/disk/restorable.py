@@ -48,8 +48,8 @@ def make_plan(
 
 
 def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, local: bool) -> dict[str, str]:
-    """Why which of `paths` must not be put back into a conversation, by their names and, where they are on this
-    machine, by the names of the files that links lead to, and by git's ignore rules."""
+    """The `paths` that must not be put back into a conversation, each with the reason: its name or, on this machine,
+    the name of the file behind a link, or git's ignore rules."""
     asked = list(paths)
     out = {path: why for path in asked if (why := _why_not_names(path, protected, local=local)) is not None}
     if local:
@@ -74,7 +74,7 @@ def current_lines(path: str) -> list[str] | str:
 
 
 def _ignored(paths: Iterable[str]) -> list[str]:
-    """Those of the paths that git ignores; a file that is tracked it never does."""
+    """The paths that git ignores. It never ignores a tracked file."""
     real = functools.cache(os.path.realpath)  # git refuses to look beyond a symbolic link
     repository = functools.cache(_repository)
     below: dict[str, dict[str, str]] = {}

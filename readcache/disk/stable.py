@@ -21,9 +21,8 @@ T = TypeVar("T")
 def read_stable(path: str, read: Callable[[int, os.stat_result], T]) -> tuple[T, bool]:
     """(what `read(descriptor, state)` gave of the regular file at `path`, whether the file held still meanwhile).
 
-    Links are followed. `read` is called again, at most TRIES times in all, from the beginning of the file, while it
-    does not hold still. OSError; ValueError with a reason in words for anything but a regular file, and for a path with
-    a NUL.
+    Links are followed. If the file changes meanwhile, `read` is called again from the beginning, at most TRIES times in
+    all. OSError; ValueError with a reason in words for anything but a regular file, and for a path with a NUL.
     """
     before = os.stat(path)
     _require_regular(before)  # first: opening a FIFO or a device does something, a writer that waits would go on

@@ -1,4 +1,4 @@
-"""Paths of the kernel's, which are not files: what they hold depends on who reads, or is gone when it was read."""
+"""Paths of the kernel that are not files: their content depends on the reader, or is gone after a read."""
 
 from __future__ import annotations
 

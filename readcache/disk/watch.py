@@ -1,8 +1,8 @@
-"""Hears of changes to files as they happen, by watchdog: in the directories of the files it is given, and no others.
+"""Reports changes to files as they happen, with watchdog, in the directories of the given files only.
 
-It only wakes up who waits. Events are lost (a full queue, a write through a hard link or a mapping, a network mount, a
-limit of the kernel, a thread that died), and nobody is told; so whoever wants to know looks at the files, whatever was
-heard. Whatever fails here, fails silently: then nothing is heard.
+It only wakes up waiting threads. Events get lost without notice (a full queue, a write through a hard link or a
+mapping, a network mount, a limit of the kernel, a dead thread), so callers always look at the files themselves.
+Failures here are silent: then nothing is reported.
 
 watchdog is imported with the first file: it takes 42 ms.
 """
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
 
-# Watched at most. Before watchdog 7 each directory takes one of the user's inotify instances, of which Linux gives 128
-# for all of the user's programs.
+# Watch at most so many. Before watchdog 7, each directory takes one of the 128 inotify instances that Linux gives to
+# all programs of a user.
 MOST_DIRECTORIES = 64
 STOPPING = 2.0  # seconds that the threads have to end
 
@@ -50,7 +50,7 @@ class Watch:
         with self._lock:
             for place in _places(path):
                 self._places.add(place)
-                with contextlib.suppress(Exception):  # of limits, permissions, systems, versions: none of them matters
+                with contextlib.suppress(Exception):  # limits, permissions, systems, versions: none of them matters
                     self._watch(os.path.dirname(place))
 
     def wait(self, seconds: float) -> bool:
@@ -119,7 +119,7 @@ def _kinds() -> list[type[FileSystemEvent]]:
     """The events of a change. Not opening and reading: our own looks would be heard of."""
     from watchdog import events
 
-    # FileClosed comes after writing, and is all that is heard of a mapping. FileAttrib is there since watchdog 7.
+    # FileClosed comes after writing, and is the only event of a mapping. FileAttrib is there since watchdog 7.
     names = ["FileModified", "FileMoved", "FileCreated", "FileDeleted", "FileClosed", "DirDeleted", "FileAttrib"]
     return [getattr(events, f"{name}Event") for name in names if hasattr(events, f"{name}Event")]
 

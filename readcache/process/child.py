@@ -17,7 +17,7 @@ from readcache.model.limits import LARGEST_OUTPUT
 # Seconds. Beyond this or `LARGEST_OUTPUT`, stop buffering and stream, so that a harness that runs out of patience (30 s
 # and up) has seen the output.
 LONGEST_HELD = 20.0
-_POLL = 0.05  # seconds; only to notice that bash has ended while a child of it keeps its output open
+_POLL = 0.05  # seconds between looks whether bash has ended while one of its children keeps the output open
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -41,7 +41,7 @@ def bash(command: str, env: dict[str, str]) -> list[str]:
 
 
 def become(words: list[str], env: dict[str, str]) -> NoReturn:
-    """This process becomes the program. OSError when there is none of that name."""
+    """This process becomes the program. OSError if there is no such program."""
     undo_locale_coercion(env)
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
@@ -169,8 +169,8 @@ def _in_foreground() -> bool:
 
 
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
-    """(what the child printed into `pipe`, its exit status). None instead of the output when it was passed on as it
-    came: it was too much, took too long, or somebody keeps printing after the child's end."""
+    """(what the child printed into `pipe`, its exit status). None instead of the output if it was streamed: it was too
+    long, took too long, or another process kept printing after the child's end."""
     held, is_passed_on = bytearray(), False  # `held`: what is not printed yet
     status, deadline = None, time.monotonic() + LONGEST_HELD
     try:
@@ -198,7 +198,7 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
 
 
 def _arrives(data: bytes | bytearray) -> bool:
-    """Prints; False when nobody reads any more. Who prints into our pipe is to learn it by SIGPIPE, as without us."""
+    """Prints; False if the reader is gone. Who prints into our pipe is to learn it by SIGPIPE, as without us."""
     try:
         show(data)
     except OutputLost:
@@ -243,7 +243,7 @@ def end_like(status: int) -> int:
 
 
 def end_unread(lost: OutputLost) -> int:
-    """What a program does whose output nobody reads: it dies by SIGPIPE; or fails, when it is the disk that is full."""
+    """End like a program that cannot write its output: die by SIGPIPE, or fail if the disk is full."""
     if lost.error.errno == errno.EPIPE:
         return end_like(-signal.SIGPIPE)
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""One call of a process that ends with it: a program's output is held, judged by the log, and what is left is printed.
+"""One call in a process of its own: buffer a program's output, judge it by the log, and print the rest.
 
-`readcache run` and the shims do this. They import no `Session`: a start of Python is most of what such a call costs.
+`readcache run` and the shims do this. `Session` is not imported: most of such a call's cost is Python's start.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from readcache.model.policy import Policy
     from readcache.model.reply import Reply
 
-RUN = "run"  # the host where nobody named one
+RUN = "run"  # the host, if none was named
 
 
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     """Runs a program: (what it printed, its exit status, negative for a signal).
 
-    None instead of the output when it was passed on as it came, see `child.collect`. stderr is held together with
-    stdout where both go to the same place. OSError when the program cannot be started.
+    None instead of the output if it was streamed, see `child.collect`. stderr is buffered with stdout if both go to the
+    same place. OSError when the program cannot be started.
     """
     pipe, end = os.pipe()
     with child.Forwarding() as signals:
@@ -47,8 +47,8 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
 
 
 def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings) -> None:
-    """Prints what the agent should see of `output`, the very bytes unless something is left out, and logs it; all of it
-    when something fails. Raises `child.OutputLost`."""
+    """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
+    it if anything fails. Raises `child.OutputLost`."""
     shown = False
 
     def show(reply: Reply) -> None:

@@ -11,7 +11,7 @@ MODES = {**dict.fromkeys(("", "on", "1", "true", "yes"), "on"), **dict.fromkeys(
 
 
 def mode_named(env: Mapping[str, str]) -> str:
-    """ "on", "advise" or "off"; what READCACHE holds where that is none of these: an error, and nothing is omitted."""
+    """ "on", "advise" or "off". Any other value of READCACHE is returned as it is: an error, and nothing is omitted."""
     given = env.get("READCACHE", "").strip().lower()
     return MODES.get(given, given)
 

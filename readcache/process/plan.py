@@ -1,8 +1,8 @@
 """What is done about one call that another process makes: the one decision that `readcache run`, the shims and the
 server share.
 
-The words of the call decide, and nothing of it is run here. What depends on the caller's machine, whether a name leads
-into /proc and whether its stdout can be buffered, is asked of the caller.
+Only the words of the call decide; nothing is run here. The caller answers what depends on its machine: whether a name
+leads into /proc, and whether its stdout can be buffered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from readcache.model.claims import Reading
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
-SHIMS = "shims"  # the host, where nobody named another one
+SHIMS = "shims"  # the host, if none was named
 RUN = "readcache-run"  # among the shims, the program that runs a whole command
 _SEDS = ("sed", "gsed")
 
@@ -84,7 +84,7 @@ def plan_tool(
     words: Sequence[str], cwd: str, settings: Settings, sink: str, *, is_virtual: Callable[[str], bool]
 ) -> Plan | None:
     """What is done about one tool that the agent's own shell calls. None: nothing. `sink`: the caller's `SINK`."""
-    if not settings.acts or settings.clip:  # of a harness that cuts outputs only `plan_command` knows what is cut
+    if not settings.acts or settings.clip:  # if the harness cuts outputs, only `plan_command` knows what is cut
         return None
     reading = _read_tool(words[0], words[1:], cwd)
     if reading is None or any(map(is_virtual, reading.keys)):
@@ -111,7 +111,7 @@ def _read_tool(tool: str, args: Sequence[str], cwd: str) -> Reading | None:
 
     if any(arg.startswith("-") and "i" in arg for arg in args) and tool in _SEDS:
         return None  # `sed -i`
-    # A `~` that comes here is a part of the name: the shell has dealt with the others.
+    # A `~` here is a part of the name: the shell has expanded the others.
     words = tuple(Arg(arg, f"./{arg}" if arg.startswith("~") else arg) for arg in args)
     try:
         "".join((cwd, *args)).encode()  # names that are not UTF-8 cannot be told to a model
@@ -123,5 +123,5 @@ def _read_tool(tool: str, args: Sequence[str], cwd: str) -> Reading | None:
 
 
 def _batch_of(sink: str) -> str:
-    """The reads of one command are delivered at once; of a shell that stays, each command is taken for itself."""
+    """The reads of one command are delivered at once. In a shell that stays, each command counts by itself."""
     return f"shell {sink}" if sink.split()[-2] == "command" else ""

@@ -13,7 +13,7 @@ from readcache.process.state import default_store, store_file
 
 # Names the variable that names the session, where READCACHE_SESSION does not.
 SESSION_FROM = "READCACHE_SESSION_FROM"
-# Set for the children of a wrapped command: what runs inside one does not print what the agent reads.
+# Set for the children of a wrapped command: what they print is not what the agent reads.
 INSIDE = "READCACHE_INSIDE"
 
 
@@ -23,12 +23,12 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     session: str
     agent: str
     store: str  # a path or URL; "" for the default
-    mode: str  # "on", "advise", "off", or what READCACHE holds that is none of these
+    mode: str  # "on", "advise", "off", or an invalid value of READCACHE
     clip: str  # what the harness shows of a long output, see `clip_sizes`
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # what this call shares with others that the model made at once; "" for nothing
     began: float  # when this process began, near enough; seconds since the epoch
-    host: str  # the harness, for `readcache gain`; "" where nobody named it
+    host: str  # the harness, for `readcache gain`; "" if none was named
 
     @property
     def acts(self) -> bool:
@@ -83,7 +83,7 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
 
 
 def require_store(spec: str) -> None:
-    """UsageError for what can never be a store: a URL of an unknown kind, a directory, a server without its client."""
+    """UsageError for what cannot be a store: a URL of an unknown kind, a directory, a server without its package."""
     path = store_file(spec)
     if path is None:
         from readcache.log.store import open_store

@@ -35,7 +35,8 @@ def store_file(spec: str) -> str | None:
 
 
 def unnamed_stores() -> list[str]:
-    """The stores that nobody named: the default one, there or not, and those of sockets. UsageError."""
+    """The stores that the user did not name: the default one, which may not exist yet, and those of sockets.
+    UsageError."""
     state = state_directory()
     names = os.listdir(state) if os.path.isdir(state) else []
     sockets = [name for name in names if name.startswith(SOCKET_STORE) and name.endswith(".db")]
@@ -43,7 +44,7 @@ def unnamed_stores() -> list[str]:
 
 
 def is_unnamed(spec: str) -> bool:
-    """True for a store that nobody named, also where somebody wrote out its path. UsageError."""
+    """True for a store that the user did not name, even if its path is written out. UsageError."""
     return not spec or store_file(spec) in unnamed_stores()
 
 

@@ -1,7 +1,6 @@
-"""How long sessions are kept in the stores that nobody named, and taking them out once a day. Another store is its
-owner's to clear.
+"""Daily expiry of sessions in the stores that the user did not name. Another store is its owner's to clear.
 
-A shim's process ends with this, so that next to nothing is imported on a day on which it was done.
+A shim's process ends with this, so almost nothing is imported if today's expiry is done.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def tidy_once_a_day(settings: Settings) -> None:
         if keep is None or not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
-        os.utime(stamp, (now, now))  # before the work: nobody else is to do it too
+        os.utime(stamp, (now, now))  # before the work, so that no other process does it too
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 

@@ -1,4 +1,4 @@
-"""Plans what to put back after a compaction: which files lost lines, what each is worth, and where the lines are now."""
+"""Plans what to put back after a compaction: which files lost lines, what each is worth, where the lines are."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class Conversation:
         is not in it yet counts as gone.
 
         Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
-        what is gone: a note that it is gone, or the full text where no list has held the reply yet. Of a call that the
-        list does not name it is the reply alone, to be put in its place; `mend` does that.
+        what is gone: a note that it is gone, or the full text where no list has held the reply yet. For a call that the
+        list does not name, it is the reply alone, which you put in its place; `mend` does that.
         """
         return dict(self.reader.sync(messages).by_call)
 
@@ -66,7 +66,7 @@ class Conversation:
     ) -> RestorePlan:
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
         be read there is nothing to go by: an empty plan, and the failure is counted. `messages`: the list before the
-        compaction, which tells what calls of tools that nobody observes were about; None: as `sync` was given it last.
+        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last.
         """
         from readcache.disk.restorable import make_plan
         from readcache.messages.messages import inputs_of

@@ -170,7 +170,7 @@ class Session(Conversation):
     ) -> Reply:
         try:
             where = self.root if cwd is None else canonical_path(os.fsdecode(cwd), self.root)
-        except TypeError:  # no directory at all: nobody knows which files the command meant
+        except TypeError:  # no directory at all: the files that the command meant are unknown
             where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
         reading = read_command(command, where, exit_code)
         call = command_call(
@@ -279,8 +279,8 @@ class Session(Conversation):
         return self._others.watch(self.view, local=bool(self._is_local))
 
     def changes(self) -> list[Change]:
-        """The files that somebody else changed since the agent saw them, by path; `readcache.notice` makes one line of
-        them for the model. UsageError when nobody is watching."""
+        """The files that others changed since the agent saw them, by path; `readcache.notice` makes one line of them
+        for the model. UsageError outside of `watch`."""
         return self._others.changes()
 
     # ------------------------------------------------------------ other readers, calls made at once
@@ -335,8 +335,8 @@ class Session(Conversation):
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Releases the store, unless it was handed in. Closing twice is allowed. Whoever goes on with a session that
-        was not closed is shown the last results again: they may never have reached the conversation."""
+        """Releases the store, unless it was handed in. Closing twice is allowed. If a session was not closed, the next
+        process shows its last results again: they may never have reached the conversation."""
         self.end(in_order=True)
 
     def end(self, *, in_order: bool) -> None:

@@ -78,8 +78,8 @@ class Sessions:
         return [found for session in sessions for found in session.markers_in(text)]
 
     def close(self, conversation: str, *, in_order: bool = True) -> None:
-        """Ends a conversation: its sessions are closed, and in memory nothing of it stays. An unknown one is none.
-        `in_order`: False where its last results may not have reached the conversation."""
+        """End a conversation: close its sessions and drop it from memory. An unknown name has no effect. `in_order`:
+        False where its last results may not have reached the conversation."""
         with self._lock:
             readers = self._open.pop(str(conversation), {})
         for session in reversed(readers.values()):  # a sub-agent's has its parent's store

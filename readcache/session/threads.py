@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 async def in_thread(call: Callable[[int], T], *, undo: Callable[[T], object] = bool) -> T:
     """What `call(stop)` gives. `stop` is a file descriptor that can be read from once the call is to end. `undo` takes
-    back a result that nobody is given since the task was cancelled; it has ended before the task does, unless the
-    call itself has not."""
+    back a result that is lost because the task was cancelled. It ends before the task does, unless the call itself is
+    still running."""
     stop, cancel = os.pipe()
     results = list[T]()
     deciding, is_cancelled = threading.Lock(), False

@@ -141,7 +141,7 @@ class _Answer:
         return reply.text
 
     def _completed(self, result: Any) -> Any:
-        """A copy of the result, of its own class, where something is left out."""
+        """A copy of the result, of the same class, if something is omitted."""
         out = result.stdout
         try:
             text = out.decode() if isinstance(out, bytes) else out
