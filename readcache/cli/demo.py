@@ -78,7 +78,7 @@ NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash t
 def demo_command(_: argparse.Namespace, __: Settings) -> int:
     """Prints the demonstration. The sample is in a temporary directory, the session in memory."""
     _say_all(INTRODUCTION)
-    # Where the shims of a sandbox are in force, its own session must not hear of this.
+    # If the shims of a sandbox are active, its own session must not record this.
     env = {**os.environ, "READCACHE": "off"}
     with tempfile.TemporaryDirectory(prefix="readcache-") as root, Session(root, session_id=SESSION_ID) as session:
         write_sample(Path(root))
@@ -112,7 +112,7 @@ def _show(session: Session, command: str, env: dict[str, str]) -> None:
 
 
 def shorten(lines: Sequence[str]) -> list[str]:
-    """The lines, of which a long text loses its middle; its ends are enough to see what came."""
+    """The lines; a long text without its middle, because its ends show enough."""
     gone = len(lines) - HEAD_LINES - TAIL_LINES
     if len(lines) <= MOST_LINES:
         return [*lines]

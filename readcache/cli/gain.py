@@ -77,7 +77,7 @@ def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
 def _local_day(at: float) -> datetime.date:
     try:
         return datetime.date.fromtimestamp(at)
-    except (OverflowError, ValueError, OSError):  # of a clock that tells no time
+    except (OverflowError, ValueError, OSError):  # a broken clock
         return datetime.date.min
 
 

@@ -1,7 +1,5 @@
-"""What a harness in another language asks and tells: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`.
-
-What it tells takes something out of view, so that it must not get lost: a store that others keep locked is waited for,
-and what was not recorded in the end is an error.
+"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`. They
+remove something from view, so they must not get lost: they wait for a locked store, and fail if they could not record.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ def restore_command(options: argparse.Namespace, settings: Settings) -> int:
     with _open_recorded(settings) as session:
         _name_unknown(session, options.keep)
         plan = session.restore_plan(keep=options.keep, budget=budget, messages=messages)
-        if failed := session.reader.unlogged():  # the plan is empty for want of a log
+        if failed := session.reader.unlogged():  # the plan is empty because the log could not be read
             raise ReadcacheError(f"no plan could be made: {failed[-1].detail}; see `readcache doctor`")
     if options.json:
         print(json.dumps({**plan.to_dict(), "text": plan.render()}))
@@ -82,7 +80,7 @@ def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def sync_command(_: argparse.Namespace, settings: Settings) -> int:
-    """Prints, by call id, what is to stand as the result of each reply whose marker names what is gone."""
+    """Print, by call id, the new result for each reply whose marker lost its source."""
     messages = _read_messages("-")
     with _open(settings) as session:
         rewrites = session.sync(messages)
@@ -109,7 +107,7 @@ def _open(settings: Settings) -> Iterator[Session]:
 
 
 def _reach(session: Session, trouble: str) -> None:
-    """Returns when the view is that of the log, and all that was told is in it. StoreError."""
+    """Wait until the view matches the log, and the log has everything we reported. StoreError."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -147,7 +145,7 @@ def _open_recorded(settings: Settings) -> Iterator[Session]:
 
 
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
-    """Says which ids name no call of the log. It may be in order: `run` records no command that reads and writes
+    """Warn about ids that are not in the log. They may be valid: `run` does not record commands that read and write
     nothing."""
     known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:

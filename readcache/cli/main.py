@@ -107,8 +107,8 @@ def _require_preset(name: str | None) -> None:
 
 
 def _run(argv: list[str]) -> int:
-    """What an option says wrong is an error, before the command is run. What the environment says wrong, in which the
-    agent's own commands run, leaves nothing out, and `doctor` tells of it."""
+    """An invalid option is an error, before the command runs. An invalid variable, which the agent's own commands
+    share, only turns omissions off; `doctor` reports it."""
     from readcache.cli.options import read_run
 
     found = read_run(argv)

@@ -9,7 +9,7 @@ from readcache.model.errors import UsageError
 
 
 class Option(NamedTuple):
-    """An option with a value: the name of the value in the help, and the help."""
+    """An option with a value: the value's name in the help, and the help text."""
 
     metavar: str
     help: str
@@ -42,8 +42,8 @@ VARIABLES = {
     "READCACHE_SERVER": "off: neither ask nor start the server that answers hooks and shims",
     "READCACHE_BASH": "the shell that `readcache-run` starts in a sandbox without bash",
 }
-# Seconds. A model's turn takes minutes, a person's thought half an hour; sccache's server waits for 10 minutes, Bazel's
-# for 3 hours.
+# Seconds. A model's turn takes minutes, a person may think for half an hour. sccache's server waits 10 minutes, Bazel's
+# 3 hours.
 IDLE_SECONDS = 1800
 ADVISE = Option("", "omit nothing; record what would have been omitted")
 RUN_USAGE = "readcache run [options] (-c STRING | [--] ARGV…)"

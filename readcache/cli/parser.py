@@ -210,7 +210,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:
-    """Options of the version before this one, which change nothing any more."""
+    """Options of the previous version, accepted without effect."""
     for option in options:
         command.add_argument(option, action="store_true", help=argparse.SUPPRESS)
 
@@ -222,7 +222,7 @@ def _count(word: str) -> int:
 
 
 def _path(word: str) -> str:
-    """An empty one, as of a variable that is not set, would be the working directory."""
+    """An empty path, as from an unset variable, would mean the working directory."""
     if not word:
         raise argparse.ArgumentTypeError("the path is empty: give one")
     return word

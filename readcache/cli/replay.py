@@ -28,7 +28,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     since = seconds_of(options.since, time.time(), "--since") if options.since else None
     files = list(find_files(options.paths))
     total = sum(file.size for file in files)
-    # None: only where somebody looks on
+    # None: only on a terminal
     with tqdm(total=total, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
         found = replay_files(files, policies, since, bar.update)
     for trouble in found.not_understood:

@@ -1,10 +1,8 @@
 """`readcache run`: one command through the session, with the command's streams, signals and status.
 
-What happens to a command is decided by what it is believed to read and write:
-
-- It reads files: its output is held, judged, and the reply is printed (`held`).
-- It only writes files, or may write some: it runs with our own streams, nothing is held, and the write is logged when
-  it has ended.
+What happens to a command depends on what it probably reads and writes: - It reads files: its output is buffered and
+judged, and the reply is printed (`held`). - It only writes files, or may write some: it runs with our own streams,
+nothing is buffered, and the write is logged when it has ended.
 - Anything else: this process becomes bash. Streaming, signals and speed are those of bash, and nothing is logged. So
   `IDENTICAL_OUTPUT` for a command that reads nothing, and `any_output`, are given up here; a harness that wants them
   has `Session.observe`.

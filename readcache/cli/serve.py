@@ -1,4 +1,4 @@
-"""`readcache serve`: the settings of the command line for the server, which one is started on demand, and its end."""
+"""`readcache serve`: passes the command line's settings to the server, starts the on-demand server, and stops it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from readcache.serve.head import CallHead
 
 _MOST_STATUS = 1 << 20  # bytes
-_SWITCH = 0.0005  # seconds; who folds a long log must not keep the others waiting for Python's usual 5 ms
+_SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
 _STOP_SECONDS = 10.0
 
 
 def serve_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Answers until there is nobody to answer; the exit status. ReadcacheError."""
+    """Answer until no client can come. Returns the exit status. ReadcacheError."""
     if options.stop:
         if options.socket is not None:
             raise UsageError("--stop stops servers that were started on demand; send SIGTERM to one with --socket")
@@ -51,20 +51,20 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
     if options.idle is not None:
         raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
     policy, store, way = chosen_policy(settings), _store(options, settings), None
-    if settings.mode not in ("on", "advise"):  # nothing is recorded, so that there is nothing to keep
+    if settings.mode not in ("on", "advise"):  # nothing is recorded, so nothing needs a store
         policy = replace(policy, mode=Mode.OFF)
         store = ""
     host = settings.host or "serve"
-    if options.socket is None:  # who starts us may run what he likes
+    if options.socket is None:  # our parent may run anything anyway
         return server.answer_stdin(store=store or None, policy=policy, host=host)
-    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version ask no server of this one
+    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version do not ask this version's server
     if store and (file := store_file(store)) is not None:
         way = _Ways(file, has_hooks=options.run)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
 
 
 def _store(options: argparse.Namespace, settings: Settings) -> str:
-    """The user's own store is for clients that may run commands, and so could read it anyway. UsageError."""
+    """The user's own store is only for clients that may run commands, since those could read it anyway. UsageError."""
     if options.socket is None or options.run:
         return settings.store_spec()
     return options.store or socket_store(options.socket)
@@ -113,8 +113,8 @@ def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
 
 
 class _Ways:
-    """The short way of a server for the store in an absolute path: calls, status, and hooks where the clients are on
-    this machine, since the hosts' adapters read the hosts' own files."""
+    """The short way of a server for the store at an absolute path: calls, status, and hooks. Hooks only for clients on
+    this machine, because the adapters read the hosts' own files."""
 
     def __init__(self, file: str, *, has_hooks: bool) -> None:
         from readcache.cli.served_hooks import ServedHooks
@@ -142,7 +142,7 @@ class _Ways:
 
 
 def _warm_up() -> None:
-    """What the first calls would have to wait for: imports, and whatever is made at the first use."""
+    """Do in advance what the first calls would wait for: imports, and everything made at first use."""
     import readcache.hosts.claude_code.results
     import readcache.hosts.codex.adapter
     import readcache.hosts.gemini.adapter  # noqa: F401
@@ -160,7 +160,7 @@ def _note(failed: threading.ExceptHookArgs) -> None:
 
 
 def _stop(settings: Settings) -> int:
-    """Ends the servers of the store, those of other versions too, of which nothing is left then."""
+    """End the servers of the store, of other versions too, and remove the other versions' files."""
     mine, _ = server_place(settings.store)
     places = stop.places_of_all_versions(mine)
     told = {path: pid for path in places if (pid := stop.tell_to_end(path)) is not None}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_EVENT = 64 * 1024 * 1024  # bytes
 # Held in memory. Each reader has two files open, and a process may have 1,024.
 MOST_PLACES, MOST_READERS = 8, 40
-_MOST_WORD = 4096  # bytes of what a client says of our answer
+_MOST_WORD = 4096  # bytes of a client's report on our answer
 Place = tuple[str, str, str, str, str]  # directory, host, policy, mode and clip
 
 
@@ -39,7 +39,7 @@ class ServedHooks:
         return sum(len(sessions.conversations()) for sessions in list(self._held.values()))
 
     def converse(self, head: CallHead, connection: Connection) -> None:
-        """One event. What is not for us is left to the client. OSError when the connection breaks."""
+        """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
         send_frame(connection, TAKEN)  # fails where the client has left, and has answered the event itself
         letter, data = read_frame(connection, MOST_EVENT)
         try:
@@ -69,7 +69,7 @@ class ServedHooks:
             sessions.close_all()
 
     def _sessions(self, root: str, host: str, settings: Settings) -> Sessions:
-        """Those of a directory and a host, held for the next event. UsageError."""
+        """The sessions of a directory and a host, held for the next event. UsageError."""
         place = root, host, settings.policy, settings.mode, settings.clip
         with self._lock:
             if place not in self._held:

@@ -67,7 +67,7 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
         if not options.dry_run:
             for name in chosen:
                 store.take_out(name, time.time())
-            with contextlib.suppress(StoreError):  # somebody is using it: the room is there for what comes
+            with contextlib.suppress(StoreError):  # another process uses the store: the room stays for later events
                 store.give_back_room()
         size = store.used_bytes()
     for name in held if options.dry_run else ():

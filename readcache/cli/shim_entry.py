@@ -1,4 +1,4 @@
-"""What the scripts of a directory of shims start: calls `stand_in`, and becomes the real tool where that fails.
+"""Started by the scripts of a directory of shims. Calls `stand_in`, and becomes the real tool if that fails.
 
 Started by shims/tool.sh, as `python -I shim_entry.py DIR TOOL ARGS…`. Without words it says whether Python starts.
 """

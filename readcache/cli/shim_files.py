@@ -27,7 +27,7 @@ AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
 BEHIND = ".tool"  # the scripts, where the client stands before them
 _FORMER = ("python.sh", *(f"{BEHIND}/{name}" for name in ("tool.c", "client.c", "shim.h")))  # of earlier versions
-SOCKET = ".socket"  # the name of a server's socket for a sandbox that has this directory
+SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
 _PLACE = re.compile("@([A-Z]+)@")
 
 
@@ -76,9 +76,9 @@ def _files(place: str, tools: Sequence[str], client: str) -> dict[str, tuple[byt
 
 
 def write(place: str, tools: Sequence[str], client: str) -> None:
-    """Each file in one step, since somebody may be running it; what is there of an earlier installation and not of this
-    one goes. All users may read it, whatever the umask: who installs is often another one than the agent. `client`: its
-    path; "" for scripts alone. OSError."""
+    """Replace each file in one step, because it may be running; remove files that only an earlier installation had. All
+    users may read it, whatever the umask: who installs is often another one than the agent. `client`: its path; "" for
+    scripts alone. OSError."""
     before, files = find_tools(place), _files(place, tools, client)
     _make_directory(place, is_ours=before is not None)
     for name, (content, mode) in files.items():
@@ -100,7 +100,7 @@ def bring_up_to_date(directory: str) -> None:
 
 
 def _make_directory(path: str, *, is_ours: bool) -> None:
-    """Missing parents too. A directory that somebody else made and uses keeps its mode."""
+    """Missing parents too. A directory that existed before keeps its mode."""
     missing = []
     while not os.path.isdir(path):
         missing.append(path)
@@ -113,8 +113,7 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
 
 
 def remove(place: str, tools: Sequence[str]) -> None:
-    """Takes away what was installed, a socket at which nobody listens any more, and the directory when nothing else is
-    in it. OSError."""
+    """Remove what was installed, a dead socket, and the directory if it is empty then. OSError."""
     names = _names(tools)
     _unlink(place, {*names, SOCKET} if _is_left_alone(os.path.join(place, SOCKET)) else names)
     if not os.listdir(place):
@@ -122,7 +121,7 @@ def remove(place: str, tools: Sequence[str]) -> None:
 
 
 def _is_left_alone(path: str) -> bool:
-    """Is it a socket of a server that has ended without taking it away?"""
+    """True for a socket whose server ended without removing it."""
     with socket.socket(socket.AF_UNIX) as asking:
         try:
             asking.connect(path)
@@ -166,7 +165,7 @@ def _changed(place: str, tools: Sequence[str]) -> Iterator[str]:
 
 
 def socket_beside(place: str) -> str:
-    """The socket in a directory of shims, at which a server is to be for a sandbox; "" where there is none."""
+    """The socket in a directory of shims, where a server should listen for a sandbox; "" where there is none."""
     path = os.path.join(place, SOCKET)
     return path if os.path.lexists(path) else ""
 

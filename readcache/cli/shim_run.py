@@ -1,9 +1,9 @@
 """A PATH shim's other half: runs the real tool for the agent's own shell, and prints what is left after judging.
 
-The script has found out already that its stdout is what the agent reads. Here the rest is looked at: who called, what
-the arguments are believed to read, and whether all of it is plain files. In doubt this process becomes the real tool.
+The script has already checked that the agent reads its stdout. This checks the rest: the caller, which files the
+arguments read, and that all of them are plain files. In doubt this process becomes the real tool.
 
-This is the way where no client was built, or no server answers.
+Used where no client was built, or no server answers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ALONE = "READCACHE_ALONE"  # the version of a client that found no server to as
 
 
 def stand_in(place: str, tool: str, args: list[str]) -> int:
-    """What runs in the place of `tool`, or for `readcache-run` in that of a shell; returns the exit status, or becomes
-    the tool. `place`: the directory of shims that called."""
+    """Runs in place of `tool`, or for `readcache-run` in place of a shell. Returns the exit status, or becomes the
+    tool. `place`: the directory of the calling shim."""
     _make_the_next_call_faster(place)
     if tool == RUN:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
@@ -40,7 +40,7 @@ def stand_in(place: str, tool: str, args: list[str]) -> int:
         if _is_agents_own():
             plan = _plan(tool, args, settings)
     except OSError:
-        pass  # the directory is gone, or the caller is somebody else's: no failure of ours
+        pass  # the directory is gone, or the caller belongs to another user: not our failure
     except Exception as error:
         from readcache.process import failures
 
@@ -65,7 +65,7 @@ def _run_and_judge(tool: str, args: list[str], plan: Plan, settings: Settings) -
         return status
     try:
         text = output.decode()
-    except UnicodeDecodeError:  # a reply is text: bytes that are none would not come through beside a marker
+    except UnicodeDecodeError:  # a reply is text: other bytes would not survive beside a marker
         child.show(output)
     else:
         answer_held(lambda: plan.call(text, status), output, settings)

@@ -28,9 +28,9 @@ def shims_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def install(directory: str, tools: Sequence[str]) -> int:
-    """Writes a shim for each tool into `directory`, which is made; a second time it brings all of it up to date.
+    """Write a shim for each tool into `directory`, creating it. A second call brings everything up to date.
 
-    UsageError for a tool that cannot be shimmed; ReadcacheError where a file of somebody else's has the name.
+    UsageError for a tool that cannot be shimmed; ReadcacheError if another file has the name.
     """
     named = dict.fromkeys(name for given in tools for name in given.split(",") if name)
     chosen = tuple(named) or shim_files.DEFAULT_TOOLS
@@ -70,10 +70,10 @@ def uninstall(directory: str) -> int:
 
 
 def env(directory: str, settings: Settings, *, launch: bool = False, whole_command: bool = False) -> int:
-    """Prints what the agent's own shell is to `eval`: session, store, and the recording of its stdout. `launch`: what
-    the harness is to have in its environment instead, so that each bash it starts does that by itself, with
-    `whole_command` by the whole-command way. A BASH_ENV that is there already is kept: ours reads it. UsageError for a
-    directory in whose name bash would expand something."""
+    """Print what the agent's own shell must `eval`: session, store, and the recording of its stdout. `launch`: print
+    the harness's environment instead, so that each bash it starts does that by itself; with `whole_command`, by the
+    whole-command way. An existing BASH_ENV is kept: ours sources it. UsageError if bash would expand the directory's
+    name."""
     place, _ = _installation(directory)
     if trouble := shim_files.find_unfit_name(place):
         raise UsageError(trouble)
@@ -113,7 +113,7 @@ def kept_bash_env(environ: Mapping[str, str]) -> str:
 
 
 def _installation(directory: str) -> tuple[str, tuple[str, ...]]:
-    """The real path of a directory of shims, and its tools. ReadcacheError when it is none."""
+    """The real path of a directory of shims, and its tools. ReadcacheError if it is not one."""
     place = os.path.realpath(directory)
     tools = shim_files.find_tools(place)
     if tools is None:

@@ -32,7 +32,7 @@ _COUNTERS = {
 
 @contextmanager
 def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[Session, Cursor]]:
-    """The named session, or the newest one in the store, which is said on stderr; and its log, up to its end or to the
+    """The named session, or the newest one in the store, with a note on stderr; and its log, up to the end or to the
     answer of the call `at`.
 
     ReadcacheError when there is no such store, session or call."""

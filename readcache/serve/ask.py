@@ -1,7 +1,7 @@
 """`readcache hook` by the server: asks the one that is there, and prints what it answers.
 
 A host starts this at each tool call, and its user waits: what is imported here is what a start of Python does not have
-already, and no more. Where no server answers, `hook` does all of it by itself, and starts one for the next time.
+already, and no more. If no server answers, `hook` does the work in this process, and starts a server for the next time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _MOST = 64 * 1024 * 1024  # bytes of an answer
 
 
 def ask_hook(words: list[str]) -> bytes | None:
-    """Answers one event on stdin by the server, `words` being those of the command line after `hook`. None when that
-    was done; else what was read from stdin, for `hook` to answer."""
+    """Have the server answer one event from stdin. `words`: the command line after `hook`. None when that was done;
+    else what was read from stdin, for `hook` to answer."""
     # The compiled program that became this one says its version: one of another version asked for another server.
     data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "") == __version__
     try:
@@ -43,7 +43,7 @@ def start_server(words: list[str]) -> None:
 
 
 def _is_wanted() -> bool:
-    """READCACHE_SERVER=off: nobody is asked and nothing started. READCACHE=off: nothing at all is done."""
+    """READCACHE_SERVER=off: no server is asked or started. READCACHE=off: nothing at all is done."""
     return os.environ.get("READCACHE_SERVER") not in OFF and acts(mode_named(os.environ))
 
 
@@ -79,7 +79,7 @@ def _is_printed(text: bytes) -> bool:
     try:
         while text:
             text = text[os.write(1, text) :]
-    except OSError:  # nobody reads it, nor what could be printed in its place
+    except OSError:  # no one reads it, nor anything printed instead
         return False
     return True
 

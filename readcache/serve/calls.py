@@ -1,10 +1,10 @@
-"""The server's end of the short way: calls of clients that have no Python of their own are judged as `run` and the
-shims judge theirs. What the frames are: docs/protocol.md.
+"""The server's end of the short way: judges the calls of clients without Python, as `run` and the shims judge theirs.
+What the frames are: docs/protocol.md.
 
     way = ShortWay("/home/u/.local/state/readcache/readcache.db")
     way.converse(connection)                   # one call; in a thread of its own
 
-Paths are names here: nothing of the client's is opened or run.
+Paths are only names here: the server opens and runs nothing of the client's.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ShortWay:
     def _awaited(self, connection: socket.socket, settings: Settings) -> Iterator[None]:
         """Until it is logged what a command wrote: the next one may be here before that, and waits for it."""
         with self.logs.use(settings.session, settings.agent) as held, held.waiting(connection):
-            if connection.recv(1, socket.MSG_PEEK) == b"E":  # an output has still to be judged: nobody waits for it
+            if connection.recv(1, socket.MSG_PEEK) == b"E":  # an output must still be judged, so no call waits for it
                 held.has_arrived(connection)
             yield
 
@@ -122,7 +122,7 @@ class ShortWay:
         def send(text: bytes | None) -> None:
             nonlocal sent
             sent = time.time()
-            with contextlib.suppress(BrokenPipeError):  # who did not wait is gone, and has left word
+            with contextlib.suppress(BrokenPipeError):  # the client did not wait; it left a message and went
                 send_frame(connection, *((b"A", texts("")) if text is None else (b"T", text)))
 
         def announce() -> None:
@@ -147,7 +147,7 @@ class ShortWay:
                 self._hear(connection, time.time(), held, is_full=True)
 
     def _hear(self, connection: socket.socket, sent: float, held: HeldLog, *, is_full: bool) -> float:
-        """When an answer, `is_full` for all of the output, was before the reader. NotShown, OSError."""
+        """When the reader had an answer. `is_full`: the answer is all of the output. NotShown, OSError."""
         connection.recv(1, socket.MSG_PEEK)
         held.has_arrived(connection)
         letter, data = read_frame(connection, _MOST_WORD)

@@ -1,7 +1,7 @@
-"""The clients on one socket: a thread for each, no more of them than there is room for, and none of another user.
+"""The clients on one socket: a thread for each, up to a limit, and only this user's.
 
-A thread takes the next client when it has served one, and starts another thread only where nobody waits for the next: a
-start takes as long as an answer does.
+A thread that has served a client takes the next one. It starts another thread only if none is waiting, because a start
+takes as long as an answer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Serve = Callable[[socket.socket], None]
 
 
 class Connections:
-    """`serve` is given each connection, in a thread of its own, and `refuse` those for which there is no room: both may
-    raise OSError when the client has gone. `most`: how many there may be at once."""
+    """`serve` gets each connection, in a thread of its own, and `refuse` those beyond the limit. Both may raise OSError
+    when the client has gone. `most`: how many there may be at once."""
 
     def __init__(self, serve: Serve, refuse: Serve, most: int) -> None:
         self._serve, self._refuse, self._most = serve, refuse, most

@@ -1,4 +1,4 @@
-"""When a server that was started on demand is of no use any more."""
+"""When an on-demand server should exit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Stamp = tuple[int, int, int]
 
 
 def wait_until_useless(ended: threading.Event, path: str, idle_for: Callable[[], float], idle_seconds: float) -> str:
-    """Waits until `ended` is set, nobody has come for `idle_seconds`, the socket at `path` is not there any more, or
-    another version of this package stands in the place of the one that was started. Says what it was."""
+    """Wait until `ended` is set, no client came for `idle_seconds`, the socket at `path` is gone, or another version of
+    this package replaced the one that was started. Says what it was."""
     package, socket = _loaded(), _stamp(path)
     while not ended.wait(min(TICK, idle_seconds)):
         if idle_for() >= idle_seconds:

@@ -41,7 +41,7 @@ NAMES = Field(
 
 
 def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], needed: Collection[str]) -> dict[str, Any]:
-    """The values that were given; a null is none, but for `exit_code`, which it says is not known. UsageError."""
+    """The given values. A null counts as absent, except for `exit_code`, where it means unknown. UsageError."""
     for name, value in given.items():
         if name not in fields:
             raise UsageError(f"{of} has no field {name!r}: give {', '.join(fields) or 'none'}")

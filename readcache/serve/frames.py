@@ -1,6 +1,6 @@
 """The frames of the short way, see docs/protocol.md. Quick to import, for clients in Python.
 
-A frame is a letter, the length of what follows in 32 bits, little-endian, and that. Texts end with a NUL.
+A frame is a letter, the length of its data in 32 bits, little-endian, and the data. Texts end with a NUL.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FRONT = 5  # bytes in front of what a frame holds
 
 
 class BrokenFrame(OSError):
-    """What came is no frame, or not one that may come here: the connection is of no use any more."""
+    """The data is not a frame, or not one allowed here. The connection is useless now."""
 
 
 def read_frame(connection: Connection, most: int) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""The logs that a server keeps open between calls: a memory of what the store says, and no more than that."""
+"""The logs that a server keeps open between calls. They only mirror the store."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from readcache.model.events import Failed
 from readcache.model.policy import Rules
 
 MOST_LOGS = 100  # as many readers as serve/protocol.py holds
-_ARRIVES = 0.02  # seconds; a word that has come already is taken and logged in far less
-_APART = 0.002  # seconds; a read by the client takes less, so that the next command of a script comes first
+_ARRIVES = 0.02  # seconds; a message already in the socket is handled well within this
+_APART = 0.002  # seconds; longer than a client's read, so that a script's next command goes first
 
 
 class Named(Protocol):
@@ -33,7 +33,7 @@ class Named(Protocol):
 
 
 class HeldLog:
-    """One reader's log, and for whose word it waits."""
+    """A reader's log, and the clients whose outcome is still unknown."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -45,10 +45,10 @@ class HeldLog:
         self._noted: list[Failed] = []
 
     def reader(self, rules: Rules, own: Named | None = None) -> Reader:
-        """The reader by the rules of the call on the connection `own`. What other clients have said by now, that they
-        showed our answer or that a command has ended, is logged first: they do not wait for that, and the next command
-        may have run meanwhile. A log that was not folded yet may be a long one: of that the reader knows what matters
-        to one call alone."""
+        """The reader, with the rules of the call on the connection `own`. First log what other clients have reported by
+        now: that they showed our answer, or that a command ended. They do not wait for that, and the next command may
+        have run meanwhile. A log that is not folded yet may be long, so its reader knows only what matters to one
+        call."""
         self._let_arrive(own)
         if self._is_folded:
             return Reader(self.log, rules)
@@ -56,7 +56,7 @@ class HeldLog:
         return Reader(self.log, replace(rules, policy=policy), one_call=True)
 
     def fold(self, path: str) -> None:
-        """Makes ready for the next call, which does not wait for that longer than a judgement takes."""
+        """Prepare for the next call. It waits for this no longer than a judgement takes."""
         if self._is_folded:
             time.sleep(_APART)
             self.log.prepare_index()
@@ -83,7 +83,7 @@ class HeldLog:
             event.set()
 
     def is_logged(self, connection: Named) -> None:
-        """Nobody need wait for what this client said."""
+        """What this client reported is logged; no call need wait for it."""
         with self._lock:
             event = self._waiting.pop(connection, None)
             self._arrived.discard(connection)
@@ -91,7 +91,7 @@ class HeldLog:
             event.set()
 
     def has_arrived(self, connection: Named) -> None:
-        """The client's word about the answer is there, and was not taken yet."""
+        """The client's report about the answer has arrived, and was not read yet."""
         with self._lock:
             self._arrived.add(connection)
 
@@ -120,7 +120,7 @@ class HeldLog:
 
 
 class HeldLogs:
-    """The logs of the readers in the store at `path`, those that were used last. Safe to call from any thread."""
+    """The most recently used logs of readers in the store at `path`. Safe to call from any thread."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -133,7 +133,7 @@ class HeldLogs:
 
     @contextlib.contextmanager
     def use(self, session: str, agent: str) -> Iterator[HeldLog]:
-        """The log of a reader; it stays open while it is used, and as long as there is room."""
+        """The log of a reader. It stays open while it is in use, and then while there is room."""
         with self._lock:
             if self._store is not None and not self._store.is_there():
                 self._held.clear()  # what they hold is of a store that was taken away
@@ -159,8 +159,7 @@ class HeldLogs:
                 self._store.close()
 
     def _open_store(self) -> SqliteStore:
-        """The one that all logs share: none of them waits for another one's lock. A new one where the file was taken
-        away."""
+        """The store that all logs share, so that none waits for another's lock. A new one if the file was removed."""
         with self._opening:
             if self._store is None or not self._store.is_there():
                 self._store = SqliteStore(self._path)

@@ -1,8 +1,8 @@
-"""Where the server of a user and a store is, how it is reached, and how it is started where there is none.
+"""Finds, reaches and starts the server of a user and a store.
 
-Whoever asks is a process for each tool call, and a server that is not there costs it nothing but speed: nothing here
-waits, and nothing that takes long is imported. The server holds a lock for as long as it lives. Who finds no server
-and gets the lock hands it over to the one that it starts, so that no two are started at once.
+A client lives for one tool call, and a missing server costs it only speed. So nothing here waits, and slow imports are
+avoided. The server holds a lock while it lives. A client that finds no server takes the lock and passes it to the
+server that it starts, so that no two start at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from readcache.model.errors import UsageError
 LOCK = ".lock"  # at the end of a socket's path: the file that its server has locked
 LOCK_FD = 3  # on which a server that was started gets its lock
 SOON = 2.0  # seconds; a server that died so soon after its start is not started again at once
-ASIDE = 30  # seconds in which nobody waits for a server that has let one of them wait
+ASIDE = 30  # seconds in which no client asks a server that has let one wait
 _LONGEST = 100  # bytes of a socket's path that every system takes
 _ROOM_FOR_CREDENTIALS = 12  # struct ucred: three numbers of 32 bits
 _FNV_START, _FNV_FACTOR = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits: short to write in C, too
@@ -35,8 +35,8 @@ class NoServer(Exception):
 
 
 def socket_path(state: str, store: str) -> str:
-    """Where the server for `store`, an absolute path, listens: a name for each version and store in a directory of the
-    state directory. An old version's server has another name, is asked no more, and ends."""
+    """Where the server for `store`, an absolute path, listens: one name for each version and store, below the state
+    directory. An old version's server has another name, gets no more clients, and ends."""
     return os.path.join(state, "serve", f"{readcache.__version__}-{_digest(os.fsencode(store)):016x}")
 
 
@@ -52,8 +52,8 @@ def server_place(store: str) -> tuple[str, str]:
 
 
 def socket_store(path: str) -> str:
-    """The store of a server at a socket where none is named. Its clients may be sandboxes, which could read and write
-    every conversation in it: no other one is there. UsageError when there is no home directory to put it into."""
+    """The default store of a server at a socket. Its clients may be sandboxes, which can read and write every
+    conversation in the store, so it has no others. UsageError when there is no home directory to put it into."""
     from readcache.process.state import SOCKET_STORE, state_directory
 
     digest = _digest(os.fsencode(os.path.realpath(os.path.expanduser(path))))
@@ -91,7 +91,7 @@ def is_left_aside(path: str) -> bool:
 
 
 def leave_aside(path: str) -> None:
-    """The server at `path` hangs: has others do without it for a while. OSError.
+    """The server at `path` hangs: tell other clients not to ask it for a while. OSError.
 
     The socket's time of access says until when: clients look at the socket anyway, its next server has a new one, and
     by its time of change a server knows that the socket is still its own.
@@ -102,7 +102,7 @@ def leave_aside(path: str) -> None:
 
 
 def open_folder(path: str) -> int:
-    """A descriptor of the directory of a socket. OSError; NoServer for one in which others can put something."""
+    """A descriptor of a socket's directory. OSError; NoServer if others can write to it."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     found = os.fstat(folder)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -112,7 +112,8 @@ def open_folder(path: str) -> int:
 
 
 def short_name(path: str, folder: int) -> str:
-    """A name by which `path` can be connected to and bound, however long it is, while its directory is open."""
+    """A name with which `path` can be bound or connected, even if it is too long for a socket, while its directory is
+    open."""
     through = f"/proc/self/fd/{folder}"
     if len(os.fsencode(path)) > _LONGEST and os.path.isdir(through):
         return os.path.join(through, os.path.basename(path))
@@ -189,7 +190,7 @@ def server_words(store: str) -> list[str]:
 
 
 def _start_apart(words: list[str], lock: int) -> None:
-    """A process that is nobody's child, without a terminal, and with nothing of ours open but the lock."""
+    """Start a detached process, without a terminal, that inherits only the lock."""
     if child := os.fork():
         os.waitpid(child, 0)
         return

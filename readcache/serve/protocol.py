@@ -134,7 +134,7 @@ class Protocol:
 
 
 def parse(line: bytes | None) -> object:
-    """The JSON of a line; what is wrong with it, for `answer` to say. None: the line was too long to be held."""
+    """The JSON of a line, or an error for `answer` to report. None: the line was too long."""
     if line is None:
         return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
     try:
@@ -249,7 +249,7 @@ def _rewind(session: Session, given: dict[str, Any]) -> object:
 
 
 def _mend(session: Session, given: dict[str, Any]) -> object:
-    """The messages only where one of them changed: the client has them."""
+    """Returns the messages only if one changed: the client has them."""
     mended = session.mend(given["messages"])
     return {"changed": False} if mended is given["messages"] else {"changed": True, "messages": mended}
 

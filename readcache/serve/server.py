@@ -1,8 +1,8 @@
 """`readcache serve`: on stdin and stdout, on a Unix socket, or started on demand.
 
 Each client has a thread, which reads a request, answers it, and reads the next; so that a slow client waits for itself
-alone. A command that a client runs has a thread of its own. What a client sends first says whether it speaks JSON, or
-takes the short way of a client that ends with one tool call.
+alone. A command that a client runs has a thread of its own. A client's first byte tells whether it speaks JSON, or
+takes the short way of a client that lives for one tool call.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from readcache.serve.protocol import MOST_READERS, Protocol, RequestError, to_li
 from readcache.serve.socket_file import listening
 
 MOST_CLIENTS = 64  # of those that stay
-MOST_SHORT = 256  # of those that end with one tool call, most of them while a command runs
+MOST_SHORT = 256  # clients that live for one tool call, most of them while a command runs
 KILL_SECONDS = 2
 
 
 class Way(Interface):
-    """What serves those that take the short way, see docs/protocol.md."""
+    """Serves the clients that take the short way, see docs/protocol.md."""
 
     def converse(self, connection: socket.socket) -> None:
         """One connection, to its end. OSError when it breaks."""
@@ -41,8 +41,8 @@ class Way(Interface):
 
 
 def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
-    """Answers who started us, until stdin ends or a SIGTERM comes; the exit status. UsageError. `host`: the harness
-    that asks. `store`: None is memory."""
+    """Answer our parent process until stdin ends or a SIGTERM arrives. Returns the exit status. UsageError. `host`: the
+    harness that asks. `store`: None is memory."""
     with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=True) as clients, _stdout_kept() as out:
 
         def serve() -> None:
@@ -56,9 +56,9 @@ def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
 
 
 def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
-    """Answers the clients of a socket until a SIGTERM comes; the exit status. UsageError for one that cannot be.
-    `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are offered, and the
-    files are those of this machine."""
+    """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
+    cannot be made. `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are
+    offered, and the files are those of this machine."""
     with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
 
         def serve(connection: socket.socket) -> None:
@@ -77,13 +77,13 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
 
 
 def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
-    """Serves the short way alone, until a SIGTERM comes, nobody has asked for `idle_seconds`, or this package is not
-    the one any more that was started; the exit status. The caller holds the lock of this `path`. UsageError."""
+    """Serve only the short way until a SIGTERM arrives, no client came for `idle_seconds`, or this package was
+    replaced. Returns the exit status. The caller holds the lock of this `path`. UsageError."""
     connections = Connections(way.converse, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
         with listening(path, any_length=True) as listener, connections.accepted(listener):
             wait_until_useless(ended, path, connections.idle_for, idle_seconds)
-        deadline = time.monotonic() + KILL_SECONDS  # accept nobody any more; answer those that are here
+        deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer those that are here
         while not connections.idle_for() and time.monotonic() < deadline:
             time.sleep(0.01)
         way.close()

@@ -1,4 +1,4 @@
-"""A Unix socket that nobody but its owner can use."""
+"""A Unix socket that only its owner can use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from readcache import UsageError
 from readcache.serve.place import short_name
 
-BACKLOG = 128  # who comes while so many wait is refused at once, and goes on without us
+BACKLOG = 128  # while so many wait, further clients are refused at once and go on without us
 MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
 
 
 @contextlib.contextmanager
 def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]:
     """A socket, mode 0600, that listens at `path`; its directory is made, mode 0700, or must be its owner's alone to
-    write. What a dead server left there is replaced. The file is taken away at the end. `any_length`: who connects can
+    write. What a dead server left there is replaced. The file is taken away at the end. `any_length`: the clients can
     reach a path that is too long for a socket. UsageError for a path that will not do, or at which a server answers."""
     path = os.path.abspath(os.path.expanduser(path))
     if len(os.fsencode(path)) > MOST_PATH_BYTES and not any_length:

@@ -14,8 +14,8 @@ PATIENCE = 1.0  # seconds for a server to take a connection, and to say how it i
 
 
 def places_of_all_versions(path: str) -> list[str]:
-    """Where servers of the same store as that at `path` listen, or have listened; none in a directory that nobody
-    trusts."""
+    """Where servers of the same store as the one at `path` listen or have listened. Empty if the directory is not
+    safe."""
     folder, name = os.path.split(path)
     store = name[name.rindex("-") :]
     names: list[str] = []
@@ -91,8 +91,8 @@ def _who_listens(path: str) -> int:
 
 @contextlib.contextmanager
 def _process(pid: int) -> Iterator[int | None]:
-    """A descriptor that stays this process's when its number becomes another one's; None where the system has no such
-    thing. ProcessLookupError."""
+    """A descriptor that keeps naming this process even if its number is reused; None if the system has none.
+    ProcessLookupError."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -11,14 +11,14 @@ from readcache import UsageError
 
 
 def root_directories(uris: Sequence[str]) -> list[str]:
-    """The directories that a client's roots name. What is not a local `file:` URI is none."""
+    """The directories that a client's roots name. URIs other than local `file:` ones are skipped."""
     parts = [urlsplit(uri) for uri in uris]
     return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
 
 
 def allowed_path(path: str, roots: Sequence[str], base: str) -> str:
-    """`path`, absolute. Relative ones are of `base`, or of the first root where `base` is in none. UsageError when it,
-    or what it leads to by links, is outside of all roots."""
+    """`path`, absolute. Relative ones start at `base`, or at the first root if `base` is outside all roots. UsageError
+    when it, or what it leads to by links, is outside of all roots."""
     if "\0" in path:
         raise UsageError("the path contains a NUL character: remove it")
     start = base if _leads_into(base, roots) else roots[0] if roots else base
@@ -40,7 +40,7 @@ def _stands_in(path: str, roots: Sequence[str]) -> bool:
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text in a file. UsageError for what is none."""
+    """The bytes of a text in a file. UsageError for a text that UTF-8 cannot encode."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,8 +1,7 @@
-"""Whose call it is that an MCP server answers. The protocol does not say: sub-agents and other conversations of a host
-may all use one server, and what one of them was shown the others never saw.
+"""Finds the reader of a call to the MCP server. The protocol does not tell: sub-agents and other conversations of a
+host may share one server, and each saw only its own results.
 
-So nothing is left out, unless the call's `_meta` names its reader, or the start of the server promised that there is
-one reader only.
+So nothing is omitted unless the call's `_meta` names its reader, or the server was started with `--one-reader`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class McpReaders:
     ) -> None:
         self.sessions = Sessions(root, store=store, policy=policy, local=True, host=host)
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
-        self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory: nothing will be made of it
+        self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory, since nothing will use it
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
         self._agent, self._one_reader = agent, one_reader
         self._batches: dict[int, _Batch] = {}
@@ -64,7 +63,7 @@ class McpReaders:
     @contextmanager
     def caller(self, meta: Mapping[str, Any]) -> Iterator[McpCaller]:
         """The caller, while its call is answered. Calls at one time, or with no pause between, are one batch. Enter it
-        in the thread of the event loop, when the call has come."""
+        in the event loop's thread, when the call arrives."""
         session = self.session_of(meta)
         batch = self._batches.setdefault(id(session), _Batch())
         call_id = str(meta.get(CALL_ID) or f"mcp-{os.urandom(6).hex()}")
@@ -87,7 +86,7 @@ class _Batch:
         self._name, self._under_way, self._ended = "", 0, float("-inf")
 
     def begin(self) -> str:
-        """The name of the batch that a call belongs to which begins now."""
+        """The batch of a call that begins now."""
         if not self._under_way and time.monotonic() - self._ended > PAUSE:
             self._name = f"mcp-{os.urandom(4).hex()}"
         self._under_way += 1

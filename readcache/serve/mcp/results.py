@@ -1,4 +1,4 @@
-"""Results of the tools of `readcache mcp`, as plain data, and replies that nobody waits for any more."""
+"""Results of the tools of `readcache mcp`, as plain data, and cancelled replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Progress = Callable[[float, float, str], Awaitable[None]]  # told (seconds so fa
 
 
 async def shown_reply(caller: McpCaller, answer: Awaitable[Reply], *, is_stopped: bool = False) -> Reply:
-    """The reply. When the client cancels the call meanwhile, nothing of it counts as shown, whenever it ends."""
+    """The reply. If the client cancels the call meanwhile, nothing of it counts as shown."""
     running = asyncio.ensure_future(answer)
     try:
         return await asyncio.shield(running)

@@ -21,9 +21,8 @@ END_SECONDS = 0.5  # for commands to be killed
 
 def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **reader: Any) -> int:
     """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
-    `only_hooks`: settings of the version before this one have Claude Code's hooks call the tool `hook`; it answers that
-    nothing is to be changed. `reader`: see `McpReaders`.
-    Gives 0. ReadcacheError when the package is missing."""
+    `only_hooks`: with settings of the previous version, Claude Code's hooks call the tool `hook`, which changes
+    nothing. `reader`: see `McpReaders`. Gives 0. ReadcacheError when the package is missing."""
     try:
         import jsonschema  # noqa: F401  comes with it
         import mcp.server.stdio
@@ -46,8 +45,8 @@ def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **re
 
 
 def _stop_on_signals() -> None:
-    """A signal kills the commands that are under way, which are not children of the client's. The thread that waits for
-    the client's next line cannot be ended: the process is."""
+    """On a signal, kill the running commands, which are not the client's children. The thread that reads the client's
+    next line cannot be stopped, so the process exits."""
     loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
@@ -60,7 +59,7 @@ def _stop_on_signals() -> None:
 
 
 def _own_streams() -> tuple[Any, Any]:
-    """The client's streams, as this package takes them, for nobody else: what is printed by mistake goes to stderr."""
+    """The client's streams, as the mcp package takes them. Everything else that is printed goes to stderr."""
     import anyio
 
     received = os.fdopen(os.dup(0), encoding="utf-8", errors="replace")

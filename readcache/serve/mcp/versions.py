@@ -1,5 +1,5 @@
 """The official `mcp` package, 1.x and 2.x: they differ in how a server is told its tools, and in how a call asks the
-client back. Since the protocol of 2026-07-28 that is done by an answer which says what is to be sent with a second try.
+client back. Since the protocol of 2026-07-28, the answer asks the client to call again with what is missing.
 """
 
 from __future__ import annotations
