@@ -1,16 +1,17 @@
 """`readcache run`: one command through the session, with the command's streams, signals and status.
 
-What happens to a command depends on what it probably reads and writes: - It reads files: its output is buffered and
-judged, and the reply is printed (`held`). - It only writes files, or may write some: it runs with our own streams,
-nothing is buffered, and the write is logged when it has ended.
-- Anything else: this process becomes bash. Streaming, signals and speed are those of bash, and nothing is logged. So
+What happens to a command depends on what it probably reads and writes:
+
+- It reads files: its output is buffered and judged, and the reply is printed.
+- It only writes files, or may write some: it runs with our own streams, nothing is buffered, and the write is logged
+  when it has ended.
+- Anything else: this process becomes bash, with bash's streaming, signals and speed, and nothing is logged. So
   `IDENTICAL_OUTPUT` for a command that reads nothing, and `any_output`, are given up here; a harness that wants them
   has `Session.observe`.
 
-Without a session there is nothing to compare with, a command inside a wrapped one does not print what the agent reads,
-and /dev/null is read by nobody: bash again. A terminal is the command's own, for prompts, pages and colours: nothing is
-held there, and writes are logged. stderr is held together with stdout only where both go to the same place.
-POSIX only.
+This process also becomes bash without a session, inside another wrapped command, and if stdout is /dev/null. On a
+terminal nothing is buffered, because prompts, pagers and colours need it, but writes are logged. stderr is buffered
+with stdout only if both go to the same place. POSIX only.
 """
 
 from __future__ import annotations

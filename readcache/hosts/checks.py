@@ -46,7 +46,7 @@ def _variants(where: Where) -> Sequence[Where]:
 
 
 def _try_hook(host: Host, where: Where) -> None:
-    """Runs the hook as the host does, on events of a conversation that is made up. ReadcacheError."""
+    """Run the hook as the host does, on events of a made-up conversation. ReadcacheError."""
     words = where._replace(mode="on").words("hook", host.name)
     with tempfile.TemporaryDirectory() as place:
         alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}

@@ -1,4 +1,4 @@
-"""What an adapter gives its host when it fails itself: what the host would have had without us."""
+"""What an adapter returns when it fails: what the host would have without us."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOG = logging.getLogger("readcache.hosts")
 
 
 def fallback(ours: Callable[[], T], otherwise: T) -> T:
-    """What `ours` gives, or `otherwise` where it raises; then the log of the host's program says so."""
+    """The result of `ours`, or `otherwise` if it raises; a warning then goes to the host's log."""
     try:
         return ours()
     except Exception:

@@ -1,7 +1,7 @@
 """`readcache hook HOST`: one event on stdin, the answer on stdout.
 
-A host starts it at each tool call, and its user waits: nothing is imported that the event does not need. Whatever fails
-here, the host goes on as without us: nothing is printed, the status is 0, and the failure is noted.
+A host starts it at each tool call while its user waits, so import only what the event needs. On any failure the host
+goes on as without us: print nothing, exit with status 0, and note the failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITH_VALUE = ("--policy", "--store")
 
 
 def hook(words: Sequence[str], data: bytes) -> None:
-    """Answers one event, the JSON of which is given. `words`: those of the command line after `hook`."""
+    """Answer one event, given as JSON. `words`: the command line after `hook`."""
     try:
         name, settings = hook_settings(words, os.environ)
         if settings.mode == "off":
@@ -55,8 +55,8 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
 
 
 def hook_answer(name: str, data: bytes, sessions: Sessions | HookSessions) -> str:
-    """The answer's JSON; "" for none. UsageError; ValueError for an answer with a number that JSON does not have;
-    whatever an event that is none makes the host's adapter raise."""
+    """The answer's JSON; "" for none. UsageError; ValueError for a number that JSON lacks; any error that a malformed
+    event causes in the host's adapter."""
     import json
 
     from readcache.hosts import find_host
@@ -69,7 +69,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions | HookSessions) -> st
 
 
 class HookSessions:
-    """The `Sessions` of one event, made when it first asks for one: most of a hook's time is that import."""
+    """The `Sessions` of one event, made at the first use: most of a hook's time is that import."""
 
     def __init__(self, make: Callable[[], Sessions]) -> None:
         self._make, self._made = make, cast("Sessions | None", None)
@@ -85,8 +85,8 @@ class HookSessions:
         self._sessions().close(conversation)
 
     def end(self, *, was_shown: bool, keep: bool) -> None:
-        """The event is over. `keep`: hold its conversations for the next one. What was not shown is shown again when
-        they go on. What no store took is noted."""
+        """The event is over. `keep`: hold its conversations for the next one. Results that were not shown are shown
+        again when they go on. Failures that no store took are noted."""
         from readcache.process import failures
 
         for (conversation, _), session in self._used.items():

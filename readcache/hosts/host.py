@@ -1,6 +1,5 @@
-"""What the command line has to know of a host: which settings switch it on, and what answers its hooks.
-
-Nothing here imports anything that takes long: a hook is a process for each tool call.
+"""What the command line must know of a host: the settings that switch it on, and the function that answers its hooks.
+Slow imports are avoided: a hook is a process for each tool call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Which lines the markers of a reply stand for, to be kept beside it in a host's own state.
-
-When no session knows a reply in that state any more, put its lines back: a log in memory ended with its process, or
-readcache was switched off.
+"""The lines that a reply's markers stand for, kept beside it in a host's own state. Put them back when no session knows
+the reply any more: its log in memory ended with the process, or readcache was switched off.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The working directory of a shell that stays from call to call, as far as its commands tell."""
+"""Follows the working directory of a persistent shell, as far as its commands tell."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _CD_FIRST = re.compile(r"\s*cd\s+(?:--\s+)?([\w./+-]+)\s*(?:$|&&|;|\n)")
 
 
 class ShellDirectory:
-    """Follows one shell. Where it cannot, `now` is a directory of which no other path is known to be a part: what is
-    read there is a file of its own, until a `cd` to an absolute path."""
+    """Follows one shell. When it loses track, `now` becomes a directory that no other path is in, so that files read
+    there match no others, until a `cd` to an absolute path."""
 
     def __init__(self, root: str) -> None:
         self._root = self.now = os.path.abspath(root)
         self._lost = 0
 
     def ran(self, command: str, *, restarted: bool = False) -> None:
-        """A command is over, whatever came of it. Followed is a `cd` in front, to a directory that is there.
-        `restarted`: there is a new shell now."""
+        """A command is over, with any outcome. A leading `cd` to an existing directory is followed. `restarted`: there
+        is a new shell now."""
         if restarted:
             self.now = self._root
         if restarted or not _MAY_MOVE.search(command):

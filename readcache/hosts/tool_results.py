@@ -1,4 +1,4 @@
-"""Results of tools that a host's user brought: what a session is told of them."""
+"""Results of tools that a host's user brought: tells a session of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATUS_LINE = re.compile(rf"(?P<head>\A{_STATUS}[ \t]*\n)|(?P<tail>(?:\A|\n{{1,
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's result, and what the host says of it. Of `None` it says nothing."""
+    """A tool's result, and what the host says about it. `None` means that it says nothing."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -37,8 +37,8 @@ Judge = Callable[[Session, ToolResult], "Reply | None"]  # a user's own way to t
 
 
 def answer_tool(session: Session, result: ToolResult, kind: str | None = None) -> Reply | None:
-    """The session's answer to a call; None: the result stays as it is. `kind`: what a user says that the tool is,
-    instead of what its name and arguments say (see `ToolUse`)."""
+    """The session's answer to a call; None: the result stays as it is. `kind`: what the tool is by the user's word,
+    instead of its name and arguments (see `ToolUse`)."""
     use = tool_use(result.name, result.arguments)
     kind = kind or use.kind
     command, path = use.command or first_text(result.arguments, COMMANDS), use.path

@@ -1,4 +1,4 @@
-"""What a session is told of a recorded call, just as a host would."""
+"""Tells a session of a recorded call, as a host would."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from readcache.transcripts.records import AskedCommand, AskedRead, RecordedCall
 
 
 def answer_recorded(session: Session, call: RecordedCall) -> Reply | None:
-    """What the session makes of the call. None: the result stays as it is."""
+    """The session's reply to the call. None: the result stays as it is."""
     asked, known = call.asked, {"call_id": call.call_id, "batch": call.batch or None}
     reply = None
     if isinstance(asked, AskedCommand):

@@ -57,7 +57,7 @@ class Arm:
         return saved
 
     def credit(self, call: RecordedCall, saved: int, *, is_read: bool) -> None:
-        """Books what the last call saved under its tool, and under the kinds of what was left out."""
+        """Book the last call's saving under its tool, and under the kinds of omitted text."""
         before, self._said[call.said] = self._said.get(call.said), call.call_id
         if self._reply is None or not saved:
             return

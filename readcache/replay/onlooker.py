@@ -29,7 +29,7 @@ class _Reread:
 
 
 class Onlooker:
-    """A session that leaves nothing out and says which lines of which files each call showed."""
+    """A session that omits nothing and tells which file lines each call showed."""
 
     def __init__(self, name: str) -> None:
         self._session = Session(root="/", policy=Policy(mode=Mode.ADVISE), local=False)

@@ -1,4 +1,4 @@
-"""What characters cost while they are carried, and what a transcript says that requests did cost.
+"""The cost of characters while they are carried, and the cost of requests by a transcript's own fields.
 
 A result is written to the provider's prompt cache once and read from it by each later call, until it leaves the
 conversation. `Carried` counts so in characters, for transcripts that say nothing of tokens. `Bill` goes by the
@@ -48,7 +48,7 @@ class _Result(NamedTuple):
 
 
 class Carried:
-    """The results that are carried, and what those that no longer are did cost, in characters of uncached input."""
+    """The results that are carried, and the cost of those that no longer are, in characters of uncached input."""
 
     def __init__(self) -> None:
         self.out = self.saved = self.turns = 0.0
@@ -137,7 +137,8 @@ class Bill:
         return tokens, cost
 
     def _price_at(self, number: int, place: int, *, is_new: bool) -> float:
-        """Of a token before token `place` of request `number`: read from the cache if that reached so far."""
+        """The price of a token before token `place` of request `number`: read from the cache, if the cache reached so
+        far."""
         request = self._requests[number]
         if not is_new and request.cache_read >= place * (1 - NEAR):
             return self.prices.read
@@ -188,7 +189,7 @@ class Bill:
 
 
 def _prices_of(requests: Sequence[RequestSent]) -> ProviderPrices:
-    """Those of the provider that tells such fields: only Anthropic tells what was written to a cache."""
+    """The prices of the provider with such fields: only Anthropic reports what was written to a cache."""
     minutes, hour = sum(r.cache_write for r in requests), sum(r.cache_write_hour for r in requests)
     if not minutes + hour:
         return OPENAI

@@ -1,4 +1,4 @@
-"""The session that would have been kept of a recorded conversation, with all its readers."""
+"""The session that readcache would have kept for a recorded conversation, with all its readers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a reader was shown before: by lines of the same file, whoever asked and however. The bound of what any cache of
-file lines could save, and what a restore plan would have held of what was read again after a compaction.
+"""The lines of the same file that a reader was shown before, by any request. This bounds what any cache of file lines
+could save, and measures how much of the lines re-read after a compaction a restore plan would have held.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def replay_files(
     since: float | None,
     told: Callable[[int], object],
 ) -> Sum:
-    """What all of it adds up to. `since`: conversations that began before, in seconds since the epoch, are left out.
-    `told` is given the bytes on disk that were done."""
+    """The totals. `since`: conversations that began before, in seconds since the epoch, are left out. `told` is given
+    the bytes on disk that were done."""
     found = Sum()
     work = partial(replay_unit, policies=tuple(policies), since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))

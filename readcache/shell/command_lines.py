@@ -1,4 +1,4 @@
-"""The commands of a command line, as text: what a pattern that looks for a command may look at."""
+"""The commands of a command line, as text, for patterns that look for a command."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def substitutions(source: str) -> Iterator[str]:
 
 
 def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str | None]:
-    """(does the output still reach the reader, the key of the file that is written) for one redirection."""
+    """(whether the output still reaches the reader, the key of the written file) for one redirection."""
     if item.op == ">&" and re.fullmatch(r"\d+-?|-", target.text or ""):
         return target.text != "-", None
     key = Program("", (), Stream(), cwd).key(target)

@@ -2,7 +2,7 @@
 
 The text of `python3 - <<EOF`, `node -e TEXT` or `apply_patch <<EOF` is searched for paths and file names, whatever the
 program does with them. Their directory is not known, so `src/a.py` becomes the pattern `*/src/a.py`. A program without
-such a text (a script, a formatter, `make`) counts as writing nothing: the bytes of the next read decide.
+such a text (a script, a formatter, `make`) counts as writing nothing: the next read's bytes decide.
 """
 
 from __future__ import annotations

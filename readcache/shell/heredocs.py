@@ -12,7 +12,7 @@ _QUOTES = re.compile(r"['\"\\]")
 
 @dataclass(slots=True)
 class Pending:
-    """A heredoc whose body is still to come; `index` is its token's, -1 when nobody wants it."""
+    """A heredoc whose body is still to come; `index` is its token's; -1 if it is not needed."""
 
     index: int
     delimiter: str

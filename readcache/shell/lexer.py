@@ -27,7 +27,7 @@ class TokenKind(enum.Enum):
     REDIRECT = "redirect"
     OPERATOR = "operator"  # ; & && || | |& ( )
     RESERVED = "reserved"
-    OPAQUE = "opaque"  # a compound command that nobody looks into
+    OPAQUE = "opaque"  # a compound command, skipped whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def tokenize(source: str) -> list[Token]:
 
 
 def tokenize_inside(source: str) -> list[Token]:
-    """The same, with the tokens of what stands inside `case … esac`, and none for the whole of it."""
+    """The tokens of a whole script, with those inside `case … esac` instead of one token for it."""
     lexer = _Lexer(source, 0, looks_inside=True)
     lexer.run(())
     return lexer.tokens

@@ -1,4 +1,4 @@
-"""Commands whose output a harness takes as the agent's answer: what of a command the patterns of `Policy.never` see."""
+"""Commands whose output a harness takes as the agent's answer: the text that the patterns of `Policy.never` see."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin
 
 
 def is_answer(command: str, policy: Policy = Policy()) -> bool:  # noqa: B008  frozen
-    """True if a command in it is one of `policy.never`: as it was given, or where it begins in the middle of a line.
+    """True if it contains a command of `policy.never`, at its start or in the middle of a line.
 
-    Of a command of several lines the patterns see the commands alone: no bodies of heredocs, and no quoted text as
-    lines of its own.
+    In a command of several lines, the patterns see only the commands: no bodies of heredocs, and no quoted text as
+    separate lines.
     """
     if not policy.may_forbid(command := command.replace("\\\n", " ")):
         return False

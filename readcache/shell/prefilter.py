@@ -1,6 +1,6 @@
 """A cheap look at a command: most commands read and write no file, and need no parser.
 
-Imports nothing of the package, so that `readcache run` can get out of the way of such a command at once.
+Imports nothing of the package, so that `readcache run` can become bash at once.
 """
 
 from __future__ import annotations

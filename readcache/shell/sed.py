@@ -8,14 +8,14 @@ import re
 from readcache.model.claims import Range
 from readcache.shell.streams import ANYTHING, Claims, select_lines, unknown
 
-# No stretch of a script can be read in two ways: scripts that almost fit would take for ever.
+# Unambiguous, because scripts that almost match would backtrack for ever.
 _PRINT = re.compile(r"(?<!\d)(?P<first>[1-9]\d*)(?:,(?:\+(?P<more>\d+)|(?P<last>\d+|\$)))?\s*(?:p|\{p;?\})(?=[\s;]|$)")
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|\[[^\]]*\]|[^/\\\[])*/[IM]*)"
 _SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRESS}))?\s*)?(?:!\s*)?[pdq{{])*")
 
 
 def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:
-    """What `sed script` (with -n when `quiet`) makes of a stream.
+    """The output of `sed script` (with -n if `quiet`) for a stream.
 
     `sed -n '1,5p;9p'` prints lines 1 to 5 and 9. `/x/p`, `5q`, `2d` print lines of the stream, which is not worked out.
     """

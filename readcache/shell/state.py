@@ -1,4 +1,4 @@
-"""The state of the shell while a command is walked through, and what was gathered of it so far."""
+"""The state of the shell while a command is walked, and everything gathered so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ShellState:
     sure: bool = True  # what is walked now is believed to run
     ran: bool = True  # nothing can keep it from running
     told: bool = True  # the whole command's status is 0 only if it succeeds
-    over: bool = False  # what is walked now may come after the end of it all
+    over: bool = False  # the shell may have exited before this
     variables: dict[str, str] = field(default_factory=dict)
     out: list[Claim] = field(default_factory=list)
     writes: dict[Write, None] = field(default_factory=dict)  # in order
@@ -72,7 +72,7 @@ class ShellState:
 
     @contextmanager
     def doubting(self, *, ran: bool = True, told: bool = True) -> Iterator[None]:
-        """What is walked inside may not have `ran`, or the status of the whole command does not tell of it."""
+        """The part walked inside may not have `ran`, or the status of the whole command does not cover it."""
         before = self.ran, self.told
         self.ran, self.told = self.ran and ran, self.told and told
         yield

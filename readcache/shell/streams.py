@@ -1,4 +1,4 @@
-"""What flows through a pipe, as claims, and what a filter makes of it.
+"""The content of a pipe, as claims, and how filters change it.
 
 A stream is the claims about a program's output, in output order. Filters speak of *positions*: the first line of the
 stream has position 1, whatever line of the file it is. Everything here is a function of its arguments.

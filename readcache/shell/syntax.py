@@ -57,7 +57,8 @@ class Word:
 class Heredoc:
     """The body of `<<WORD`: the text between, with its final newline; `quoted` bodies are taken literally by bash.
 
-    It is the source's text: tabs that `<<-` takes off, backslashes and expansions of an unquoted body are still in it.
+    It is the source's text: it still has the tabs that `<<-` strips, and the backslashes and expansions of an unquoted
+    body.
     """
 
     body: str

@@ -1,7 +1,8 @@
 """Walks a parsed command in the order in which bash runs it and gathers what is printed and written.
 
-What bash may or may not run (the right side of `||`, the body of an `if`) is gathered as if it ran: lines of a file
-that are not there cost nothing. Its text is no landmark, and directory and variables that it changes are unknown after.
+Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran: claimed
+lines that are absent cost nothing. Its text is no landmark, and directory and variables that it changes are unknown
+after.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class _Walk(ShellState):
             self.run(node.body, stdin)
 
     def sequence(self, node: Sequence, stdin: Stream) -> None:
-        """`a && b || c; d & e`. The output of what runs in the background comes whenever it likes."""
+        """`a && b || c; d & e`. Background output may arrive at any time."""
         chain: list[tuple[str, Node]] = []
         for k, (op, item) in enumerate(node.items):
             chain.append((op, item))

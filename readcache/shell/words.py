@@ -1,7 +1,7 @@
 """Words of a shell command: where one ends, and what is left when quotes and escapes are taken off.
 
-Rules are bash's (manual, "Quoting" and "Shell Expansions"). A word is read from the source itself: no parser's own idea
-of a word's text is used.
+Rules are bash's (manual, "Quoting" and "Shell Expansions"). A word is read from the source itself, never from a
+parser's version of it.
 """
 
 from __future__ import annotations

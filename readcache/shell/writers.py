@@ -1,7 +1,7 @@
 """What programs write: a table from a program's name to the files it writes and what it prints.
 
 The table holds what agents edit files with. `guesses` says what an interpreter may write. Any other program counts as
-writing nothing: the bytes of the next read decide.
+writing nothing: the next read's bytes decide.
 """
 
 from __future__ import annotations

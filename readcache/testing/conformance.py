@@ -1,5 +1,4 @@
-"""What an adapter owes, as a suite: derive a test class from `Conformance`, and give it your host with a scripted
-model.
+"""A suite of an adapter's duties: derive a test class from `Conformance`, and give it your host with a scripted model.
 
     class TestMyHost(Conformance):
         host = MyHost()
@@ -29,7 +28,7 @@ from readcache.testing.hosts import (
 )
 from readcache.testing.requests import Requests, markers
 
-# Of the answer that SWE-bench's harnesses wait for, which would end the conversation as the first line of an output.
+# The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 __all__ = [
     "Bash",

@@ -66,8 +66,8 @@ Step = tuple[ToolUse, ...] | Compact | Clear | Rewind  # calls that the model ma
 class Seen:
     """What the model was sent after a step, in the next request: every text in it, oldest first (system prompt, its own
     words and arguments of calls included), and which of them are the results of the step's calls. Leave out what the
-    API drops because a server-side compaction stands after it. Of an event and of a `Delegate` there may be no results.
-    A result that stands in JSON is given decoded, as lines."""
+    API drops because a server-side compaction stands after it. An event or a `Delegate` may have no results. A result
+    that stands in JSON is given decoded, as lines."""
 
     texts: tuple[str, ...]
     results: tuple[str, ...] = ()

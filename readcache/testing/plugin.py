@@ -51,8 +51,8 @@ def readcache_policy() -> Policy:
 def readcache_session(
     request: pytest.FixtureRequest, readcache_clock: FakeClock, readcache_policy: Policy
 ) -> Iterator[Session]:
-    """A session in memory whose root is the working directory: pyfakefs' one, when the test has `fs`, whichever of the
-    two fixtures it names first. Its id, and so the tag in its markers, is the same in every test."""
+    """A session in memory whose root is the working directory, of pyfakefs if the test has `fs`, in any order of the
+    two fixtures. Its id, and so the tag in its markers, is the same in every test."""
     if "fs" in request.fixturenames:
         request.getfixturevalue("fs")
     from readcache import Session

@@ -1,4 +1,4 @@
-"""Whether what a model was sent is sound: every line that a marker stands for is to be found in the same request.
+"""Checks that a model's requests are sound: every line that a marker stands for is in the same request.
 
 An oracle of its own: it knows what a marker looks like, and nothing else of how this package works.
 """
@@ -31,8 +31,8 @@ class Requests:
         self._stands_for: dict[str, list[str]] = {}  # marker -> the lines that were left out
 
     def compare(self, ours: Seen, real: Seen | None) -> None:
-        """A request, and the same one of a conversation without readcache. AssertionError. None: it is not known what
-        the results are in truth."""
+        """Compare a request with the same one of a conversation without readcache. AssertionError. None: the true
+        results are unknown."""
         texts = [*ours.texts, *ours.results]
         shown = [VisibleText(_MARKER.sub("", text)) for text in texts]
         if real is not None:

@@ -6,9 +6,9 @@ with one message id; the results of calls that it made at once hang on different
 the messages of each request by hash, as a change of the request before: the first `keep` messages of `base`, and a
 `tail`. A result that was cleared or cut since has another hash.
 
-`load_claude_code` makes recordings of a whole file. They are replayed within the limits of readcache's adapter: of a
-read the whole, the beginning or the end may be left out, and nothing of a command that failed. `Transcript` proves to
-that adapter, within milliseconds, what the model was sent with one request. A damaged line proves nothing.
+`load_claude_code` makes recordings of a whole file. They are replayed within the limits of readcache's adapter: it may
+omit all, the beginning or the end of a read, and nothing of a failed command. `Transcript` proves to that adapter,
+within milliseconds, what the model was sent with one request. A damaged line proves nothing.
 """
 
 from __future__ import annotations
@@ -259,8 +259,8 @@ class Transcript:
         return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks_by(entry, "id"))[0]
 
     def lines_of(self, source: str, call_id: str) -> set[str]:
-        """The lines, without numbers, of the call `source` and of its result, or of the restored file of that name, as
-        they stood in the request that was answered with the call `call_id`. Empty where that is not proven."""
+        """The lines, without numbers, of the call `source` and its result, or of the restored file of that name, as
+        sent in the request that led to the call `call_id`. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
         result, at = self._find(
             f'"tool_use_id":{json.dumps(source)}',
@@ -322,7 +322,7 @@ class Transcript:
         return {}, -1
 
     def _line(self, at: int) -> bytes:
-        return self._data[at : self._data.find(b"\n", at)]  # the last, where it is half written, is none
+        return self._data[at : self._data.find(b"\n", at)]  # skip the last line if it is half written
 
 
 def _read_entry(line: bytes) -> Entry:

@@ -23,7 +23,7 @@ Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 _SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "container.exec")
 _WORDS = ("bash", "sh", "zsh")  # of ["bash", "-lc", COMMAND]
-# What Codex puts in front of a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
+# Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 _NEVER_JUDGED = ("update_plan", "apply_patch", "view_image")
@@ -157,7 +157,7 @@ def is_cut(output: str) -> bool:
 
 
 class Rollout:
-    """What the lines of a session's file tell about the call `call_id`."""
+    """What a session's file says about the call `call_id`."""
 
     def __init__(self, lines: Iterable[str], call_id: str) -> None:
         self.messages: list[dict[str, Any]] = []  # as the model will be sent them

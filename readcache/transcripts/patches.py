@@ -11,5 +11,5 @@ _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.
 
 
 def patch_writes(patch: str, directory: str) -> tuple[Written, ...]:
-    """The files. Of none all the content: what the agent wrote has a `+` in front of each line."""
+    """The files. Never with the whole content: each line in a patch begins with a `+`."""
     return tuple(Written(canonical_path(found[1].strip(), directory)) for found in _FILE.finditer(patch))

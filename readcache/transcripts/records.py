@@ -1,4 +1,4 @@
-"""What every loader makes of a transcript: plain records, in the order in which one reader met them.
+"""The plain records that every loader makes of a transcript, in the order in which one reader met them.
 
 A `Recording` is one reader's conversation. A `RequestSent` stands before the calls that the model made in its answer;
 their results are in the next request.

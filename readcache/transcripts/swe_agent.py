@@ -1,6 +1,7 @@
 """SWE-agent: `.traj` files. Its first versions have a window on one file; later ones an editor, called as a command.
 
-What its history processors took out of the prompt is not recorded: everything counts as visible to the end.
+The file does not record what its history processors removed from the prompt, so everything counts as visible to the
+end.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Turns:
         self._waiting[call_id] = made, f"answer-{self._count}"
 
     def result(self, call_id: str, output: str, **known: Any) -> None:
-        """The result of that call, and what `made` is to know of it; nothing for a call that nobody made."""
+        """The result of that call, with what `made` must know; nothing for an unknown call."""
         if call_id in self._waiting:
             made, batch = self._waiting.pop(call_id)
             self._items.append(made(call_id, output, batch, **known))

@@ -1,4 +1,4 @@
-"""Claude Code: its hooks tell of each result, and its transcript says what the model was sent.
+"""Claude Code: its hooks report each result, and its transcript shows what the model was sent.
 
 A result is judged after the tool ran (`PostToolUse`), and Claude Code is given it in the tool's own schema with markers
 in it. Each marker is proven first: its lines must stand in the transcript, in the very request that the model answered
@@ -20,7 +20,7 @@ Event = Mapping[str, Any]
 
 
 def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
-    """The answer to one event of Claude Code's hooks; None: nothing is to be changed."""
+    """The answer to one event of Claude Code's hooks; None: change nothing."""
     name = event.get("hook_event_name")
     if name in ("PostToolUse", "PostToolUseFailure"):
         return _after_tool(event, sessions)
@@ -68,7 +68,7 @@ def _after_batch(event: Event, session: Session) -> None:
     for call in event["tool_calls"]:
         try:
             session.settle(call["tool_use_id"], text_of_response(call["tool_response"]))
-        except UsageError:  # a tool of which nothing is known
+        except UsageError:  # an unknown tool
             continue
 
 

@@ -29,7 +29,7 @@ class TranscriptProof:
         self._path = path
 
     def of(self, reply: Reply, session: Session) -> bool:
-        """True if all that is left out is visible, and of the lines that the marker says."""
+        """True if everything omitted is visible, at the lines that the marker names."""
         gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
         if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
             return False
@@ -57,7 +57,7 @@ class TranscriptProof:
 
 
 def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
-    """The transcript as soon as the call is in it: its newest part, then all of it. Nothing when it does not come."""
+    """The transcript once the call is in it: first its newest part, then all of it. Nothing when it does not come."""
     until = time.monotonic() + (PATIENCE if os.path.exists(path) else SOON)
     while not (newest := Transcript(tail(path))).call(call_id):
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""The results of Claude Code's tools: what of each is judged, and how the answer is put back into its own schema."""
+"""The results of Claude Code's tools: which part of each is judged, and how the answer goes back into its schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Judged(NamedTuple):
 
 def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
     """How the result of this event is judged. What changes files, or shows nothing, is told to the session. None:
-    nothing of the result may be left out. `cwd`: where a command began, None when that is not known."""
+    nothing in the result may be omitted. `cwd`: where a command began, None when that is not known."""
     name, given, response = event["tool_name"], event["tool_input"], event.get("tool_response")
     known = {"call_id": event["tool_use_id"]}
     if name == "Bash":
@@ -52,8 +52,8 @@ def _command(command: str, response: Any, session: Session, known: Mapping[str, 
 
 
 def _changed_files(response: Any) -> list[str]:
-    """The files that the command changed, where Claude Code tells (from 2.1.269 on, `bashEditDiffEnabled`). It draws
-    their diff for the user alone, so that no line of it counts as seen."""
+    """The files that the command changed, where Claude Code tells (from 2.1.269 on, `bashEditDiffEnabled`). Their diff
+    is drawn only for the user, so none of its lines count as seen."""
     told = response.get("bashEditDiff") if isinstance(response, dict) else None
     paths = told.get("changedFiles") if isinstance(told, dict) else None
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
@@ -103,8 +103,8 @@ def _text(name: str, given: Any, response: Any, session: Session, known: Mapping
 
 
 def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
-    """True if these are the lines of the file that a marker would name. Claude Code takes blank lines off an output's
-    beginning, so that the lines of a command's output may be others than it asked for."""
+    """True if these are the lines of the file that a marker would name. Claude Code strips blank lines from an output's
+    start, so the lines of a command's output may differ from the ones it asked for."""
     if omitted.path is None:
         return True
     there = session.read(omitted.path, start=omitted.start, end=omitted.end, fresh=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from readcache.hosts.host import HOOK_SECONDS, Entry, Where
 
-# Event -> the tools, or the source, of which it is told.
+# Event -> the tools, or the source, that trigger it.
 MATCHERS = {
     "PostToolUse": "Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*",
     "PostToolUseFailure": "Bash",

@@ -1,4 +1,4 @@
-"""Codex CLI: a hook after each command of its shell tool, which may put another text in the place of the result.
+"""Codex CLI: a hook after each command of its shell tool, which may replace the result's text.
 
 The command itself is left alone: approvals and rules see the user's own words, and inside Codex' sandbox nothing of
 ours could write its log. What the model still sees stands in the session's file (the "rollout"), which each hook reads
@@ -23,7 +23,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         return None
     call_id, output = event["tool_use_id"], event["tool_response"]
     if not event.get("transcript_path") or not isinstance(output, str):
-        return None  # a session that is not kept: nobody can tell what the model still sees
+        return None  # a session without a file: we cannot tell what the model still sees
     from readcache.transcripts.codex import Rollout, is_cut
 
     with open(event["transcript_path"], encoding="utf-8") as file:

@@ -38,7 +38,7 @@ def codex_runs(path: str, command: str, root: str) -> str:
 
 
 def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
-    """The result of the last request to Codex' server, which is started for it."""
+    """Start Codex' server, and return the result of the last request."""
     import subprocess
 
     with subprocess.Popen([program, "app-server"], cwd=root, stdin=-1, stdout=-1, stderr=-3, text=True) as server:

@@ -1,10 +1,10 @@
-"""Gemini CLI: a hook after its shell and read tools, which may put another text in the place of the result.
+"""Gemini CLI: a hook after its shell and read tools, which may replace the result's text.
 
-What the model still sees stands in the chat's file, which each hook reads first: it has every result as it was sent,
-and all of the history again when the CLI has compressed it. (PreCompress comes before each request, compressed or
-not.) Events have no ids of calls. The text that is put in its place reaches the model as the call's "error", so it
-says that it is none; a command that is rewritten instead comes with a notice of the CLI each time, and is what the
-user would have to approve.
+The chat's file shows what the model still sees, and each hook reads it first. It has every result as it was sent, and
+the whole history again after the CLI compressed it. (PreCompress comes before each request, compressed or not.) Events
+have no ids of calls. The replacement reaches the model as the call's "error", so it says that the call succeeded.
+Rewriting the command instead would add a notice of the CLI each time, and the user would have to approve the rewritten
+command.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
 
 
 def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
-    """True while a sub-agent is at work: its calls come with the id and the file of the chat that it works for. It has
-    a file of its own, and the chat waits for it."""
+    """True while a sub-agent works: its calls carry the id and the file of its parent's chat. It has a file of its own,
+    and the chat waits for it."""
     path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
     folder = os.path.join(os.path.dirname(path), event["session_id"])
     others = os.listdir(folder) if os.path.isdir(folder) else ()

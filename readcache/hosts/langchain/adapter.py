@@ -2,8 +2,8 @@
 
     agent = create_agent(model, tools, middleware=[..., ReadcacheMiddleware("/repo")])
 
-What the agent's state holds is what the model was shown, markers included; beside each result stand the lines that were
-left out of it. Context editing and deepagents' summaries change requests alone: markers are mended in the request, too.
+The agent's state holds what the model was shown, markers included, and beside each result the lines omitted from it.
+Context editing and deepagents' summaries change requests alone: markers are mended in the request, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from readcache.hosts.langchain.messages import (
 from readcache.hosts.langchain.readers import AgentReaders
 from readcache.hosts.tool_results import Judge, answer_tool
 
-_MOST_CHARS = 80_000  # of a result: deepagents puts longer ones into a file, where no marker belongs
+_MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
 _log = logging.getLogger(__name__)
 
 
@@ -103,14 +103,14 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         before: Sequence[BaseMessage] = request.messages
         try:
             after = self._true(request, before)
-        except Exception:  # no marker may stay of which nobody knows whether it is true
+        except Exception:  # a marker that may be untrue must not stay
             _log.warning("readcache put every line back", exc_info=True)
             after = [in_full(message) for message in before]
         is_same = len(after) == len(before) and all(a is b for a, b in zip(after, before, strict=False))
         return request if is_same else request.override(messages=after)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages with every marker true; where nothing is to be left out, with none."""
+        """The messages with every marker true; without markers if nothing may be omitted."""
         if self._mode is Mode.OFF:
             return [in_full(message) for message in messages]
         reader = self._readers.of(request, messages)

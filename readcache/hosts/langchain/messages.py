@@ -71,7 +71,7 @@ def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:
 
 
 def in_full(message: BaseMessage, unless_by: str = "") -> BaseMessage:
-    """The message with the lines that were left out of it, unless that session left them out."""
+    """The message with its omitted lines put back, unless that session omitted them."""
     kept = message.response_metadata.get(_KEPT)
     if not isinstance(message, ToolMessage) or not isinstance(kept, Mapping) or kept.get("by") == unless_by:
         return message

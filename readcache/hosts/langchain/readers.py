@@ -1,4 +1,4 @@
-"""Who reads in LangChain: a middleware is shared by all threads, and by some sub-agents."""
+"""Finds the reader of a request in LangChain: all threads, and some sub-agents, share a middleware."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class AgentReaders:
         self._lock = threading.RLock()
 
     def of(self, request: Any, messages: Sequence[BaseMessage] = ()) -> AgentReader:
-        """Who makes a request, of a tool or of the model. `messages`: those that a new reader begins with."""
+        """The reader that makes a request, of a tool or of the model. `messages`: those that a new reader begins
+        with."""
         thread, place = _place(request)
         with self._lock:
             # What is in memory is known to this process alone, and its markers have a tag of their own.
@@ -87,7 +88,7 @@ class AgentReaders:
             self._sessions.close_all()
 
     def _begin(self, name: str, place: str, readers: dict[str, AgentReader], shown: Sequence[str]) -> Session:
-        """Where the messages are a copy of another reader's, the session begins with what that one was shown."""
+        """If the messages are a copy of another reader's, the session begins with that reader's view."""
         session = self._sessions.get(name, place)
         if shown and not session.view.deliveries:
             for other in reversed(readers.values()):

@@ -38,8 +38,8 @@ def _text(path: Path) -> str:
 
 
 def _users_file(where: Where) -> Path | None:
-    """The YAML file of the user's that mini reads: a `mini.yaml` in the project (`mini -c mini.yaml` looks there
-    first), or the one that the environment or mini's `.env` names."""
+    """The user's YAML file that mini reads: `mini.yaml` in the project (`mini -c mini.yaml` looks there first), or the
+    one named by the environment or by mini's `.env`."""
     if not where.is_user:
         return path if (path := Path(where.root, "mini.yaml")).is_file() else None
     noted = re.findall(

@@ -39,9 +39,9 @@ class ReadcacheModel:
         return getattr(self.__dict__.get("_inner"), name)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
-        """What the model answers to the messages, of which each marker is true."""
+        """Ask the model, with every marker in the messages true."""
         mended = fallback(lambda: self._mended(messages), None)
-        if mended is None:  # no marker may stay of which nobody knows whether it is true
+        if mended is None:  # a marker that may be untrue must not stay
             mended = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
         answer: Message = self._inner.query(mended, **kwargs)
         return answer

@@ -4,8 +4,8 @@
     await Runner.run(agent, "fix it", run_config=config)
 
 The SDK keeps every result as the tool gave it, and sends the whole list to the model each time. The filter judges the
-results that are new in that list, and puts the same markers into the older ones again. So what is true of the list is
-true for its reader, whichever run, agent or sub-agent it belongs to, and one filter may serve them all.
+results that are new in that list, and puts the same markers into the older ones again. So the list itself tells what
+its reader sees, and one filter may serve all runs, agents and sub-agents.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class ReadcacheFilter:
         return self._reader(results).judged(items, results, self._tools) if results else items
 
     def _reader(self, results: Sequence[ToolItem]) -> AgentList:
-        """The reader of a list that goes on with what was judged last. Any other list is read from its beginning: of a
-        conversation that is new, went back, or was forked."""
+        """The reader of a list that continues from the last judged result. Any other list is read from its beginning:
+        its conversation is new, went back, or was forked."""
         ids = [found.result.call_id for found in results]
         going_on = [reader for reader in self._readers.values() if reader.goes_on_in(ids)]
         if going_on:
@@ -94,12 +94,12 @@ class ReadcacheFilter:
 
 
 def _may_drop_items(agent: Any) -> bool:
-    """True where the server leaves out of a list what does not fit."""
+    """True if the server truncates a list that does not fit."""
     return getattr(getattr(agent, "model_settings", None), "truncation", None) == "auto"
 
 
 class AgentList:
-    """One list that grows from request to request, and what was made of its results."""
+    """One list that grows from request to request, and the texts shown for its results."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -111,7 +111,7 @@ class AgentList:
         return self._last == next((call_id for call_id in reversed(ids) if call_id in self._texts), None)
 
     def judged(self, items: Items, results: Sequence[ToolItem], tools: Mapping[str, str | Judge]) -> Items:
-        """The items with markers in the results: the older ones' true again, those of the new ones judged now."""
+        """The items with markers in the results: older markers made true again, new results judged now."""
         items = list(items)
         for at, result in results:
             given, shown = self._texts.get(result.call_id, ("", ""))

@@ -49,7 +49,7 @@ def tool_items(items: Sequence[Item]) -> list[ToolItem]:
 
 
 def text_of(item: Item) -> str | None:
-    """The text of a result; None of what is none, or has more than one."""
+    """The text of a result; None if it is not a result, or has more than one text."""
     if _type(item) == "shell_call_output":
         outputs = item.get("output")
         return outputs[0].get("stdout") if isinstance(outputs, list) and len(outputs) == 1 else None
@@ -84,7 +84,7 @@ def _type(item: object) -> str:
 
 
 def _call(item: Item) -> tuple[str, Mapping[str, Any] | None]:
-    """The name of the tool that an item calls, and the arguments; None of what is not a call."""
+    """The name of the tool that an item calls, and the arguments; None if it is not a call."""
     if _type(item) == "shell_call":
         commands = (item.get("action") or {}).get("commands") or []
         return "shell", {"command": commands[0]} if len(commands) == 1 else {}

@@ -1,8 +1,8 @@
 """OpenHands' SDK: a condenser around the user's own. `Agent(…, condenser=ReadcacheCondenser(inner=…))` is all.
 
 A condenser is given the events that the model is to see, before each call, and what it gives back is sent. So the tools
-stay as they are, the conversation keeps every real output, and what is judged is what the model would be shown: with
-secrets masked, with the ids of the calls, and with what was called at once known by the response it came in.
+stay as they are and the conversation keeps every real output. We judge what the model would be shown: with secrets
+masked, with call ids, and with the response that made each call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AS_SENT = {
 
 class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed where this is checked
     """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. The others are as
-    everywhere. `restore_tokens`: at most so much of the files is put back with the summary of a condensation."""
+    everywhere. `restore_tokens`: at most so many tokens of files are put back with a condensation's summary."""
 
     inner: CondenserBase | None = None
     root: str | None = None

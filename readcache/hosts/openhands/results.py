@@ -11,7 +11,7 @@ from typing import Any
 from readcache import Session
 from readcache.transcripts.openhands import CUT
 
-# Of a terminal whose shell brackets pastes: the echo of a command of several lines, then the output, then the next
+# A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
 # prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
 _HEAD = re.compile(r"(?:[^\x1b]*\x1b\[\?2004l\x1b\[\?2004h)*[^\x1b]*\x1b\[\?2004l")
 _TAIL = re.compile(r"(?:\x1b\[\?2004h)?\s*\Z")
@@ -29,14 +29,14 @@ def terminal_frame(text: str) -> tuple[str, str, str]:
 
 
 def editor_frame(text: str) -> tuple[str, str, str]:
-    """(header, numbered lines, nothing) of what the file editor gave."""
+    """(header, numbered lines, "") of the file editor's text."""
     end = found.end() if (found := _HEADER.match(text)) else 0
     return text[:end], text[end:], ""
 
 
 def judged_text(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[str, str | None]:
-    """What the model is to see of a result, and where the next command starts. `call`: the event of the action, None
-    when it was condensed away; `cwd`: where this command started, as far as it is known."""
+    """The text of a result for the model, and the directory where the next command starts. `call`: the event of the
+    action, None when it was condensed away; `cwd`: where this command started, as far as it is known."""
     observation: Any = event.observation
     action: Any = getattr(call, "action", None)
     text: str = observation.text

@@ -1,1 +1,1 @@
-"""Settings files of a user's, changed so that nothing of theirs is lost."""
+"""Changes a user's settings files without losing anything of theirs."""

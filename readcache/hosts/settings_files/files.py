@@ -1,4 +1,4 @@
-"""Files of a user's that are changed all together or not at all."""
+"""Changes several of a user's files, all of them or none."""
 
 from __future__ import annotations
 

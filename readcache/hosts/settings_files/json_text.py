@@ -1,5 +1,5 @@
-"""JSON with comments, as editors and agents keep their settings: read with places, and edited by inserting and cutting
-text, so that comments, order and white space of the user's stay as they are.
+"""JSON with comments, as editors and agents keep their settings: parsed with positions, and edited by inserting and
+cutting text, so that the user's comments, order and white space stay.
 
 Taken: `//` and `/* */` comments, and a comma after the last member. What else JSON does not allow is refused.
 """
@@ -45,8 +45,8 @@ def read_json(text: str) -> object:
 
 
 def put_json(text: str, keys: Sequence[str], value: object) -> list[TextEdit]:
-    """The edits that set `value` at the end of the keys. "+" as the last key appends to a list. What they lead through
-    is there, of the right kind, or is not there at all."""
+    """The edits that set `value` at the end of the keys. "+" as the last key appends to a list. Every step of the keys
+    exists with the right type, or does not exist."""
     root, newline = _parse(text), "\r\n" if "\r\n" in text else "\n"
     if root is None:
         lead = "" if not text or text.endswith("\n") else newline

@@ -59,7 +59,7 @@ class SettingsText:
         else:
             node[last] = value
         edits = self._edits(lambda: put_json(self.text, keys, value), entry)
-        if any(edit.length for edit in edits):  # nothing of the user's is taken away for it
+        if any(edit.length for edit in edits):  # never replace a value of the user's
             raise self._refusal("it would have to be written in another way", entry)
         self._change(edits, expected, entry)
 

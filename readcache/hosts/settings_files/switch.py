@@ -1,7 +1,7 @@
 """Switches a host on and off: what its settings files are to hold, worked out before anything is written.
 
-The file as it was before is kept in the state directory, readable by its owner alone. Where nobody has edited the file
-since, its very bytes come back. Where somebody has, or nothing was kept, our entries are found by what they say.
+The file as it was before is kept in the state directory, readable by its owner alone. If the file was not edited since,
+its exact bytes come back. If it was, or no copy was kept, our entries are found by their content.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Switch:
     def _own_file(
         self, path: str, before: bytes | None, wanted: Sequence[Any], record: dict[str, Any], is_on: bool
     ) -> tuple[bytes | None, dict[str, Any] | None]:
-        """What a file of our own is to hold, and what is to be remembered of it."""
+        """The new content of a file of ours, and the record to keep."""
         text = wanted[0].text.encode()
         is_ours = before is not None and (before == text or self._knows(before, record))
         if before is not None and not is_ours:
@@ -106,7 +106,7 @@ class Switch:
     def _settings(
         self, path: str, before: bytes | None, wanted: Sequence[Any], record: dict[str, Any], is_on: bool
     ) -> tuple[bytes | None, dict[str, Any] | None]:
-        """What a settings file is to hold, and what is to be remembered of it."""
+        """The new content of a settings file, and the record to keep."""
         bom, text = _decoded(path, before)
         entries, old = list(wanted), [Entry(path, tuple(keys), value) for keys, value in record.get("entries", ())]
         now = SettingsText(path, text)
@@ -133,7 +133,7 @@ class Switch:
         return (bom + base.text).encode(), {"entries": [entry[1:] for entry in entries], "original": kept}
 
     def _former_yaml(self, path: str, before: bytes | None, record: dict[str, Any]) -> bytes | None:
-        """What is left of a YAML file of the user's into which 0.1.0 put two lines; this version edits no YAML."""
+        """The user's YAML file without the two lines that 0.1.0 put in; this version does not edit YAML."""
         if before is not None and _digest(before) == record.get("after"):
             return _original(before, record)
         if before is not None and b"readcache" in before:
@@ -148,7 +148,7 @@ class Switch:
         return _digest(data) == record.get("after") or b"readcache init" in data
 
     def _is_all_ours(self, path: str, text: str, entries: Sequence[Entry], record: dict[str, Any]) -> bool:
-        """True if nothing is remembered, and the file is as we make one where there is none."""
+        """True if there is no record, and the file equals one that we would create."""
         fresh, now = SettingsText(path, ""), SettingsText(path, text)
         for entry in entries:
             for value in now.values_of(entry):  # in whatever mode

@@ -1,7 +1,7 @@
 """The calls of one reader, each with what it saved: a fold over the reader's records.
 
-What an event changes in the reader's counters is booked under the call that it is about, so that all calls together
-make the counters of `Session.stats`, whatever is asked of them by day, host or reason.
+An event's change to the reader's counters is booked under its call, so that all calls add up to the counters of
+`Session.stats`, however they are grouped.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class AnsweredCall:
 
     @property
     def chars(self) -> int:
-        """The same in characters. None where the harness showed all of it after all, or would have cut it."""
+        """The same in characters. None if the harness showed all of it, or would have cut it."""
         return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_cut and self.tokens else 0
 
 
 class ReaderFold:
-    """The calls of one reader. `proof`: proves each marker on the way; None: nobody asks."""
+    """The calls of one reader. `proof`: proves each marker on the way; None: not asked for."""
 
     def __init__(self, session: str, agent: str, proof: MarkerProof | None) -> None:
         self._session, self._agent, self._proof = session, agent, proof

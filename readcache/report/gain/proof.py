@@ -24,8 +24,8 @@ class MarkerProof:
         self._erased: dict[tuple[str, Origin], list[str]] = {}
 
     def begin(self, session: str, agent: str, records: Iterable[Record]) -> None:
-        """The next reader, with all of its records. A harness that settles a text takes the older one out of the store:
-        of that the newer one is left to be looked into."""
+        """The next reader, with all of its records. When a harness settles a text, the older one is erased from the
+        store, and only the newer one can be checked."""
         self._where, self._erased = f"session {session}, {agent}", {}
         for record in records:
             event = record.event

@@ -32,7 +32,7 @@ def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOC
 
 
 def _proof(gain: Gain) -> Iterator[str]:
-    """What the log proves of the markers, and what of the store could not be read."""
+    """How many markers the log proves, and what could not be read from the store."""
     proof = gain.proof
     yield f"omissions checked: {proof.proven:,} of {proof.markers:,} markers stand for lines that were visible then"
     yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)

@@ -13,7 +13,7 @@ from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
 from readcache.report.gain.proof import MarkerProof
 
-UNKNOWN = "unknown"  # in the place of a host or tool that nobody named
+UNKNOWN = "unknown"  # stands for a host or tool without a name
 ALL = "all"
 WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, the present one among them
 

@@ -98,7 +98,7 @@ def _is_restored(step: Step) -> bool:
 
 
 def _word(step: Step) -> str:
-    """What happened, in a word or two: the reason of an answer, the name of another event."""
+    """What happened, in a word or two: an answer's reason, or another event's name."""
     account = _account(step)
     if account is not None:
         word = account.reason.value.replace("_", " ")

@@ -1,4 +1,4 @@
-"""What a page shows of each reader: its time line, step by step, each text once, each marker with its sources."""
+"""The content of a page for each reader: its time line, step by step, each text once, each marker with its sources."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class PageText:
 
 @dataclass(eq=False)
 class Gap:
-    """A marker in a text. `sources`: where its lines stood when it was written; of a source whose text does not tell,
-    the step alone."""
+    """A marker in a text. `sources`: where its lines stood when it was written; only the step if the source's text does
+    not tell."""
 
     pointer: Pointer
     sources: list[Band | Step]

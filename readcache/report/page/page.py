@@ -67,7 +67,7 @@ def _data(name: str) -> str:
 
 
 def _head(title: str, style: str, script: str) -> Iterator[str]:
-    """Nothing may be loaded, and no script or style may run but our own, whatever the rest of the page holds."""
+    """The page may load nothing and run only our own script and style, whatever text it shows."""
     rules = (
         f"default-src 'none'; style-src '{_hash(style)}'; style-src-attr 'unsafe-inline'; "
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"

@@ -102,6 +102,6 @@ def visible_spans(references: Iterable[Reference]) -> Spans:
 
 
 def _state(known: KeyView) -> _State:
-    """Differs whenever what is visible of the key does: the view adds to its lists, or makes a new `KeyView`."""
+    """Differs whenever the key's visible lines do: the view adds to its lists, or makes a new `KeyView`."""
     current, stale = len(known.current), len(known.stale)
     return known if current or stale else None, current, stale, known.stale_before
