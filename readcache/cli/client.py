@@ -34,7 +34,7 @@ def client_state() -> str:
     if find_client():
         return path
     if os.path.exists(path):
-        raise ReadcacheError(f"{path} is not the client of readcache {__version__}: install the package again")
+        raise ReadcacheError(f"{path} is not the client of readcache {__version__}: reinstall the package")
     return (
         "none was built, so that a hook takes some 25 ms in place of 3, and a read through a shim 100 in place of 3: "
         "on Linux install a C compiler, then this package again"

@@ -84,9 +84,9 @@ def _parser() -> str:
 
 def _mode(settings: Settings) -> str:
     if settings.mode not in MODES.values():
-        raise Broken(f"READCACHE={settings.mode} means nothing, so that nothing is omitted: set on, advise or off")
+        raise Broken(f"READCACHE={settings.mode} is invalid, so nothing is omitted: use on, advise or off")
     if settings.mode == "off":
-        return "off: `run` is a plain pass-through, as READCACHE wants it"
+        return "off: `run` is a plain pass-through (READCACHE)"
     sizes = clip_sizes(settings.clip)
     Policy.named(settings.policy)
     policy = f", policy {settings.policy}" if settings.policy != "default" else ""
@@ -99,7 +99,7 @@ def _store(settings: Settings) -> str:
     if path is None:
         return _store_on_server(spec)
     if not os.path.exists(path):
-        return f"none yet; it will be made at {_writable_place(path)}"
+        return f"none yet; will be created at {_writable_place(path)}"
     from readcache.log.store import open_store
     from readcache.model.events import Failed
     from readcache.model.records import unreadable_events
@@ -117,10 +117,10 @@ def _store(settings: Settings) -> str:
         db.execute(f"PRAGMA user_version = {version}")  # what is undone never reaches a full disk; this does
         db.execute("COMMIT")
     if found != "ok":
-        raise Broken(f"{path} is damaged ({found}): move it away, and a new one will be made")
+        raise Broken(f"{path} is damaged ({found}): move it away, and readcache will create a new one")
     if unreadable:
         what = f"{path}: {unreadable[0]}" + (f", and {len(unreadable) - 1} more" if unreadable[1:] else "")
-        raise Broken(f"{what}; what those sessions had shown before is shown again")
+        raise Broken(f"{what}; those sessions show everything again")
     size = f"{os.path.getsize(path):,} bytes"
     holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
     return f"{path}: {holds}{_others_rights(path)}{_kept(settings)}{_set_aside(path)}"
@@ -137,19 +137,19 @@ def _store_on_server(spec: str) -> str:
 def _kept(settings: Settings) -> str:
     keep = kept_seconds(os.environ)
     if not is_unnamed(settings.store):
-        return "; sessions are kept until `readcache clear` takes them out"
-    return "; sessions are kept for ever" if keep is None else f"; sessions are kept for {keep / DAY:g} days"
+        return "; sessions stay until `readcache clear` removes them"
+    return "; sessions never expire" if keep is None else f"; sessions expire after {keep / DAY:g} days"
 
 
 def _set_aside(path: str) -> str:
     found = sorted(glob.glob(f"{glob.escape(path)}.damaged-*[0-9]"))
-    return f"; a damaged one was set aside as {found[-1]}: delete it when you need it no more" if found else ""
+    return f"; a damaged one was set aside as {found[-1]}: delete it when you no longer need it" if found else ""
 
 
 def _others_rights(path: str) -> str:
     found = os.stat(path)
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        return ", but it belongs to another user, who can read what agents were shown: name another with --store"
+        return ", but it belongs to another user, who can read what agents were shown: choose another with --store"
     return ""
 
 
@@ -168,7 +168,7 @@ def _writable_place(path: str) -> str:
     while not os.path.exists(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
-        raise Broken(f"{path} cannot be made, {place} is not writable: change its rights, or name another with --store")
+        raise Broken(f"{path} cannot be created, because {place} is not writable: fix that, or use --store")
     return path
 
 
@@ -177,14 +177,14 @@ def _server(settings: Settings) -> str:
     from readcache.serve.place import NoServer
 
     if store_file(settings.store_spec()) is None:
-        return "none is needed: the store is on one"
+        return "not needed: the store is on a server"
     try:
         found = ask_status(settings)
     except NoServer as error:
         raise Broken(str(error)) from None
     others = "".join(_servers_of_others(settings))
     if found is None:
-        return f"none is there: a hook, or a client of the shims, starts one for the next time{others}"
+        return f"not running; the next hook or shim starts one{others}"
     held = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
     causes = "".join(f", {number} did without it ({cause})" for cause, number in sorted(found["causes"].items()))
     took = f"answered in {found['milliseconds']:.1f} ms"
@@ -200,8 +200,8 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
     mine, _ = server_place(settings.store)
     for path in stop.places_of_all_versions(mine):
         if path != mine and stop.answers(path):
-            end = "it ends when nobody asks it, or by `readcache serve --stop`"
-            yield f"; one of readcache {stop.version_at(path)} is still there: {end}"
+            end = "it ends when idle, or with `readcache serve --stop`"
+            yield f"; one of readcache {stop.version_at(path)} is still running: {end}"
 
 
 def _server_beside(settings: Settings, socket: str) -> str:
@@ -213,17 +213,17 @@ def _server_beside(settings: Settings, socket: str) -> str:
     try:
         found = ask_status(settings, socket)
     except NoServer:
-        raise Broken(f"the server at {socket} is of another version, or hangs: end it, and say {start}") from None
+        raise Broken(f"the server at {socket} is of another version, or hangs: stop it, then run {start}") from None
     if found is None:
-        return f"no server is at {socket}, so that every byte comes: say {start}"
-    return f"a server is at {socket}: process {found['pid']}, store {found['store']}"
+        return f"no server at {socket}, so every byte is shown: run {start}"
+    return f"server at {socket}: process {found['pid']}, store {found['store']}"
 
 
 def _session(settings: Settings) -> str:
     if not settings.session:
         if name := os.environ.get(SESSION_FROM):
-            return f"none here: {SESSION_FROM} names {name}, which the host is to set for the commands that it starts"
-        return "none is named, so that `run` passes everything through: set READCACHE_SESSION for one"
+            return f"none here: {SESSION_FROM} names {name}, which the host must set for its commands"
+        return "none named, so `run` passes everything through: set READCACHE_SESSION"
     from readcache.cli.show import recorded
 
     spec = settings.store_spec()
@@ -255,15 +255,15 @@ def _shims(settings: Settings, named: str | None) -> str:
         notes.append(f"{by_it} {kept}")
     closed = [path for place in places if (path := find_closed_to_others(place))] if os.geteuid() == 0 else []
     if closed:
-        notes.append(f"{closed[0]} is closed to other users: an agent that is one of them sees every byte")
+        notes.append(f"{closed[0]} is closed to other users: an agent that runs as one of them sees every byte")
     return "; ".join(notes)
 
 
 def _failures() -> str:
     found = failures.noted()
     if not found:
-        return "none were noted"
+        return "none"
     what = "1 failure" if len(found) == 1 else f"{len(found)} failures"
     raise Broken(
-        f"{what}, all of whose output was shown; the last: {found[-1]}; when it is repaired, delete {failures.path()}"
+        f"{what}, the real output was shown; the last: {found[-1]}; when it is fixed, delete {failures.path()}"
     )

@@ -25,7 +25,7 @@ from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 
 PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
-TODO = "tell it again, or go on with a new session: what is gone would count as visible"
+TODO = "repeat the command, or start a new session: otherwise lost results still count as visible"
 
 
 def restore_command(options: argparse.Namespace, settings: Settings) -> int:

@@ -32,9 +32,9 @@ def init_command(options: argparse.Namespace, _: Settings) -> int:
         print(change.diff(), end="")
     if not options.dry_run:
         switch.write(changes)
-    why = host.why if mode == host.mode else "as you asked for"
-    done = "is as it was" if not changes else "would be" if options.dry_run else "is now"
-    say(f"{host.name} {done} {mode}: {why}" if changes else f"{host.name} {done}, {mode}: {why}")
+    why = host.why if mode == host.mode else "as requested"
+    done = "already " if not changes else "would be " if options.dry_run else ""
+    say(f"{host.name}: {done}{mode} ({why})")
     return 0
 
 
@@ -47,8 +47,7 @@ def uninit_command(options: argparse.Namespace, _: Settings) -> int:
         print(change.diff(), end="")
     if not options.dry_run:
         switch.write(changes)
-    verb = "is" if not changes else "would be" if options.dry_run else "is now"
-    say(f"{host.name}: nothing of readcache {verb} there")
+    say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
     if changes and not options.dry_run and not _is_any_remembered():
         state = state_directory()
         with contextlib.suppress(OSError):  # something else is in it

@@ -66,7 +66,7 @@ def _lose_output(error: OSError) -> int:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # or Python tries again as it ends, and says that in words of its own
     os.close(nowhere)
-    return _complain(f"cannot write the output: {error.strerror}; send stdout to a place with room", 1)
+    return _complain(f"cannot write the output: {error.strerror}; make room, or send stdout elsewhere", 1)
 
 
 def _where(error: Exception) -> str:

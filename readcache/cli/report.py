@@ -89,7 +89,7 @@ def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) ->
             raise
     except OSError as error:
         raise ReadcacheError(f"cannot write {output}: {error.strerror or error}") from error
-    say(f"{output}: {os.path.getsize(target) / 1e3:,.0f} kB, for this user alone; it holds what the agent saw")
+    say(f"{output}: {os.path.getsize(target) / 1e3:,.0f} kB, readable only by you; it holds what the agent saw")
 
 
 def _is_page(path: str) -> bool:

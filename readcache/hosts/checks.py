@@ -29,8 +29,8 @@ def check_host(host: Host, where: Where, memory: str) -> str:
     found = next((each for each in _variants(where) if Switch(host, each, memory).is_on()), None)
     if found is None:
         is_there = Switch(host, where, memory).is_known()
-        what = "what is there is of another version, or was changed" if is_there else "it is not switched on"
-        raise ReadcacheError(f"{what}: say `{again}`")
+        what = "its settings are of another version, or were edited" if is_there else "it is not switched on"
+        raise ReadcacheError(f"{what}: run `{again}`")
     said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
     if found.mode == "off":
         return said
@@ -52,11 +52,11 @@ def _try_hook(host: Host, where: Where) -> None:
         alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}
         alone["READCACHE_SERVER"] = "off"
         if _run(words, "{}", alone):
-            raise ReadcacheError(f"`{' '.join(words)}` answers an event that means nothing: install readcache again")
+            raise ReadcacheError(f"`{' '.join(words)}` answers an empty event: reinstall readcache")
         answers = [_run(words, json.dumps(event), alone) for event in host.trial(place)]
         if answers and not _is_answer(answers[-1]):
             noted = _noted(os.path.join(place, "readcache", "failures.log"))
-            raise ReadcacheError(f"the hook did not answer a trial event{noted}: install readcache again")
+            raise ReadcacheError(f"the hook did not answer a trial event{noted}: reinstall readcache")
 
 
 def _is_answer(text: str) -> bool:
@@ -81,8 +81,8 @@ def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str
             words, input=text, env=env | {**environment}, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ReadcacheError(f"{words[0]} does not run: {error}; say init again, from where it is installed") from None
+        raise ReadcacheError(f"{words[0]} does not run: {error}; run init again with the installed readcache") from None
     if ran.returncode:
         last = " ".join(ran.stderr.split()[-30:])
-        raise ReadcacheError(f"{' '.join(words)} ends with status {ran.returncode}: {last}; install readcache again")
+        raise ReadcacheError(f"{' '.join(words)} ends with status {ran.returncode}: {last}; reinstall readcache")
     return ran.stdout

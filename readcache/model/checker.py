@@ -169,11 +169,11 @@ def _check_account(reply: Reply, output: str) -> None:
             raise Wrong("an omission has no marker in its place")
         text, full = f"{text}{marker}\n", "\n".join([full + lines[0], *lines[1:], ""]) if lines else full
     if text != reply.text:
-        raise Wrong("the reply is not what its segments make up")
+        raise Wrong("the segments do not add up to the reply")
     if reply.segments and isinstance(reply.segments[-1], Omitted) and not output.endswith("\n"):
         full = full.removesuffix("\n")
     if full != output or output != reply.full_text:
-        raise Wrong("the segments do not make up the output")
+        raise Wrong("the segments do not add up to the output")
 
 
 def _numbers_named(marker: str, count: int) -> Sequence[int | None]:

@@ -38,7 +38,7 @@ def _recordings(unit: Unit) -> Iterator[Recording]:
         yield from recordings_in(content)
     except BAD_SHAPES as error:
         what = f"{type(error).__name__}: {error}"
-        raise NotUnderstood(f"{content.place(content.line)}: not as its format has it ({what})") from error
+        raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
 
 
 def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:

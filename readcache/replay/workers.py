@@ -58,7 +58,7 @@ def replay_unit(unit: Unit, policies: Sequence[str], since: float | None, forms:
                     outcomes.replayed.append(replay_recording(recording, presets))
         except BAD_SHAPES as error:
             what = f"{type(error).__name__}: {error}"
-            raise NotUnderstood(f"{content.place(content.line)}: not as its format has it ({what})") from error
+            raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
     except NotUnderstood as error:
         outcomes.not_understood = str(error)
     return outcomes

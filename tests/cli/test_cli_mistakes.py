@@ -29,7 +29,7 @@ def test_a_full_disk_under_stdout_is_no_bug(
     assert done.returncode == 1
     assert (
         done.stderr
-        == b"readcache: cannot write the output: No space left on device; send stdout to a place with room\n"
+        == b"readcache: cannot write the output: No space left on device; make room, or send stdout elsewhere\n"
     )
 
 

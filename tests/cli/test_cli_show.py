@@ -198,7 +198,7 @@ def test_a_compaction_that_was_not_recorded_is_not_passed_over(capfd: Capture, w
     assert main(["compacted", "--store", "garbage"]) == 1
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "go on with a new session" in err
+    assert "start a new session" in err
 
 
 def test_a_compaction_of_no_session_is_a_usage_error(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_a_dry_run_prints_each_change_and_makes_none(project: Path, capfd: pytes
 def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "gemini"]) == 0
     told = capfd.readouterr().out
-    assert "gemini is now advise: a compression may keep a reply" in told
+    assert "gemini: advise (a compression may keep a reply" in told
     assert json.loads(settings_of(project).read_text())["hooks"]["AfterTool"]
     assert main(["uninit", "gemini"]) == 0
     assert list(project.iterdir()) == []
@@ -125,7 +125,7 @@ def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
     capfd.readouterr()
     assert main(["init", "gemini"]) == 0
     assert path.read_bytes() == first
-    assert capfd.readouterr().out.startswith("gemini is as it was, advise: ")
+    assert capfd.readouterr().out.startswith("gemini: already advise (")
     main(["init", "gemini", "--advise", "--policy", "delta"])
     hooks = [hook["hooks"][0]["command"] for hook in _hooks(path) if "hooks" in hook]
     assert len(hooks) == 1
@@ -390,7 +390,7 @@ def test_doctor_tells_of_a_program_that_does_not_answer(
     program.chmod(0o755)
     monkeypatch.setattr("readcache.cli.hosts.python_program", lambda: (str(program),))
     main(["init", "gemini"])
-    assert "answers an event that means nothing" in doctors_line(capfd, "gemini")[0]
+    assert "answers an empty event" in doctors_line(capfd, "gemini")[0]
     program.write_text("#!/bin/sh\n:\n")
     assert "did not answer a trial event" in doctors_line(capfd, "gemini")[0]
     program.write_text("#!/bin/sh\nexit 9\n")

@@ -121,7 +121,7 @@ def test_init_has_hooks_start_the_client_whatever_options_of_an_earlier_version_
     settings = (project / ".codex" / "hooks.json").read_text()
     assert f'"{program[0]} ' in settings
     assert " hook codex" in settings
-    assert b"is as it was" in at.readcache("init", "codex").stdout
+    assert b"already " in at.readcache("init", "codex").stdout
     assert not (at.state / "readcache" / "bin").exists()
     assert told_of(at, "client") == ["ok", "client", program[0]]
     assert at.readcache("uninit", "codex").returncode == 0
@@ -163,7 +163,7 @@ def test_doctor_tells_of_a_server_of_another_version(at: ServerPlace) -> None:
         listening.listen()
         said = told_of(at, "server")
         assert said[0] == "ok"
-        assert "one of readcache 0.0.1 is still there: it ends when nobody asks it, or by `readcache serve" in said[2]
+        assert "one of readcache 0.0.1 is still running: it ends when idle, or with `readcache serve" in said[2]
     os.close(folder)
     assert "0.0.1" not in told_of(at, "server")[2]
 

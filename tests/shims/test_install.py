@@ -327,12 +327,12 @@ def test_doctor_tells_how_the_server_of_a_sandbox_is(capfd: Capture, place: Path
         dead.bind(f"{place}/d/.socket")
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "ok"
-    assert f"no server is at {place}/d/.socket, so that every byte comes: say `readcache serve --socket" in line
+    assert f"no server at {place}/d/.socket, so every byte is shown: run `readcache serve --socket" in line
     words = [sys.executable, "-m", "readcache", "serve", "--socket", f"{place}/d/.socket"]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL) as server:
         try:
             deadline = time.monotonic() + WATCHDOG
-            while f"a server is at {place}/d/.socket: process {server.pid}" not in doctor(capfd, "--shims", "d")[1]:
+            while f"server at {place}/d/.socket: process {server.pid}" not in doctor(capfd, "--shims", "d")[1]:
                 assert time.monotonic() < deadline
         finally:
             server.terminate()

@@ -76,7 +76,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         try:
             return self._judged(request, result)
         except Exception:  # a failure of ours costs the agent nothing
-            _log.warning("readcache passed a tool's result on as it was", exc_info=True)
+            _log.warning("readcache failed; a tool's result was passed on unchanged", exc_info=True)
             return result
 
     def _judged(self, request: Any, result: Any) -> Any:
@@ -104,7 +104,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         try:
             after = self._true(request, before)
         except Exception:  # a marker that may be untrue must not stay
-            _log.warning("readcache put every line back", exc_info=True)
+            _log.warning("readcache failed; every line was put back", exc_info=True)
             after = [in_full(message) for message in before]
         is_same = len(after) == len(before) and all(a is b for a, b in zip(after, before, strict=False))
         return request if is_same else request.override(messages=after)

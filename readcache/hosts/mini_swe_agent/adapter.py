@@ -68,9 +68,7 @@ def _overlay(where: Where) -> Path:
 def _in_force(where: Where) -> str:
     files = [path for path in (_users_file(where), _overlay(where)) if path and MODEL in _text(path)]
     if not files:
-        raise ReadcacheError(
-            "no YAML file of mini-swe-agent's names readcache; `readcache init mini-swe-agent` does it"
-        )
+        raise ReadcacheError("no YAML file of mini-swe-agent names readcache: run `readcache init mini-swe-agent`")
     program = shutil.which("mini", path=where.environment.get("PATH"))
     first = _text(Path(program)).partition("\n")[0] if program else ""
     if not first.startswith("#!"):

@@ -63,7 +63,7 @@ class ReadcacheFilter:
             with self._lock:
                 items = self._judged(list(sent.input))
         except Exception:  # the list has every result as the tool gave it
-            _log.warning("readcache left nothing out of a request", exc_info=True)
+            _log.warning("readcache failed; nothing was omitted from a request", exc_info=True)
             return sent
         return dataclasses.replace(sent, input=items)
 

@@ -39,7 +39,7 @@ def look(path: str) -> tuple[str, bytes | None]:
         if not os.path.exists(target):
             raise ReadcacheError(f"{path} is a link to {target}, which is not there: repair or remove the link")
         if not stat.S_ISREG(os.stat(target).st_mode):
-            raise ReadcacheError(f"{path} is no file: move it away")
+            raise ReadcacheError(f"{path} is not a file: move it away")
         with open(target, "rb") as file:
             return target, file.read()
     except OSError as error:
@@ -89,7 +89,7 @@ def write_all(changes: Sequence[FileChange]) -> None:
 def _write(change: FileChange) -> None:
     target = change.target
     if look(target)[1] != change.before:
-        raise ReadcacheError("somebody else has just changed it, try again")
+        raise ReadcacheError("another program has just changed it; try again")
     if change.after is None:
         os.unlink(target)
         _remove_empty(change.directories)

@@ -135,7 +135,7 @@ class SettingsText:
 
     def _refusal(self, what: str, entry: Entry) -> ReadcacheError:
         wanted = f"{'.'.join(entry.keys)} = {json.dumps(entry.value)}"
-        return ReadcacheError(f"{self.path}: {what}; nothing was changed: make it {wanted} yourself, or take yours out")
+        return ReadcacheError(f"{self.path}: {what}; nothing was changed: set {wanted} yourself, or remove your value")
 
 
 def _without_empty(value: object) -> object:

@@ -99,7 +99,7 @@ class Switch:
         is_ours = before is not None and (before == text or self._knows(before, record))
         if before is not None and not is_ours:
             if is_on:
-                raise ReadcacheError(f"{path} is there and not ours; nothing was changed: move it away")
+                raise ReadcacheError(f"{path} exists and is not ours; nothing was changed: move it away")
             return before, None
         return (text, {"original": None}) if is_on else (None, None)
 

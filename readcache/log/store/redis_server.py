@@ -80,7 +80,7 @@ class RedisServer:
         """The server's answer to `question(client)`. Reconnects once if the connection was cut, so asking twice must do
         no harm. StoreError."""
         if time.monotonic() < self._rests_until:
-            raise StoreError(f"the store {self.place} did not answer in time: it is left alone for a while")
+            raise StoreError(f"the store {self.place} did not answer in time: not asking it for a while")
         began = time.monotonic()
         try:
             try:
