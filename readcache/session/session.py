@@ -206,10 +206,10 @@ class Session(Conversation):
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
         no model sees: a fresh read counts as shown only if it has a `call_id`."""
         self._ran_here()
-        got = self._lines.read(os.path.join(self.root, os.fspath(path)), start, end, numbered=numbered)
+        got = self._lines.read(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
         call = read_call(
             self._call_id(call_id),
-            canonical_path(os.fspath(path), self.root),
+            canonical_path(os.fsdecode(path), self.root),
             got.text,
             start,
             end,
@@ -241,7 +241,7 @@ class Session(Conversation):
         """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
         around them is passed on and never counts as file content. `complete`, `frame`: as for `observe`. `failed`: the
         tool gave an error text. `edges_only`: only the whole, the beginning or the end may be left out."""
-        key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
+        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only}
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
         return self._answer(framed(call, frame))
@@ -264,7 +264,7 @@ class Session(Conversation):
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
-        key, name = canonical_path(os.fspath(path), self.root), self._call_id(call_id)
+        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
             content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
@@ -273,9 +273,8 @@ class Session(Conversation):
     # ------------------------------------------------------------ what others do
 
     def watch(self) -> contextlib.AbstractContextManager[SeenFiles]:
-        """While it lasts, the files that the agent sees, and those that it has seen, are followed: `changes` lists what
-        somebody else did to them. What it yields has `wait(seconds)`. Nothing that is left out of a reply rests on it.
-        """
+        """While it lasts, follow the files that the agent sees or has seen: `changes` lists what others did to them. It
+        yields an object with `wait(seconds)`. No omission depends on it."""
         return self._others.watch(self.view, local=bool(self._is_local))
 
     def changes(self) -> list[Change]:

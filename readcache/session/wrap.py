@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import logging
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -19,6 +20,8 @@ from typing import Any
 from readcache.model.reply import Reason, Reply
 
 _STATUS_NAMES = ("returncode", "exit_code")
+_COMMAND_NAMES = ("command", "action", "cmd")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ def wrap(bash: Callable[..., Any], around: Wrapped) -> Callable[..., Any]:
         given = arguments.named(args, kwargs, "call_id")
         if not arguments.takes("call_id"):
             kwargs.pop("call_id", None)
-        named = given if given is not None or around.call_id is None else around.call_id()
-        action = arguments.first(args, kwargs)
+        named = given if given is not None or around.call_id is None else _asked(around.call_id)
+        action = arguments.command(args, kwargs)
         cwd = arguments.named(args, kwargs, "cwd") or (action.get("cwd") if isinstance(action, dict) else None)
-        named = named if isinstance(named, str) else None
-        return _Answer(around, action, cwd or None, named, around.calls_so_far())
+        call_id = None if named is None else str(named)
+        return _Answer(around, action, cwd or None, call_id, around.calls_so_far())
 
     async def finish(answer: _Answer, result: Awaitable[Any]) -> Any:
         with around.own_call():
@@ -86,9 +89,11 @@ class _Arguments:
         """True if the tool can be given an argument of this name."""
         return self._takes_any or name in self._names
 
-    def first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The first argument, by position or by keyword; None when it is not given."""
-        names = (*self._names[:1], "command", "action")
+    def command(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The argument with the command, by its usual names, or else the first; None when it is not given."""
+        if (name := next((name for name in _COMMAND_NAMES if name in self._names), None)) is not None:
+            return self.named(args, kwargs, name)
+        names = (*self._names[:1], *_COMMAND_NAMES)
         return args[0] if args else next((kwargs[name] for name in names if name in kwargs), None)
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -118,7 +123,11 @@ class _Answer:
             return self._completed(result)
         if isinstance(result, dict) and isinstance(result.get("output"), str):
             status = next((result[name] for name in _STATUS_NAMES if name in result), None)
-            return {**result, "output": self._judge(result["output"], status)}
+            shown = self._judge(result["output"], status)
+            if shown != result["output"]:
+                result = copy.copy(result)  # of its own class
+                result["output"] = shown
+            return result
         self._judge("", 0, Reason.NOT_TEXT)
         return result
 
@@ -137,7 +146,7 @@ class _Answer:
             trouble=trouble,
         )
         if self.around.on_reply is not None:
-            self.around.on_reply(reply)
+            _asked(functools.partial(self.around.on_reply, reply))
         return reply.text
 
     def _completed(self, result: Any) -> Any:
@@ -156,3 +165,12 @@ class _Answer:
         answered = copy.copy(result)
         answered.stdout = shown.encode() if isinstance(out, bytes) else shown
         return answered
+
+
+def _asked(callback: Callable[[], Any]) -> Any:
+    """What a callback of the harness gives; None if it raises, since that must not cost the tool's output."""
+    try:
+        return callback()
+    except Exception:
+        _log.warning("a callback given to Session.wrap raised", exc_info=True)
+        return None

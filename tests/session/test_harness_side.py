@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Reason, Reply, Session
+from readcache import Outcome, Reason, Reply, Session
 from readcache.model.errors import UsageError
 from tests.helpers.files import TEXT
 
@@ -108,3 +108,49 @@ def test_a_sub_agent_may_settle_what_it_has_from_its_parent() -> None:
     child.settle("c1", "done")
     with pytest.raises(UsageError, match="nobody's"):
         child.settle("nobody's", "done")
+
+
+class Result(dict[str, object]):
+    """A result with attributes, as harnesses make them."""
+
+    source = "the harness"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_wrapped_tools_result_keeps_its_class(session: Session, times: int) -> None:
+    given = [Result(output=TEXT, returncode=0) for _ in range(times)]
+    tool = session.wrap(lambda _action: given[len(session.view.deliveries)])
+    shown = [tool({"command": "cat f"}) for _ in given]
+    assert [type(result) for result in shown] == [Result] * times
+    assert [result["output"] for result in given] == [TEXT] * times, "the harness's own is not changed"
+    assert (shown[-1]["output"] == TEXT) is (times == 1)
+
+
+def test_a_calls_id_may_be_a_number(session: Session) -> None:
+    session.wrap(lambda _command: TEXT, call_id=lambda: 7)("cat f")  # type: ignore[arg-type,return-value]
+    assert session.view.is_visible("7")
+
+
+def test_a_callback_that_raises_costs_no_output(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(*_: object) -> str:
+        raise ValueError("of the harness")
+
+    assert session.wrap(lambda _command: TEXT, on_reply=broken, call_id=broken)("cat f") == TEXT
+    assert len(caplog.records) == 2, "it is not dropped silently"
+
+
+def test_a_command_need_not_be_the_first_argument(session: Session) -> None:
+    def bash(container: str, command: str) -> str:
+        assert (container, bool(command)) == ("c1", True)
+        return TEXT
+
+    tool = session.wrap(bash)
+    tool("c1", "cat f")
+    assert "UNCHANGED" in tool("c1", command="cat f")
+    assert "cat f" in session.markers_in(tool("c1", "sed -n '1,30p' f"))[0]
+
+
+def test_a_path_may_be_bytes(session: Session) -> None:
+    session.observe_read(b"f", TEXT)  # type: ignore[arg-type]
+    session.wrote(b"f")  # type: ignore[arg-type]
+    assert session.observe_read("f", TEXT).outcome is Outcome.FULL
