@@ -52,25 +52,34 @@ class Remaining:
 
     def _holds_lines(self, stand: Stand) -> bool:
         name = stand.call_id, stand.origin
-        if name in self.cut:
-            return lines_at(stand, self.cut[name]) is not None
         texts = [d.event.text for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
-        return any(lines_at(stand, text) is not None for text in texts)
+        is_whole = stand.call_id not in self._view.lost_at
+        meant = [lines for text in texts if (lines := lines_at(stand, text, is_whole=is_whole)) is not None]
+        if name not in self.cut:
+            return bool(meant)
+        return lines_at(stand, self.cut[name], is_whole=False) in meant
 
 
-def lines_at(stand: Stand, text: str | None) -> list[str] | None:
-    """The lines that stood there, if they still stand in the text, in one piece; None if they do not."""
+def lines_at(stand: Stand, text: str | None, *, is_whole: bool = True) -> list[str] | None:
+    """The lines that stood there, if they still stand in the text, in one piece; None if they do not. `is_whole`: the
+    text lost no lines, so that they stand where they did. Elsewhere the digest alone finds them: None if different
+    lines have it, which is easily made."""
     lines = split_lines(text or "")
     last = len(lines) - stand.count
     if last < 0:
         return None
     chars = len(text or "") * stand.count // len(lines) if lines else 0  # of as many lines
     places = range(last + 1) if chars * last < MOST_SEARCHED else range(0)
+    if is_whole and digest_lines(lines[stand.at : stand.at + stand.count]) == stand.digest:
+        return lines[stand.at : stand.at + stand.count]
+    found: list[str] | None = None
     for at in (min(stand.at, last), *places):
-        found = lines[at : at + stand.count]
-        if digest_lines(found) == stand.digest:
-            return found
-    return None
+        here = lines[at : at + stand.count]
+        if here != found and digest_lines(here) == stand.digest:
+            if found is not None:
+                return None
+            found = here
+    return found
 
 
 def omitted_lines(pointer: Pointer, texts: Sequence[str | None]) -> list[str] | None:

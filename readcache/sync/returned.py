@@ -43,9 +43,7 @@ class LoggedMarkers:
         self._read_at = -1  # the number of calls in the log when it was read
         self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
         self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
-        self._content: set[str] = (
-            set()
-        )  # markers that were shown as lines of files, into which the agent had written them
+        self._content: set[str] = set()  # markers that were shown as content, into which the agent had written them
 
     def find(
         self, line: str, tag: str, calls: int, log: Callable[[], Iterable[Event]]
@@ -65,7 +63,7 @@ class LoggedMarkers:
                 before = start
 
     def is_content(self, marker: str) -> bool:
-        """True if the marker's line was ever shown as a line of a file."""
+        """True if the marker was ever shown as content, on a line of its own or in JSON."""
         return marker in self._content
 
     def instead(self, made: Iterable[Made], held: Container[str]) -> str:
@@ -85,7 +83,9 @@ class LoggedMarkers:
             texts[event.call_id, event.origin] = event.text
             if marker.may_hold(event.text, tag):
                 own = {pointer.marker for pointer in event.pointers}
-                self._content.update(line for line in split_lines(event.text) if line not in own)
+                for line in set(split_lines(event.text)) - own:
+                    inside = {unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
+                    self._content |= {line} | inside - own
             for pointer in event.pointers:
                 if pointer.sources and pointer.line >= 0:
                     there = tuple(texts.get((stand.call_id, stand.origin)) for stand in pointer.stands)

@@ -188,8 +188,11 @@ class Reconciler:
             return None  # a copy of a reply that is handled elsewhere
         if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
             return None
-        if text.call_id is None and self._has_ids and all(_stands_beside(text, each) for each in own):
-            return None  # old turns as one text
+        if text.call_id is None and self._has_ids:
+            if all(map(self._list.knows, made)):
+                return None  # the replies are in the list, so that this text quotes one, as a user does
+            if all(_stands_beside(text, each) for each in own):
+                return None  # old turns as one text
         return self._logged.instead(own, self._held)
 
     def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:

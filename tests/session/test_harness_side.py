@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,26 @@ def test_a_path_may_be_bytes(session: Session) -> None:
     session.observe_read(b"f", TEXT)  # type: ignore[arg-type]
     session.wrote(b"f")  # type: ignore[arg-type]
     assert session.observe_read("f", TEXT).outcome is Outcome.FULL
+
+
+def tool_message(call_id: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+@pytest.mark.parametrize("wrapped", ["What does {} mean?", "{}"])
+def test_a_marker_that_the_user_quotes_stays_as_they_wrote_it(session: Session, wrapped: str) -> None:
+    one, two = (session.observe("cat f", TEXT, call_id=call_id).text for call_id in ("c1", "c2"))
+    asked = {"role": "user", "content": wrapped.format(two.strip())}
+    session.mend([tool_message("c1", one), tool_message("c2", two), asked])
+    mended = session.mend([tool_message("c1", "[cleared]"), tool_message("c2", two), asked])
+    assert "left the conversation" in mended[1]["content"]
+    assert mended[2] == asked
+
+
+def test_a_marker_in_the_json_that_another_tool_printed_stays(session: Session) -> None:
+    one, two = (session.observe("cat f", TEXT, call_id=call_id).text for call_id in ("c1", "c2"))
+    printed = json.dumps({"note": two.strip(), "status": 0})
+    session.observe("show notes", printed, call_id="c3")
+    session.mend([tool_message("c1", one), tool_message("c2", two), tool_message("c3", printed)])
+    cleared = [tool_message("c1", "[cleared]"), tool_message("c2", two), tool_message("c3", printed)]
+    assert session.mend(cleared)[2]["content"] == printed
