@@ -9,11 +9,19 @@ from collections.abc import Iterator, Sequence
 from readcache.model.events import Piece
 from readcache.model.text import GREP
 
+_AFTER_NUMBER = re.compile(r"\d[\t→:]")
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})([\t→])")
 _HIT = re.compile(r"(?:([^\s:][^:]*):)?(\d{1,7}):")
 
 
-def find_hits(lines: Sequence[str]) -> Iterator[Piece]:
+def find_numbers(lines: Sequence[str]) -> Iterator[Piece]:
+    """Both kinds of stretches. Most texts have none, and a search of all of them at once says so soon."""
+    if _AFTER_NUMBER.search("\n".join(lines)):
+        yield from _find_hits(lines)
+        yield from _find_numbered(lines)
+
+
+def _find_hits(lines: Sequence[str]) -> Iterator[Piece]:
     """The stretches of two lines and more whose numbers follow one another behind the same path, or behind none; of no
     key, since what the path is relative to is not known. Only around a hit: a line of context alone looks like any."""
     done = 0
@@ -33,7 +41,7 @@ def find_hits(lines: Sequence[str]) -> Iterator[Piece]:
             yield Piece((), low, done - low, first, path + GREP)
 
 
-def find_numbered(lines: Sequence[str]) -> Iterator[Piece]:
+def _find_numbered(lines: Sequence[str]) -> Iterator[Piece]:
     """The stretches of two lines and more whose numbers follow one another before a tab or an arrow; of no key."""
     numbers = [_NUMBERED.match(line) for line in lines]
     low = 0

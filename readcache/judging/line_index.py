@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from readcache.judging.diffs import find_hunks
-from readcache.judging.hits import find_hits, find_numbered
+from readcache.judging.hits import find_numbers
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
@@ -54,13 +54,13 @@ class LineIndex:
             self._add(delivery, piece, lines)
             if piece.sep is None:
                 inside = lines[piece.at : piece.at + piece.count]
-                for found in (*find_hunks(inside), *find_hits(inside), *find_numbered(inside)):
+                for found in (*find_hunks(inside), *find_numbers(inside)):
                     self._add(delivery, replace(found, at=piece.at + found.at), lines)
 
     def _add(self, delivery: Delivery, piece: Piece, lines: Sequence[str]) -> None:
         self._references.append(Reference(delivery, piece))
         inside = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
-        self._table.put([body for body in inside if not is_blank(body)], len(self._references))
+        self._table.put([body for body in {*inside} if not is_blank(body)], len(self._references))
 
     def propose(self, texts: Iterable[str]) -> list[Reference]:
         """The references in which most of these bodies stand, best first, of equals the newer."""

@@ -56,6 +56,9 @@ class _Group:
         return self.deliveries[-1].event
 
 
+_Anchor = tuple[tuple[tuple[int, int], CharSpan], int]  # a place in the list, a place in the order of the calls
+
+
 class Search:
     """One search for the deliveries `missing` in the texts that `is_open`. `ranks`: the place of each visible delivery
     in the order of the calls; `placed` are those that stand where they stood."""
@@ -75,6 +78,7 @@ class Search:
         self._places = dict[Delivery, Standing]()
         self._placed = placed
         self._tag = tag
+        self._known, self._row = 0, list[_Anchor]()  # how many places were known when `_anchors` made the row
         groups: dict[tuple[Origin, str], _Group] = {}
         for delivery in missing:
             event = delivery.event
@@ -160,18 +164,23 @@ class Search:
         if len(free) == len(found):
             return free
         ranks, order = self._ranks(), self._texts.order()
-        anchors = self._anchors()
-        chosen: list[Delivery] = []
+        known = len(self._placed) + len(self._places)
+        if known > self._known * 5 // 4:  # not for each group: that would be quadratic
+            self._known, self._row = known, self._anchors()
+        anchors, chosen = self._row, list[Delivery]()
         for each in reversed(found):
-            at = bisect_left(anchors, ((order[each.text], each.stretch), -1))
+            place = order[each.text], each.stretch
+            at = bisect_left(anchors, (place, -1))
             low = anchors[at - 1][1] if at else -1
             high = anchors[at][1] if at < len(anchors) else len(ranks)
             fitting = [delivery for delivery in free if low < ranks[delivery] < high]
             chosen.append((fitting or free)[-1])
             free.remove(chosen[-1])
+            if fitting:
+                anchors.insert(at, (place, ranks[chosen[-1]]))
         return sorted(chosen, key=lambda delivery: ranks[delivery])
 
-    def _anchors(self) -> list[tuple[tuple[tuple[int, int], CharSpan], int]]:
+    def _anchors(self) -> list[_Anchor]:
         """(place, rank) of what was found, ascending in both: the longest such row, as most lists are in order."""
         ranks, order = self._ranks(), self._texts.order()
         known = [

@@ -240,11 +240,12 @@ def plainly(number: int, output: str) -> Messages:
     return [said, {"role": "user", "content": f"<output>\n{output}</output>"}]
 
 
-def synced(turn: Callable[[int, str], Messages], then: Callable[[Messages], Messages]) -> Case:
-    """A session of many calls is synced with its list, and with what became of that."""
+def synced(turn: Callable[[int, str], Messages], then: Callable[[Messages], Messages], different: int = MOST) -> Case:
+    """A session of many calls is synced with its list, and with what became of that. `different`: the outputs repeat
+    after so many."""
 
     def case(n: int) -> Work:
-        outputs = [lines(20, f"l{k}") for k in range(max(2, n // 800))]
+        outputs = [lines(20, f"l{k % different}") for k in range(max(2, n // 800))]
         messages = [message for k, output in enumerate(outputs) for message in turn(k, output)]
         later = then(messages)
 
@@ -423,6 +424,7 @@ CASES: dict[str, Case] = {
     "sync: no ids, clipped": synced(plainly, _clip),
     "sync: no ids, upside down": synced(plainly, lambda messages: messages[::-1]),
     "sync: no ids, one message": synced(plainly, _join),
+    "sync: no ids, equal results clipped": synced(plainly, _clip, different=40),
     "sync: markers": said(lambda n: (MARKER + "\n") * (n // len(MARKER))),
     "sync: markers on one line": said(lambda n: MARKER * (n // len(MARKER))),
     "sync: open markers": said(lambda n: f"[UNCHANGED {TAG}.1: " * (n // 19)),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
 
+from readcache import Session
 from readcache.judging.marker import find_markers, find_possible, tag
 from readcache.judging.notices import find_cuts
+from readcache.log.store.memory import MemoryStore
 from readcache.shell.read import read_command
 from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 
@@ -21,6 +24,13 @@ def test_twice_as_much_takes_about_twice_as_long(name: str) -> None:
     assert any(per_doubling(CASES[name])[2] < MOST for _ in range(4)), name
 
 
+def _same_lines_in_any_order() -> None:
+    words, order = [str(n) * 2 for n in range(1000, 1500)], random.Random(1)
+    session = Session("/r", session_id="s", store=MemoryStore())
+    session.observe("cat big.csv", "".join(f"{order.choice(words)}\n" for _ in range(200_000)))
+    session.observe("cat small.csv", "".join(f"{word}\n" for word in order.sample(words * 8, 4_000)))
+
+
 OPEN = f"[UNCHANGED {tag('s')}.1: "
 FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to longer than anybody waited
     "classes in a sed address that is never closed": lambda: read_command(f"sed -n '/{'[a]' * 300}' f", "/r"),
@@ -30,6 +40,7 @@ FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to l
     "tildes": lambda: read_command("cat " + "a" * 100_000 + "~" * 100_000, "/r"),
     "digits in a line that was cut": lambda: find_cuts(["x lines omitted " + "1" * 100_000]),
     "open markers": lambda: find_markers(OPEN * 20_000, tag("s")),
+    "the lines of a source in any order": _same_lines_in_any_order,
     "brackets behind open markers": lambda: list(find_possible(OPEN * 5_000 + "]" * 90_000, tag("s"))),
 }
 
