@@ -23,6 +23,7 @@ class ShellState:
     sure: bool = True  # what is walked now is believed to run
     ran: bool = True  # nothing can keep it from running
     told: bool = True  # the whole command's status is 0 only if it succeeds
+    traced: bool = False  # `set -x`, `set -v`: the shell prints lines of its own before those of each command
     over: bool = False  # the shell may have exited before this
     variables: dict[str, str] = field(default_factory=dict)
     out: list[Claim] = field(default_factory=list)
@@ -33,7 +34,7 @@ class ShellState:
 
     def emit(self, claims: Claims) -> None:
         """Puts claims at the end of the output. Neighbouring texts become one: the longer, the surer it is found."""
-        for claim in claims:
+        for claim in (Anything(), *claims, Anything()) if self.traced else claims:
             if isinstance(claim, Literal) and not self.sure:
                 claim = Anything()
             last = self.out[-1] if self.out else None
@@ -54,10 +55,10 @@ class ShellState:
 
     @contextmanager
     def subshell(self) -> Iterator[None]:
-        """What is done to directory and variables stays inside."""
-        cwd, variables = self.cwd, dict(self.variables)
+        """What is done to directory, variables and options stays inside."""
+        cwd, variables, traced = self.cwd, dict(self.variables), self.traced
         yield
-        self.cwd, self.variables = cwd, variables
+        self.cwd, self.variables, self.traced = cwd, variables, traced
 
     @contextmanager
     def perhaps(self) -> Iterator[None]:

@@ -52,6 +52,7 @@ _SET_VARIABLES = (
     "unset",
 )
 # What complains whenever it fails, so that silence says it did not; `test`, `grep` and `diff` fail in silence.
+_TRACES = re.compile(r"-[a-zA-Z]*[xv][a-zA-Z]*|xtrace|verbose")
 _LOUD = ("cat", "cd", "chmod", "cp", "echo", "mkdir", "mv", "printf", "rm", "tee", "touch")
 
 
@@ -257,12 +258,16 @@ class _Walk(ShellState):
             return Effect(ANYTHING)
         with self.subshell():
             self.variables = {}
-            return Effect(self.capture(node, program.stdin).claims)
+            self.traced = re.search("[xv]", option.known) is not None
+            inner = Sequence(((";", node),)) if self.traced else node  # `emit` adds what is traced
+            return Effect(self.capture(inner, program.stdin).claims)
 
     def builtin(self, program: Program) -> None:
         """What the shell's own commands do to directory and variables."""
         if program.name == "cd":
             self.change_directory(program)
+        elif program.name == "set":
+            self.traced = self.traced or any(_TRACES.fullmatch(arg.text or "") for arg in program.args)
         elif program.name in _END:
             self.over = True
         elif program.name in _MOVE:

@@ -304,3 +304,28 @@ def test_what_is_above_a_home_directory_is_not_known() -> None:
 def test_a_canonical_path_stays_as_it_is(path: str) -> None:
     once = canonical_path(path, "/w")
     assert canonical_path(once, "/elsewhere") == once
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "set -x; cat f",
+        "set -eux; cat f",
+        "set -o xtrace; cat f",
+        "set -v; cat f",
+        "bash -xc 'cat f'",
+        "(set -x; cat f)",
+    ],
+)
+def test_lines_of_a_trace_are_not_the_files(command: str) -> None:
+    assert claims(command) == [ANY, lines("f"), ANY]
+    session = Session("/w")
+    text = "".join(f"line {n} of a file that has thirty of them\n" for n in range(1, 31))
+    for _ in range(2):
+        session.observe(command, f"+ cat f\n{text}", exit_code=0)
+    assert not session.view.covers("/w/f", 31, 31)
+
+
+def test_a_trace_ends_with_its_shell() -> None:
+    assert claims("(set -x; cat f); cat g") == [ANY, lines("f"), ANY, lines("g")]
+    assert claims("set -eu; cat f") == [lines("f")]
