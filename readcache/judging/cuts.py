@@ -21,6 +21,7 @@ from readcache.judging.omissions import (
     named_lines,
     number_here,
     number_there,
+    place_shown,
     place_there,
     spans_of,
 )
@@ -74,14 +75,15 @@ def source_of(
     lines: tuple[Span, ...] = (),
     there: str = "",
     *,
+    of_output: bool = False,
     same_file: bool = False,
     form: str = "",
 ) -> marker.Source:
-    """A visible text as a marker names it. `same_file`: it shows lines of the file that the marker names. `form`: how
-    it shows them, where that is not as here."""
+    """A visible text as a marker names it. `of_output`: `lines` are this output's. `same_file`: it shows lines of the
+    file that the marker names. `form`: how it shows them, where that is not as here."""
     event = delivery.event
-    is_earlier = event.origin is Origin.RESULT and view.calls.newest_of(event.label) > delivery.call
-    return marker.Source(event.label, event.origin, lines, there, is_earlier, same_file, form)
+    is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
+    return marker.Source(event.label, event.origin, lines, of_output, there, is_earlier, same_file, form)
 
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
@@ -111,7 +113,7 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
     if selected is None or (not names_numbers and any(map(is_bare, runs))):
         return None
     word = _word(view, call, judgement, omission)
-    named = _name_sources(view, runs, names, in_file=in_file)
+    named = _name_sources(view, runs, names, in_file=in_file, of_output=names_numbers and not in_file)
     text = marker.write_marker(name, word, what + selected, named, _note(view, judgement, runs), end_of(call))
     numbered = any(run.piece.sep is not None for run in runs)
     stands, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
@@ -215,7 +217,9 @@ def _ours(run: Run) -> Span:
     return start, start + run.high - run.low - 1
 
 
-def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool) -> list[marker.Source]:
+def _name_sources(
+    view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool, of_output: bool
+) -> list[marker.Source]:
     by_text: dict[tuple[str, Origin, str], list[Run]] = {}
     for run in runs:
         event = run.reference.event
@@ -226,7 +230,7 @@ def _name_sources(view: View, runs: Sequence[Run], names: dict[str, str], *, in_
         lines = merge_spans(spans) if len(by_text) > 1 else ()
         same = in_file and all(run.piece.keys == run.reference.piece.keys for run in theirs)
         delivery, there = theirs[0].reference.delivery, _there(theirs, names)
-        out.append(source_of(view, delivery, lines, there, same_file=same, form=form))
+        out.append(source_of(view, delivery, lines, there, of_output=of_output, same_file=same, form=form))
     return out
 
 
@@ -249,7 +253,9 @@ def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     spans = spans_of((number_there(run) if numbered else place_there(run), run) for run in runs)
     if not (numbered and (paths or moved)) and (numbered or len(spans) == 1):
         return " ".join(paths[:1])
-    return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else ["of that output"])])
+    if not numbered:
+        spans = spans_of((place_shown(run), run) for run in runs)
+    return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else [marker.PLACES])])
 
 
 def _path_there(run: Run) -> str:

@@ -30,6 +30,7 @@ PRUNED = "PRUNED"  # the notes of `context.prune` begin so
 
 # How to get the bytes all the same. Not said of a command that may do more than read.
 ASK_AGAIN = "repeat to see"
+PLACES = "of that output"  # behind the numbers of lines in a source's text, which are true until the host cuts it
 
 # Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker;
 # what they are over the recorded sessions stands in tests/benchmarks/README.md.
@@ -58,6 +59,7 @@ class Source:
     label: str  # the command or tool; the heading of a restored section
     origin: Origin = Origin.RESULT
     lines: tuple[Span, ...] = ()  # which of the omitted lines, where other sources have others
+    of_output: bool = False  # `lines` are numbers of lines of this output, and the marker names lines of files
     there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
@@ -121,9 +123,9 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
     """The marker for `what` (in words), without a newline. `name` is the session's tag and the number of the call;
     `note` follows the sources; `end` is `ASK_AGAIN`, or says what the command did."""
     if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
-        where = "above: " + ", ".join(_where(source, "in ") for source in sources)
+        where = "above: " + "; ".join(_where(source, "in ") for source in sources)
     else:
-        where = ", ".join(map(_where, sources))
+        where = "; ".join(map(_where, sources))
     return f"[{word} {name}: {what}, {where}{note}; {end}]"
 
 
@@ -190,14 +192,14 @@ def spell_spans(spans: Sequence[Span]) -> str:
 
 
 def _where(source: Source, above: str = "above in ") -> str:
-    lines = f"{spell_spans(source.lines)} " if source.lines else ""
+    lines = f"{'output ' if source.of_output else ''}{spell_spans(source.lines)} " if source.lines else ""
     there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
         return f'{lines}in the section "{source.label}"{there}'
     name = _name_tool(source) or f'"{_shorten_label(source.label)}"'
     if source.origin is Origin.COMMAND:
         kind = "command " if name.startswith('"') else ""
-        return f"{lines}{above}your own {kind}{name}{there}"
+        return f"{lines}{above}your own {'earlier ' if source.is_earlier else ''}{kind}{name}{there}"
     article = "an earlier " if source.is_earlier else "" if name.startswith('"') else "the "
     return f"{lines}{above}{article}{name}{there}"
 

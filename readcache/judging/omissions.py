@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from readcache.judging import marker
 from readcache.judging.cover import Run
 from readcache.model.events import Origin
+from readcache.model.key_view import Delivery
 from readcache.model.spans import Span, Spans, merge_spans
-from readcache.model.text import shows_numbers
+from readcache.model.text import ELISION, shows_numbers
 
 # Files, and stretches of their lines, that a marker names; more are hard to read, and cost what they save.
 MOST_FILES = 2
@@ -78,8 +80,21 @@ def number_there(run: Run) -> int:
 
 
 def place_there(run: Run) -> int:
-    """The number of the run's first line among those of the source's text."""
+    """The number of the run's first line in the source's text."""
     return run.reference.piece.at + run.at + 1
+
+
+def place_shown(run: Run) -> int:
+    """The same with what the host puts before that text; 0 if unknown, behind words of the host's own."""
+    event, place = run.reference.event, place_there(run)
+    return 0 if 0 <= _elided_at(run.reference.delivery) < place else place + event.head.count("\n")
+
+
+@lru_cache(maxsize=16)
+def _elided_at(delivery: Delivery) -> int:
+    """The index of the line that stands for what the host cut; -1 if there is none."""
+    before, found, _ = delivery.event.text.partition(f"\n{ELISION}\n")
+    return before.count("\n") + 1 if found else -1
 
 
 def spans_of(runs: Iterable[tuple[int, Run]]) -> list[Span]:
@@ -113,7 +128,8 @@ def _count_told(runs: Sequence[Run], of: Sequence[Run]) -> int:
     moved = [run for run in runs if number_there(run) not in (0, number_here(run))]
     if not all(map(number_there, runs)):
         shows_others = any(run.piece.sep is not None for run in moved)  # numbers, and places alone can be named
-        return MOST_THERE + 1 if shows_others else len(places) - (len(places) == 1)
+        is_told = len(places) == 1 or (not shows_others and all(map(place_shown, runs)))
+        return len(places) - (len(places) == 1) if is_told else MOST_THERE + 1
     if moved:
         return len(spans_of((number_there(run), run) for run in runs))
     return 0 if len(places) == 1 or named_lines(of) is not None else MOST_THERE + 1

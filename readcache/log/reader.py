@@ -117,7 +117,7 @@ class Reader:
             reply = with_frame(answered, call)
             if policy.clip is not None:
                 delivered = clip_delivery(delivered, kept_of_body(policy.clip, call.head, delivered.text, call.tail))
-            if delivered.pointers and (call.head or call.tail):
+            if call.head or call.tail:
                 delivered = replace(delivered, head=call.head, tail=call.tail)
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()

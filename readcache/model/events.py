@@ -111,7 +111,7 @@ class Delivered:
     credited: bool = True  # False: no later marker may point at it (see `reply.UNCREDITED`)
     when: Moment = Moment()
     account: Account | None = None  # None: nobody asked for it
-    head: str = ""  # what the host put before the text and behind it, where the text has markers that may be rewritten
+    head: str = ""  # what the host put before the text and behind it: for rewrites, and for places of lines
     tail: str = ""
 
 

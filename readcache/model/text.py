@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import xxhash
 
+ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
 # What stands between the number and the line in the forms that agents meet: `cat -n` and `nl` (tab), Claude Code's
 # read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "), grep -n (":" and, for context lines, "-").
 SEPARATORS = ("\t", "→", ": ", "| ", ". ", ":", "|")

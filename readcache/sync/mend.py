@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from readcache.judging import marker
 from readcache.model.events import Delivered, Origin, Pointer, Settled, Stand
@@ -48,16 +49,25 @@ class Remaining:
 
     def _holds_at(self, source: str, pointer: Pointer) -> bool:
         stands = [stand for stand in pointer.stands if stand.call_id == source]
-        return bool(stands) and self._stays(source) and all(map(self._holds_lines, stands))
+        names_places = marker.PLACES in pointer.marker
+        return bool(stands) and self._stays(source) and all(self._holds_lines(each, names_places) for each in stands)
 
-    def _holds_lines(self, stand: Stand) -> bool:
+    def _holds_lines(self, stand: Stand, names_places: bool) -> bool:
         name = stand.call_id, stand.origin
-        texts = [d.event.text for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
         is_whole = stand.call_id not in self._view.lost_at
-        meant = [lines for text in texts if (lines := lines_at(stand, text, is_whole=is_whole)) is not None]
+        find = _lines_in_place if names_places else partial(lines_at, is_whole=is_whole)
+        texts = [d.event.text for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
+        meant = [lines for text in texts if (lines := find(stand, text)) is not None]
         if name not in self.cut:
             return bool(meant)
-        return lines_at(stand, self.cut[name], is_whole=False) in meant
+        find = _lines_in_place if names_places else partial(lines_at, is_whole=False)
+        return find(stand, self.cut[name]) in meant
+
+
+def _lines_in_place(stand: Stand, text: str | None) -> list[str] | None:
+    """The lines that stood there, if they stand at the same place of the text; None if they do not."""
+    found = split_lines(text or "")[stand.at : stand.at + stand.count]
+    return found if digest_lines(found) == stand.digest else None
 
 
 def lines_at(stand: Stand, text: str | None, *, is_whole: bool = True) -> list[str] | None:
@@ -70,9 +80,9 @@ def lines_at(stand: Stand, text: str | None, *, is_whole: bool = True) -> list[s
         return None
     chars = len(text or "") * stand.count // len(lines) if lines else 0  # of as many lines
     places = range(last + 1) if chars * last < MOST_SEARCHED else range(0)
-    if is_whole and digest_lines(lines[stand.at : stand.at + stand.count]) == stand.digest:
-        return lines[stand.at : stand.at + stand.count]
-    found: list[str] | None = None
+    if is_whole and (found := _lines_in_place(stand, text)) is not None:
+        return found
+    found = None
     for at in (min(stand.at, last), *places):
         here = lines[at : at + stand.count]
         if here != found and digest_lines(here) == stand.digest:

@@ -13,11 +13,10 @@ from dataclasses import replace
 from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
 from readcache.model.policy import Head, HeadTail
-from readcache.model.text import bodies, find_separators, split_lines, split_number
+from readcache.model.text import ELISION, bodies, find_separators, split_lines, split_number
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
-ELISION = "[…]"  # stands between the stretches that a clipped reply is known to keep
 
 
 def settle(event: Delivered, text: str) -> Settled:

@@ -46,7 +46,7 @@ def sandbox() -> str:
     if not _shims_work():
         text = (TOP / PAGE).read_text(encoding="utf-8")
         return text.partition("<!-- generated: sandbox -->\n")[2].partition("<!-- end -->")[0]
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         place = Path(directory).resolve()
         write_sample(place)
         steps = "".join(f"$ {command}\n{_shown(printed)}\n" for command, printed in _run(place))

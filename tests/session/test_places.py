@@ -1,0 +1,79 @@
+"""Places that a marker names: true of what the reader sees, with the host's own words around and between them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from readcache import Frame, HeadTail, Policy, Session
+
+OPEN = Policy(min_worth=0, min_chars=100, any_output=True)
+PLACES = re.compile(r"as lines? ([\d, -]+) of that output")
+
+
+def text(count: int, word: str = "line") -> str:
+    return "".join(f"{word} number {n} of the text, with some words\n" for n in range(1, count + 1))
+
+
+def result_of(call_id: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def told_lines(marker: str, shown: str) -> list[str]:
+    """The lines at the places that a marker names, of the source as the reader sees it."""
+    found, lines = PLACES.search(marker), shown.split("\n")
+    assert found is not None, marker
+    spans = [span.partition("-") for span in found[1].split(", ")]
+    return [line for low, _, high in spans for line in lines[int(low) - 1 : int(high or low)]]
+
+
+def test_places_count_the_hosts_lines_in_front() -> None:
+    session = Session("/r", policy=OPEN)
+    alpha, beta = text(30, "alpha"), text(30, "beta")
+    frame = Frame(3, 0)
+    shown = session.observe("make test", "== 1\n== 2\n== 3\n" + alpha + beta, frame=frame).text
+    again = beta + "".join(alpha.splitlines(True)[:20])
+    assert told_lines(session.observe("make other", again).text, shown) == again.splitlines()
+
+
+def test_no_place_is_named_behind_what_the_host_cut() -> None:
+    session = Session("/r", policy=Policy(min_worth=0, min_chars=100, any_output=True, clip=HeadTail(2000, 2000)))
+    rows = text(300).splitlines(True)
+    session.observe("make test", "".join(rows))
+    reply = session.observe("make other", "".join(rows[270:295] + rows[5:25]))
+    assert reply.tokens_saved > 0
+    assert not PLACES.search(reply.text)
+
+
+@pytest.mark.parametrize("cut", ["before", "behind"])
+def test_places_that_a_cut_made_false_are_named_no_more(cut: str) -> None:
+    session = Session("/r", policy=OPEN)
+    rows = text(90).splitlines(True)
+    one = session.observe("make test", "".join(rows), call_id="c1").text
+    two = session.observe("make other", "".join(rows[20:30] + rows[70:80]), call_id="c2").text
+    assert told_lines(two, one) == [row.rstrip() for row in rows[20:30] + rows[70:80]]
+    session.mend([result_of("c1", one), result_of("c2", two)])
+    left = ["[cut]\n", *rows[10:]] if cut == "before" else [*rows[:85], "[cut]\n"]
+    for _ in range(2):  # the same at the next sync
+        messages = session.mend([result_of("c1", "".join(left)), result_of("c2", two)])
+        two = str(messages[1]["content"])
+        assert two.startswith("[GONE") is (cut == "before")
+
+
+def test_the_parts_of_several_sources_are_told_apart() -> None:
+    session = Session("/r", policy=Policy(min_worth=0, min_chars=100, delta=True))
+    a, b = text(20, "alpha"), text(30, "beta")
+    session.observe("cat a.py", a)
+    session.observe("sed -n '1,15p' b.py", "".join(b.splitlines(True)[:15]))
+    session.observe("sed -n '16,30p' b.py", "".join(b.splitlines(True)[15:]))
+    assert 'above: output 1-20 in "cat a.py"; output 21-35 in "sed' in session.observe("cat a.py b.py", a + b).text
+
+
+def test_an_earlier_write_of_a_file_is_called_that() -> None:
+    session = Session("/r", policy=Policy(min_worth=0, min_chars=100, delta=True))
+    for word in ("alpha", "beta"):
+        session.wrote("a.py", content=text(40, word))
+    assert "above in your own earlier write of a.py" in session.observe("cat old.py", text(40, "alpha")).text
+    assert "above in your own write of a.py" in session.observe("cat new.py", text(40, "beta")).text
