@@ -457,24 +457,25 @@ static void forget_signal(int number) {
 /* Holds what the program prints, unless it is `passed` on as it comes: true when it is all there, false when it was. */
 static int collect(struct call *call, int pipe, int signals, long pid, int passed, int *status) {
   long until = now(1) + LONGEST_HELD * 1000000000L;
-  int ended = 0;
+  int ended = 0, is_open = 1;
   held_size = 0;
   for (;;) {
-    struct poll polls[2] = {{pipe, POLL_IN, 0}, {signals, POLL_IN, 0}};
+    struct poll polls[2] = {{is_open ? pipe : -1, POLL_IN, 0}, {signals, POLL_IN, 0}};
     long left = until - now(1), got;
     struct moment wait = {0, 0};
     if (!ended && left > 0) wait.seconds = left / 1000000000, wait.nanoseconds = left % 1000000000;
     if (sys6(SYS_ppoll, (long)polls, 2, passed && !ended ? 0 : (long)&wait, 0, 8, 0) < 0) continue;
     if (polls[0].came) {
       got = sys(SYS_read, pipe, (long)held + held_size, ROOM_OUTPUT - held_size, 0);
-      if (!got) break;
+      if (!got) is_open = 0;
       if (got > 0) held_size += got;
-    } else if (ended) { /* a process in the background has the other end */
+    } else if (ended && is_open) { /* a process in the background has the other end */
       passed = 1;
       if (show(held, held_size)) leave_copying(call, pipe);
       break;
     }
     if (!ended) ended = has_ended(signals, pid, status);
+    if (!is_open && (ended || passed)) break; /* a program that closed its stdout may go on for long */
     if (passed || held_size > MOST_HELD || now(1) > until) {
       passed = 1;
       if (!show(held, held_size)) break;

@@ -125,6 +125,14 @@ class Forwarding:
         pid, status = os.waitpid(self._pid, os.WNOHANG)
         return self._ended(status) if pid else None
 
+    def wait_until(self, deadline: float) -> int | None:
+        """The child's exit status as `wait` gives it; None if it lives at this time of the monotonic clock."""
+        pause = 0.0001
+        while (status := self.wait_no_longer()) is None and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, _POLL)
+        return status
+
     def _ended(self, status: int) -> int:
         self._pid = 0
         with open(self._trouble, "rb") as file:
@@ -177,7 +185,11 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
         while True:
             if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
                 chunk = os.read(pipe, 1 << 16)
-                if not chunk:
+                if not chunk:  # the program has ended, or closed its stdout and may go on for long
+                    if status is None and not is_passed_on:
+                        status = child.wait_until(deadline)
+                        if is_passed_on := status is None:
+                            _arrives(held)
                     break
                 held += chunk
             elif status is None:

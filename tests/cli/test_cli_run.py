@@ -221,6 +221,18 @@ def test_a_command_that_takes_its_time_is_shown_as_it_comes_and_not_credited(
     assert [printed(capfdbinary, "cat f; sleep 0.1; echo end") for _ in range(2)] == [whole + b"end\n"] * 2
 
 
+@pytest.mark.parametrize("closing", ["exec >/dev/null 2>&1", "exec >&- 2>&-"])
+def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
+    capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch, closing: str
+) -> None:
+    whole = (work / "f").read_bytes()
+    monkeypatch.setattr(child, "LONGEST_HELD", 0.0)
+    assert [printed(capfdbinary, f"cat f; {closing}; sleep 0.2") for _ in range(2)] == [whole] * 2, "it was not held"
+    monkeypatch.setattr(child, "LONGEST_HELD", 600.0)
+    printed(capfdbinary, f"cat f; {closing}; sleep 0.1")
+    assert printed(capfdbinary, "cat f").startswith(b"[FILE_UNCHANGED"), "one that ends in time is judged"
+
+
 def test_what_the_harness_cuts_away_does_not_count_as_seen(capfdbinary: Capture, work: Path) -> None:
     whole = (work / "f").read_bytes()
     printed(capfdbinary, "cat f", "--clip", "1000,1000")
