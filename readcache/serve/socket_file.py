@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 
 from readcache import UsageError
 from readcache.serve.place import short_name
 
 BACKLOG = 128  # while so many wait, further clients are refused at once and go on without us
+LOCK_SECONDS = 5.0  # a server that starts holds the lock for milliseconds
 MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
 
 
@@ -30,7 +33,7 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             _check_folder(folder, os.fstat(held))
-            fcntl.flock(held, fcntl.LOCK_EX)  # two servers that start at once find one after the other
+            _lock(held)  # two servers that start at once find one after the other
             listener = _bind(path, held)
         finally:
             os.close(held)
@@ -48,6 +51,18 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
         with contextlib.suppress(OSError):
             if os.stat(path).st_ino == made:
                 os.unlink(path)
+
+
+def _lock(folder: int) -> None:
+    """OSError after `LOCK_SECONDS`: whoever may read the directory can lock it."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise OSError(errno.EAGAIN, "another process keeps its directory locked") from None
+        time.sleep(0.02)
 
 
 def _check_folder(folder: str, found: os.stat_result) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -365,6 +366,19 @@ def test_a_directory_of_another_user_is_refused(place: Path, monkeypatch: pytest
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(UsageError, match="is not yours"), listening(str(place)):
         pass
+
+
+def test_a_directory_that_somebody_keeps_locked_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readcache.serve.socket_file.LOCK_SECONDS", 0.0)
+    held = os.open(place.parent, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)  # the right to read is enough
+    try:
+        with pytest.raises(UsageError, match="keeps its directory locked"), listening(str(place)):
+            pass
+    finally:
+        os.close(held)
+    with listening(str(place)):
+        assert place.exists()
 
 
 def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) -> None:

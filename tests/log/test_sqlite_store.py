@@ -87,16 +87,18 @@ def test_a_file_of_ours_that_others_may_read_is_taken_from_them(path: Path) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become two users")
-@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
-def test_a_file_that_another_user_can_write_is_refused(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal", None])
+def test_a_file_that_another_user_can_write_is_refused(tmp_path: Path, ending: str | None) -> None:
+    """None: the directory is theirs."""
     for place in (tmp_path, *list(tmp_path.parents)[:-2]):
         place.chmod(place.stat().st_mode | 0o011)
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    planted = shared / f"store.db{ending}"
-    planted.write_bytes(b"")
-    planted.chmod(0o666)
+    planted = shared if ending is None else shared / f"store.db{ending}"
+    if ending is not None:
+        planted.write_bytes(b"")
+        planted.chmod(0o666)
     os.chown(planted, 4321, 4321)
     program = """
         import os, sys

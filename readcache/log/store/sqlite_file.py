@@ -93,7 +93,7 @@ def _create(path: str) -> None:
     """Makes the file for its owner alone; from one of ours that exists, others' rights are taken. It is not opened:
     closing it would drop our own SQLite locks. StoreError for one that another user could write."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    for name in (f"{path}-wal", f"{path}-shm"):
+    for name in (os.path.dirname(path), f"{path}-wal", f"{path}-shm", f"{path}-journal"):
         _refuse_foreign_owner(name)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -109,8 +109,9 @@ def _create(path: str) -> None:
 
 
 def _refuse_foreign_owner(name: str) -> None:
-    """StoreError for a file of another user, who could write into it what was never shown. Root may use any file: in a
-    container, the files of the user who started it belong to another user id."""
+    """StoreError for a file of another user, who could write into it what was never shown; a journal is played back,
+    and in their directory they can replace the store. Root may use any file: in a container, the files of the user who
+    started it belong to another user id."""
     with contextlib.suppress(FileNotFoundError):
         owner = os.stat(name).st_uid
         if hasattr(os, "geteuid") and os.geteuid() not in (0, owner) and owner != 0:
