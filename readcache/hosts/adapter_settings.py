@@ -29,7 +29,7 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     if mode not in _MODES:
         raise UsageError(f"invalid mode {mode!r}: use on, advise or off")
     policy = Policy.named(str(given.get("policy") or environment.get("READCACHE_POLICY") or "default"))
-    clip = given.get("clip")
+    policy, clip = policy.protecting(environment.get("READCACHE_PROTECTED", "")), given.get("clip")
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 

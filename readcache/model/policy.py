@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from readcache.model.errors import UsageError
@@ -69,6 +69,13 @@ SUBMIT_COMMANDS = (
 )
 
 PRESETS = ("default", "delta", "max")
+
+# Names of files that hold secrets and nothing else, shortened from the lists of gitleaks and of GitHub's scanning.
+SECRET_NAMES = (
+    *(".env", ".env.*", ".netrc", ".pgpass", ".pypirc", ".npmrc", ".git-credentials", ".htpasswd"),
+    *("credentials", "credentials.json", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
+    *("*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
+)
 
 # More than two markers, of which the median has 120. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
@@ -150,9 +157,10 @@ class Policy:
     horizon_tokens: int | None = None
     """Results with more than this many tokens of later output after them count as gone. For a harness that does not
     report compaction. None: nothing goes by age."""
-    protected: tuple[str, ...] = ()
-    """Globs of files that are never left out, pruned or restored: `*.pem`, `secrets/*.txt`, below any directory.
-    Links are followed where the files are on this machine."""
+    protected: tuple[str, ...] = SECRET_NAMES
+    """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
+    `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
+    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine."""
     count_tokens: Callable[[str], int] = count_by_chars
     """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
     mode: Mode = Mode.ON
@@ -178,6 +186,11 @@ class Policy:
         if name not in PRESETS:
             raise UsageError(f"unknown policy {name!r}: choose from {', '.join(PRESETS)}")
         return cls(delta=name != "default", any_output=name == "max")
+
+    def protecting(self, globs: str) -> Policy:
+        """This policy, which also protects files of these globs (with commas between)."""
+        more = tuple(glob.strip() for glob in globs.split(",") if glob.strip())
+        return replace(self, protected=(*self.protected, *more)) if more else self
 
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""

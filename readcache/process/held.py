@@ -72,7 +72,7 @@ def chosen_policy(settings: Settings) -> Policy:
     sizes = clip_sizes(settings.clip)
     clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
     mode = Mode.ADVISE if settings.mode == "advise" else Mode.ON
-    return replace(Policy.named(settings.policy), clip=clip, mode=mode)
+    return replace(Policy.named(settings.policy).protecting(settings.protected), clip=clip, mode=mode)
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:

@@ -28,6 +28,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # what this call shares with others that the model made at once; "" for nothing
     began: float  # when this process began, near enough; seconds since the epoch
+    protected: str  # globs of files, with commas between, besides the default ones
     host: str  # the harness, for `readcache gain`; "" if none was named
 
     @property
@@ -64,6 +65,7 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         named("policy") or "default",
         named("batch"),
         time.time(),
+        named("protected"),
         env.get("READCACHE_HOST", ""),
     )
 

@@ -175,9 +175,10 @@ def test_memory_files_that_harnesses_attach_are_not_attached_twice(session: Sess
 )
 def test_files_are_left_out_by_name(tmp_path: Path, name: str, why: str) -> None:
     store = tmp_path / "log.db"
-    with Session("/w", session_id="s", store=store) as session:
+    # With these policies from the start, the files would not be remembered.
+    with Session("/w", session_id="s", store=store, policy=Policy(protected=())) as session:
         session.observe(f"cat {name}", text())
-    policy = Policy(protected=("/w/vendor/*", "*.secret"))  # with it from the start, the file would not be remembered
+    policy = Policy(protected=("/w/vendor/*", "*.secret"))
     with Session("/w", session_id="s", store=store, policy=policy) as session:
         assert session.restore_plan() == RestorePlan(left_out=((f"/w/{name}", why),))
 

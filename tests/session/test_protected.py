@@ -8,7 +8,11 @@ import pytest
 
 from readcache import Policy, Reason, Session
 from readcache.context import prune
+from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.model.paths import matches
+from readcache.model.policy import SECRET_NAMES
+from readcache.process.held import chosen_policy
+from readcache.process.settings import read_settings
 from readcache.restore.plan import RestorePlan
 from tests.helpers.chats import Step, chat, text
 
@@ -185,3 +189,26 @@ def test_whose_files_are_elsewhere_asks_no_disk_of_this_machine(linked: Path) ->
     session = Session(linked, policy=Policy(protected=(GLOB,)))
     output = (linked / "link").read_text()
     assert [session.observe("cat link", output).reason for _ in range(2)][1] is Reason.COVERED
+
+
+@pytest.mark.parametrize("name", [".env", "deploy/.env.local", "server.pem", "/root/.ssh/id_rsa", "~/.aws/credentials"])
+def test_the_usual_secrets_are_not_kept_by_default(tmp_path: Path, name: str) -> None:
+    with Session("/w", store=tmp_path / "db") as session:
+        for _ in range(2):
+            assert session.observe(f"cat {name}", "KEY=hunter2\n" * 30).reason is Reason.PROTECTED
+        assert b"hunter2" not in on_disk(tmp_path)
+    assert b"hunter2" not in on_disk(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["credentials.py", "environment.ts", "key.go", "tests/env.py"])
+def test_code_about_secrets_is_a_file_like_any_other(name: str) -> None:
+    session = Session("/w")
+    assert [session.observe(f"cat {name}", text()).outcome.name for _ in range(2)] == ["FULL", "UNCHANGED"]
+
+
+def test_a_variable_adds_to_the_protected_files_at_every_door() -> None:
+    settings = read_settings({"READCACHE_PROTECTED": "notes/*, *.secret"})
+    by_adapter = policy_by_settings({}, {"READCACHE_PROTECTED": "notes/*, *.secret"})
+    for policy in (chosen_policy(settings), by_adapter):
+        assert policy.protected == (*SECRET_NAMES, "notes/*", "*.secret")
+    assert chosen_policy(read_settings({})) == Policy()
