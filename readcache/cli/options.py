@@ -35,7 +35,7 @@ VARIABLES = {
     "READCACHE_AGENT": "the reader inside the session (default: main)",
     "READCACHE_STORE": "SQLite file or redis:// URL (default: readcache.db in $XDG_STATE_HOME/readcache)",
     "READCACHE_POLICY": "default, delta or max",
-    "READCACHE_PROTECTED": "globs, with commas between, of more files never to omit or store; the usual secrets never are",
+    "READCACHE_PROTECTED": "globs, with commas between, of files never to omit or store, besides the usual secrets",
     "READCACHE_CLIP": "HEAD or HEAD,TAIL: how many characters of an output the harness shows",
     "READCACHE_BATCH": "an id that calls share which the model made at once",
     "READCACHE_HOST": "the harness's name in `readcache gain`",
