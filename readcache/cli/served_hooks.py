@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from readcache import Sessions
 from readcache.hosts.hooks import HookSessions, hook_answer, hook_settings, make_sessions
 from readcache.model.errors import UsageError
 from readcache.process import failures
@@ -16,6 +15,7 @@ from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, read_frame, send_frame, texts
 
 if TYPE_CHECKING:
+    from readcache import Sessions
     from readcache.serve.frames import Connection
     from readcache.serve.head import CallHead
 
@@ -76,9 +76,10 @@ class ServedHooks:
                 self._held[place] = make_sessions(host, settings, root, self._path, MOST_READERS)
             self._held.move_to_end(place)
             sessions = self._held[place]
-            gone = self._held.popitem(last=False)[1] if len(self._held) > MOST_PLACES else Sessions()
-        for conversation in gone.conversations():
-            gone.close(conversation, in_order=False)  # an event of it may be under way
+            gone = [self._held.popitem(last=False)[1]] if len(self._held) > MOST_PLACES else []
+        for oldest in gone:
+            for conversation in oldest.conversations():
+                oldest.close(conversation, in_order=False)  # an event of it may be under way
         return sessions
 
 

@@ -90,7 +90,7 @@ def place_shown(run: Run) -> int:
     return 0 if 0 <= _elided_at(run.reference.delivery) < place else place + event.head.count("\n")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # it keeps their texts
 def _elided_at(delivery: Delivery) -> int:
     """The index of the line that stands for what the host cut; -1 if there is none."""
     before, found, _ = delivery.event.text.partition(f"\n{ELISION}\n")
