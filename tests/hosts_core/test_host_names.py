@@ -17,6 +17,7 @@ from readcache.hosts.adapter_settings import session_by_settings
 from readcache.log.store import open_store
 from readcache.model.events import Delivered
 from readcache.serve.mcp.readers import McpReaders
+from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 TEXT = "".join(f"line {number} of a file\n" for number in range(60))
@@ -39,7 +40,7 @@ def start(place: Path, *words: str, stdin: object, **environment: str) -> None:
         env=env | environment,
         cwd=place,
         capture_output=True,
-        timeout=60,
+        timeout=WATCHDOG,
     )
     assert done.returncode == 0, done.stderr
 

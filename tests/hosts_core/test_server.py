@@ -242,7 +242,7 @@ class SocketClient:
 
     def __init__(self, place: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
+        self.socket.settimeout(WATCHDOG)
         self.socket.connect(str(place))
         self.file = self.socket.makefile("rb")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.client import find_client
-from readcache.serve import frames, place
+from readcache.serve import ask, frames, place
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of, logged, status
@@ -74,10 +74,11 @@ def test_one_hook_waits_for_it_and_the_next_ones_do_not(
     first, second = events_of("codex", tmp_path / "work")
     began = time.monotonic()
     assert hook(first) == b""
-    assert time.monotonic() - began < 4, "half a second, and what a process takes on a busy machine"
+    took, began = time.monotonic() - began, time.monotonic()
     assert waiting(listener) == 1
     for _ in range(3):
         hook(second)
+    assert took < ask.SOON + time.monotonic() - began + 1, "it waits for half a second beside what a process takes"
     assert waiting(listener) == 0
     place.reach(at.path, 1).close()
     assert waiting(listener) == 1, "`doctor` and `serve --stop` reach it"

@@ -16,7 +16,7 @@ from readcache import Omitted, Reply, Session
 from readcache.log.store import redis, redis_server, sqlite_file
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.checker import Checker
-from tests.helpers.files import text
+from tests.helpers.files import WATCHDOG, text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}
 ROUNDS = 12
@@ -58,7 +58,7 @@ def crowd(executor: Executor, ask: Ask, readers: list[Reader]) -> int:
     rng, omitted, checkers = random.Random(0), 0, defaultdict[Reader, Checker](Checker)
     for round_ in range(ROUNDS):
         asked = [(reader, f"{round_}.{number}", *a_read(rng)) for number, reader in enumerate(readers)]
-        replies = list(executor.map(ask, *zip(*asked, strict=True), timeout=120))
+        replies = list(executor.map(ask, *zip(*asked, strict=True), timeout=WATCHDOG))
         for (reader, call_id, _, output), reply in zip(asked, replies, strict=True):
             assert reply.full_text == output
             sources = [name for part in reply.segments if isinstance(part, Omitted) for name in part.sources]

@@ -62,7 +62,7 @@ def cat(sandbox: Sandbox, path: str, *words: str, **env: str) -> subprocess.Comp
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=WATCHDOG,
     )
 
 
