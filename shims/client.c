@@ -24,7 +24,7 @@ enum {
   MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
-enum { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
+enum { ALRM = 14, TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };
 enum { EAGAIN_ = 11, EINTR_ = 4, ENOENT_ = 2, ENOTDIR_ = 20, E2BIG_ = 7, ENOEXEC_ = 8, PIPE_LOST = 32 };
 enum { NO_FOLLOW = 0x100, EMPTY_PATH = 0x1000, IS_FILE = 0100000, IS_SOCKET = 0140000, PROCFS = 0x9fa0 };
 enum { BESIDE = 2 }; /* of `find_server` */
@@ -372,7 +372,7 @@ static void complain(void) {
 
 /* Signals that end us are kept for the program, but for those that are ignored: a descriptor on which they come. */
 static int keep_signals(void) {
-  static const int numbers[] = {INT, TERM, HUP, QUIT, USR1, USR2};
+  static const int numbers[] = {INT, TERM, HUP, QUIT, USR1, USR2, ALRM};
   static struct action usual, found;
   long set = 1L << (CHLD - 1), quiet = 1L << (PIPE - 1) | 1L << (XFSZ - 1), both;
   unsigned at;

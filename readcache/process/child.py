@@ -18,7 +18,8 @@ from readcache.model.limits import LARGEST_OUTPUT
 # and up) has seen the output.
 LONGEST_HELD = 20.0
 _POLL = 0.05  # seconds between looks whether bash has ended while one of its children keeps the output open
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+# Those that harnesses send, `timeout -s ALRM` too.
+_FORWARDED = tuple(getattr(signal, f"SIG{name}") for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM"))
 _PR_SET_PDEATHSIG = 1
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 BASH_NAME = "READCACHE_BASH"  # see shims/agent-command.sh

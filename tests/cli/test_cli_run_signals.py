@@ -49,6 +49,7 @@ def test_a_command_that_dies_of_a_signal_gives_us_its_status(
         ("echo > g; ", signal.SIGTERM),
         ("head -1 f; ", signal.SIGHUP),
         ("head -1 f; ", signal.SIGINT),
+        ("head -1 f; ", signal.SIGALRM),
     ],
 )
 def test_a_signal_to_us_reaches_the_command(start: Start, work: Path, prefix: str, number: signal.Signals) -> None:
