@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from readcache.model.call import Call
-from readcache.model.paths import matches
+from readcache.model.paths import literals_of, matches
 from readcache.model.policy import Policy
 
 HIDDEN = "(a command that names a protected file)"  # it may hold what is written there
@@ -18,7 +18,12 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
     """True if the call may have read or written a protected file."""
     if not policy.protected:
         return False
-    return any(matches(name, policy.protected) for name in chain(possible_files(call), call.leads_to))
+    known = chain(call.reading.keys, (write.key for write in call.reading.writes), call.leads_to)
+    if any(matches(name, policy.protected) for name in known):
+        return True
+    if literals_of(policy.protected).search(call.label) is None:  # as in nearly every command
+        return False
+    return any(matches(word, policy.protected) for word in _WORD.findall(call.label))
 
 
 def possible_files(call: Call) -> Iterable[str]:

@@ -46,6 +46,13 @@ def matches(path: str, globs: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _pattern_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One pattern for all of the globs: a call asks for each of its words."""
-    forms = [form for glob in globs for form in dict.fromkeys((glob, glob.replace("**/", "")))]
-    return re.compile("|".join(translate(each) for form in forms for each in (form, f"*/{form}")) or "(?!)")
+    """One pattern for all of the globs: each call is asked for some names."""
+    forms = dict.fromkeys(form for glob in globs for form in (glob, glob.replace("**/", "")))
+    return re.compile(rf"(?s:(?:.*/)?(?:{'|'.join(map(translate, forms)) or '(?!)'}))")
+
+
+@lru_cache(maxsize=64)
+def literals_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern that is found in every text with a name that one of the globs matches: their longest literal parts."""
+    parts = (max(re.split(r"[*?]|\[.*", glob.replace("**/", "")), key=len) for glob in globs)
+    return re.compile("|".join(sorted({re.escape(part) for part in parts})))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
 from readcache.context import prune
 from readcache.hosts.adapter_settings import policy_by_settings
-from readcache.model.paths import matches
+from readcache.model.paths import literals_of, matches
 from readcache.model.policy import SECRET_NAMES
 from readcache.process.held import chosen_policy
 from readcache.process.settings import read_settings
@@ -32,6 +35,39 @@ GLOB = "secrets/*.txt"
 def test_a_glob_names_files_below_any_directory(glob: str, path: str) -> None:
     assert matches(path, [glob])
     assert not matches("/w/other.py", [glob])
+
+
+NAMES = (
+    "a",
+    "abc",
+    ".env",
+    ".env.local",
+    "secrets",
+    "k.pem",
+    "a.txt",
+    "x",
+    "y",
+    "w",
+    "vendor",
+    "",
+    "credentials",
+    "\n",
+)
+GLOBS = (
+    *("*.pem", "secrets/*.txt", "**/secrets/*", "/w/vendor/*", ".env", ".env.*", "a?c", "[ab]x", "*", "**/x/**/y", ""),
+    *("x/**", "[!a]*", "a[]x]", "credentials"),
+)
+
+
+@given(
+    path=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4), globs=st.lists(st.sampled_from(GLOBS), max_size=3)
+)
+def test_one_pattern_says_the_same_as_each_glob_alone(path: list[str], globs: list[str]) -> None:
+    name = "/".join(path)
+    forms = [form for glob in globs for form in (glob, glob.replace("**/", ""))]
+    expected = any(fnmatchcase(name, form) or fnmatchcase(name, f"*/{form}") for form in forms)
+    assert matches(name, globs) is expected
+    assert not expected or literals_of(tuple(globs)).search(f"cat {name}"), "what cannot be found is not looked for"
 
 
 def protecting() -> Session:
