@@ -88,7 +88,7 @@ def source_of(
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
     count = len(judgement.lines)
-    stale = any(view.key(key).is_stale(whole) for key in call.reading.keys)
+    stale = any(view.was_written_since(key, whole) for key in call.reading.keys)
     word = marker.UNCHANGED if whole.event.label == call.label and not stale else marker.LEFT_OUT
     what = f"this output, {count} line{'s' if count > 1 else ''}"
     note = _MAYBE_CHANGED if stale else ""
@@ -145,7 +145,7 @@ def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
     if any(key in judgement.changed for run in runs for key in run.piece.keys):
         return True
     shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
-    return any(view.key(key).is_stale(delivery) for key, delivery in shown)
+    return any(view.was_written_since(key, delivery) for key, delivery in shown)
 
 
 def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:

@@ -136,7 +136,7 @@ def _whole(
         return None
     if whole is None or not sources.allow(whole) or whole.event.text != call.output:
         return None
-    stale = any(view.key(key).is_stale(whole) for piece in pieces for key in piece.keys)
+    stale = any(view.was_written_since(key, whole) for piece in pieces for key in piece.keys)
     return None if stale and not policy.delta else whole
 
 
@@ -153,7 +153,7 @@ def _is_outdated(view: View, run: Run, coverage: Coverage) -> bool:
     """True if the run's source was shown before its file, or the file that it was copied from, changed."""
     if not coverage.changed.isdisjoint(run.piece.keys):
         return True
-    return any(view.key(key).is_stale(run.reference.delivery) for key in run.reference.piece.keys)
+    return any(view.was_written_since(key, run.reference.delivery) for key in run.reference.piece.keys)
 
 
 def _why_nothing(coverage: Coverage, sources: Sources) -> Reason:

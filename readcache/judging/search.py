@@ -54,7 +54,7 @@ def find_visible(
 
     def may_stand_for(reference: Reference, piece: Piece) -> bool:
         keys = () if policy.delta else (*piece.keys, *reference.piece.keys)
-        is_old = any(view.key(key).is_stale(reference.delivery) for key in keys)
+        is_old = any(view.was_written_since(key, reference.delivery) for key in keys)
         return not is_old and can_stand_for(reference, piece) and sources.allow(reference.delivery)
 
     searched = [piece for piece in stretches(pieces, len(lines)) if may_go(piece)]

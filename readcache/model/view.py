@@ -65,6 +65,12 @@ class View:
         """What is known of a key; an empty `KeyView` for one that was never seen."""
         return self._keys.get(key) or KeyView()
 
+    def was_written_since(self, key: str, delivery: Delivery) -> bool:
+        """True if the file was written or changed after the delivery, also where nothing of it is known any more."""
+        return self.key(key).is_stale(delivery) or any(
+            order > delivery.order and any(concerns(one, key) for one in written) for written, _, order in self._steps
+        )
+
     def known_keys(self, prefix: str = "") -> list[str]:
         """The keys that were seen and begin with `prefix`, sorted."""
         return self._names.beginning_with(prefix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,7 +60,8 @@ def test_each_line_that_says_something_and_is_visible_is_found(before: list[list
     view = View()
     for call, theirs in enumerate(before, 1):
         view.apply(shown(theirs, call))
-    visible = {line for theirs in before for line in theirs if len(line) > 3}
+    newest = {line: theirs for theirs in before for line in theirs}
+    visible = {line for line, theirs in newest.items() if len(line) > 3 and theirs.count(line) <= 8}
     few = {line for line in lines if lines.count(line) <= 8}
     expected = {n for n, line in enumerate(lines) if line in visible & few}
     assert expected <= places(found(view, lines, (), MAX, Coverage()))
@@ -161,3 +163,17 @@ def test_thousands_of_pieces_and_hunks_take_linear_time() -> None:
         session.observe("git diff HEAD~", f"a first line\n{hunks}")
         took[count] = min(took[count], time.process_time() - began)
     assert took[2_000] < 10 * took[500], "four times as many lines"
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(delta=True)])
+def test_a_write_counts_for_lines_whose_file_was_forgotten(policy: Policy) -> None:
+    """A text of no file has the lines; the read that tied them to one is gone when that is written."""
+    lines = [f"line number {n} of a file that says something" for n in range(20)]
+    text = "".join(f"{line}\n" for line in lines)
+    session = Session("/r", policy=policy)
+    session.observe("make list", text, call_id="c1")
+    session.observe("cat f", text, call_id="c2")
+    session.rewind("c1")
+    session.wrote("f", call_id="c3")
+    shown = session.observe("cat f", text, call_id="c4")
+    assert (shown.text == text) is not policy.delta
