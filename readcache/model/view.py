@@ -49,8 +49,6 @@ class View:
         self._order = 0  # events folded so far
         self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)  # with their order
 
-    # ------------------------------------------------------------ reading
-
     def covers(self, path: str, start: int, end: int) -> bool:
         """True if lines start to end of the file's current version, as far as known, are all visible."""
         spans = tuple((s, e) for s, e, _ in self.key(path).numbered.overlaps(start, end))
@@ -67,9 +65,8 @@ class View:
 
     def was_written_since(self, key: str, delivery: Delivery) -> bool:
         """True if the file was written or changed after the delivery, also where nothing of it is known any more."""
-        return self.key(key).is_stale(delivery) or any(
-            order > delivery.order and any(concerns(one, key) for one in written) for written, _, order in self._steps
-        )
+        later = (one for written, _, order in self._steps if order > delivery.order for one in written)
+        return self.key(key).is_stale(delivery) or any(concerns(one, key) for one in later)
 
     def known_keys(self, prefix: str = "") -> list[str]:
         """The keys that were seen and begin with `prefix`, sorted."""
@@ -98,8 +95,6 @@ class View:
     def bodies(self, reference: Reference) -> list[str]:
         """The reference's lines without the numbers in front of them."""
         return self._lines.bodies(reference)
-
-    # ------------------------------------------------------------ folding
 
     def apply(self, event: Event) -> None:
         """Take one more event of the log."""
