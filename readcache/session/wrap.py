@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import logging
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -21,7 +20,6 @@ from readcache.model.reply import Reason, Reply
 
 _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,5 +170,7 @@ def _asked(callback: Callable[[], Any]) -> Any:
     try:
         return callback()
     except Exception:
-        _log.warning("a callback given to Session.wrap raised", exc_info=True)
+        import logging  # 6 ms, which no other part of a session needs
+
+        logging.getLogger(__name__).warning("a callback given to Session.wrap raised", exc_info=True)
         return None
