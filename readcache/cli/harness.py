@@ -120,7 +120,7 @@ def _reach(session: Session, trouble: str) -> None:
 
 
 def _store(settings: Settings) -> str:
-    """UsageError where no session is named, or there is no place for its store."""
+    """The store's name. UsageError if no session is named, or there is no home directory for the default store."""
     if not settings.session:
         raise UsageError("no session is named: use --session or READCACHE_SESSION")
     return settings.store_spec()
