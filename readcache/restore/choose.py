@@ -1,35 +1,19 @@
-"""Plans what to put back after a compaction: which files lost lines, what each is worth, where the lines are."""
+"""Plans what to put back after a compaction: which results were lost, what each is worth, where its lines are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from readcache.model.events import Event
-from readcache.model.policy import CHARS_PER_TOKEN, Budget
-from readcache.model.spans import Span, merge_spans
+from readcache.model.events import Delivered, Event, Piece
+from readcache.model.policy import Budget
+from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
-from readcache.restore.evidence import FileEvidence, Input, gather
-from readcache.restore.fit import Counting, FileText, Place, fit, not_shown
+from readcache.restore.evidence import Evidence, Input, Result, gather, is_removed
+from readcache.restore.fit import Counting, LineSource, Place, fit, not_shown
 from readcache.restore.plan import Bytes, RestorePlan
-from readcache.restore.rank import Stretch, reasons_for, score, stretches_of
-from readcache.restore.refuse import why_not_text
-
-# Where few files are allowed: about the tokens that a file gives over the calls since it was touched. With five files
-# 1, 1.5 and 2 foresaw 48, 51 and 50 % of the characters that were read again in the recordings, without it 41.
-SIZE_MATTERS = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file that something can be gained from; `staying`: numbered lines that the reader will still see."""
-
-    path: str
-    stretches: tuple[Stretch, ...]
-    staying: frozenset[tuple[int, str]]
-    worth: float  # by the token
-    tokens: float  # that it has to give
-    shown: int  # calls ago: of files of one worth the one shown last comes first
+from readcache.restore.rank import reasons_for, score
+from readcache.restore.refuse import why_not_output, why_not_text
 
 
 def plan_restore(
@@ -50,110 +34,130 @@ def plan_restore(
     `current(path)` gives a file's lines as they are on disk, or says in words why they may not be restored; None: there
     is no disk, and the lines are those seen last.
     """
-    left_out: dict[str, str] = {}
-    files: list[_File] = []
     evidence = gather(log, inputs)
-    refused = refuses([e.key for e in evidence])
-    for e in evidence:
-        if e.key in refused:
-            left_out[e.key] = refused[e.key]
-        elif e.removed and current is None:
-            left_out[e.key] = "deleted or moved"
-        elif not e.current and not e.outdated:
-            left_out[e.key] = "the numbers of its lines are not known"
-        else:
-            file = _file(e, view, kept)
-            left_out[e.key] = "budget: files" if file.stretches else "still visible"
-            files += [file] if file.stretches else []
-    opened: list[tuple[Place, ...]] = []
-    for file in _best_first(files, budget):
-        if len(opened) == budget.max_files:
-            break
-        found = _seen_places(view, file) if current is None else _disk_places(view, file, current(file.path))
-        if isinstance(found, str):
-            left_out[file.path] = found
-        else:
-            opened.append(found)
-    ranked = [place for places in opened for place in places]
-    items = fit(ranked, budget, count_tokens)
-    for places in opened:
-        del left_out[places[0].text.path]
-        left_out.update(not_shown(places, items))
+    keys = evidence.past.known_keys()
+    refused = refuses(keys)
+    left_out = {key: refused.get(key, "the numbers of its lines are not known") for key in keys}
+    files: dict[str, _File | str] = {}
+    ranked: list[Place] = []
+    for result in sorted(evidence.results, key=lambda one: (one.event.call_id not in kept, -score(one), one.age)):
+        key = result.key
+        if key is None or not result.pieces:
+            ranked += _output(result, refused) if result.event.call_id not in kept else ()
+        elif key not in refused:
+            if key not in files:
+                files[key] = _open(key, evidence, _staying(view, kept, key), current)
+            file = files[key]
+            left_out[key] = file if isinstance(file, str) else "still visible"
+            ranked += file.places(result) if isinstance(file, _File) else ()
+    ranked = [place for place in ranked if place.numbers]
+    paths = list(dict.fromkeys(place.source.path for place in ranked if place.source.path is not None))
+    beyond = dict.fromkeys(paths[budget.max_files :], "budget: files")
+    items = fit([place for place in ranked if place.source.path not in beyond], budget, count_tokens)
+    for path in paths:
+        del left_out[path]
+        left_out.update(not_shown(path, ranked, items))
+    left_out |= beyond
     return RestorePlan(items, tuple(sorted(left_out.items())))
 
 
-def _file(evidence: FileEvidence, view: View, kept: Collection[str]) -> _File:
-    staying: set[tuple[int, str]] = set()
-    for reference in view.key(evidence.key).references():
-        if reference.piece.first and reference.event.call_id in kept:
-            staying.update(enumerate(view.bodies(reference), reference.piece.first))
-    wanted = merge_spans(span for call_id in kept for span in _marked(view, call_id, evidence.key))
-    lost: list[Stretch] = []
-    chars = 0
-    for stretch in stretches_of(evidence, wanted):
-        gained = sum(len(text) + 1 for line, text in _seen(view, stretch).items() if (line, text) not in staying)
-        lost += [replace(stretch, why=reasons_for(evidence, stretch))] if gained else []
-        chars += gained
-    tokens = chars / CHARS_PER_TOKEN  # files are weighed before anything is counted
-    worth = score(evidence, tokens, is_marked=bool(wanted))
-    return _File(evidence.key, tuple(lost), frozenset(staying), worth, tokens, evidence.shown or evidence.calls)
-
-
-def _best_first(files: Sequence[_File], budget: Budget) -> list[_File]:
-    """The files that are worth most by the token; by the file, where few files are allowed, so that there would be
-    tokens left."""
-    by_token = sorted(files, key=lambda file: (-file.worth, file.shown, file.path))
-    taken = sum(min(file.tokens, budget.max_tokens_per_file) for file in by_token[: budget.max_files])
-    if len(files) <= budget.max_files or taken >= budget.max_tokens:
-        return by_token
-    most = budget.max_tokens_per_file
-    return sorted(files, key=lambda file: (-file.worth * min(file.tokens, most) ** SIZE_MATTERS, file.shown, file.path))
-
-
-def _marked(view: View, call_id: str, key: str) -> Iterable[Span]:
-    """Lines for which a marker stands in the result of a call."""
-    pointers = (pointer for delivery in view.of_call(call_id) for pointer in delivery.event.pointers)
-    return ((pointer.start, pointer.end) for pointer in pointers if pointer.path == key)
-
-
-def _seen(view: View, stretch: Stretch) -> dict[int, str]:
-    first = stretch.reference.piece.first
-    lines = view.bodies(stretch.reference)[stretch.start - first : stretch.end - first + 1]
-    return dict(enumerate(lines, stretch.start))
-
-
-def _seen_places(view: View, file: _File) -> tuple[Place, ...] | str:
-    """Where there is no disk. Outdated showings are not combined: they may be of different states of the file."""
-    states: dict[object, dict[int, str]] = {}
-    for stretch in file.stretches:
-        lines = states.setdefault(stretch.reference if stretch.outdated else None, {})
-        lines.update({n: text for n, text in _seen(view, stretch).items() if (n, text) not in file.staying})
-    known = sorted((n, text) for lines in states.values() for n, text in lines.items())
-    why_not = why_not_text(file.path, "\n".join(text for _, text in known))
-    if why_not is not None:
-        return why_not
-    texts = {
-        state: FileText(file.path, lines, Bytes.SEEN if state is None else Bytes.OUTDATED)
-        for state, lines in states.items()
-    }
-    return tuple(
-        _place(texts[stretch.reference if stretch.outdated else None], stretch, stretch.start)
-        for stretch in file.stretches
+def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int, str]]:
+    """The numbered lines of a file that the reader will still see."""
+    return frozenset(
+        pair
+        for reference in view.key(key).references()
+        if reference.piece.first and reference.event.call_id in kept
+        for pair in enumerate(view.bodies(reference), reference.piece.first)
     )
 
 
-def _disk_places(view: View, file: _File, disk: Sequence[str] | str) -> tuple[Place, ...] | str:
-    if isinstance(disk, str):
-        return disk
-    lines = {n: text for n, text in enumerate(disk, 1) if (n, text) not in file.staying}
-    text = FileText(file.path, lines, Bytes.CURRENT)
-    places = (_place(text, stretch, _starts_now(_seen(view, stretch), disk)) for stretch in file.stretches)
-    return tuple(place for place in places if place.numbers) or "still visible"
+def _output(result: Result, refused: Collection[str]) -> Iterator[Place]:
+    """A command's result, unless it holds what must not be restored, or the command was run again."""
+    event = result.event
+    names = {key for piece in event.pieces for key in piece.keys}
+    if not result.is_newest or event.pointers or not event.text.strip():
+        return
+    if names.isdisjoint(refused) and why_not_output(event.label, event.text) is None:
+        lines = dict(enumerate(split_lines(event.text), 1))
+        why = reasons_for(result)
+        pieces = tuple(piece for piece in event.pieces if not set(piece.keys) & set(result.changed))
+        yield Place(LineSource(None, lines, Bytes.SEEN, event.label, pieces), tuple(lines), why)
 
 
-def _place(text: FileText, stretch: Stretch, start: int) -> Place:
-    numbers = range(start, start + stretch.end - stretch.start + 1)
-    return Place(text, stretch, tuple(n for n in numbers if n in text.lines))
+def _open(
+    key: str,
+    evidence: Evidence,
+    staying: frozenset[tuple[int, str]],
+    current: Callable[[str], Sequence[str] | str] | None,
+) -> _File | str:
+    """The file, or why it must not be restored."""
+    if current is not None:
+        disk = current(key)
+        return disk if isinstance(disk, str) else _File(key, dict(enumerate(disk, 1)), staying, disk)
+    if is_removed(evidence.past, key):
+        return "deleted or moved"
+    known: dict[int, str] = {}
+    for reference in evidence.past.key(key).current:
+        known.update(enumerate(evidence.past.bodies(reference), reference.piece.first) if reference.piece.first else ())
+    why_not = why_not_text(key, "\n".join(known[n] for n in sorted(known)))
+    return _File(key, known, staying, None, _newest(evidence, key)) if why_not is None else why_not
+
+
+def _newest(evidence: Evidence, key: str) -> dict[int, str]:
+    """For each line number that was shown before a write: the call that showed it last."""
+    stale = (r for r in evidence.past.key(key).stale if r.delivery.call >= evidence.replaced.get(key, 0))
+    return {
+        n: reference.event.call_id
+        for reference in sorted(stale, key=lambda r: r.delivery.order)
+        for n in range(reference.piece.first, reference.piece.first + reference.piece.count)
+    }
+
+
+class _File:
+    """The lines of one file that can be put back: as they are on disk or, without one, as they were seen last."""
+
+    def __init__(
+        self,
+        path: str,
+        known: Mapping[int, str],
+        staying: frozenset[tuple[int, str]],
+        disk: Sequence[str] | None,
+        newest: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
+        self._path, self._known, self._staying, self._disk, self._newest = path, known, staying, disk, newest
+        self._now = self._source(known, Bytes.SEEN if disk is None else Bytes.CURRENT)
+
+    def places(self, result: Result) -> Iterator[Place]:
+        """Where the lines of a result stand now. Lines from before a write are not combined with others: they may be of
+        another state of the file."""
+        why = reasons_for(result)
+        numbers: set[int] = set()
+        before: dict[int, str] = {}
+        for piece in result.pieces:
+            shown = _lines_of(result.event, piece)
+            if self._disk is not None:
+                shift = _starts_now(shown, self._disk) - piece.first
+                numbers.update(n + shift for n in shown)
+            else:
+                numbers.update(shown)
+                before |= {n: line for n, line in shown.items() if self._is_newest(n, result)}
+        yield Place(self._now, tuple(n for n in sorted(numbers) if n in self._now.lines), why)
+        if before and why_not_text(self._path, "\n".join(before.values())) is None:
+            outdated = self._source(before, Bytes.OUTDATED)
+            yield Place(outdated, tuple(sorted(outdated.lines)), why)
+
+    def _is_newest(self, number: int, result: Result) -> bool:
+        """True if no later result showed a line of this number."""
+        return number not in self._known and self._newest.get(number) == result.event.call_id
+
+    def _source(self, lines: Mapping[int, str], state: Bytes) -> LineSource:
+        left = {n: line for n, line in lines.items() if (n, line) not in self._staying}
+        return LineSource(self._path, left, state)
+
+
+def _lines_of(event: Delivered, piece: Piece) -> dict[int, str]:
+    lines = split_lines(event.text)[piece.at : piece.at + piece.count]
+    return dict(enumerate(bodies(lines, piece.sep), piece.first))
 
 
 def _starts_now(seen: Mapping[int, str], disk: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The evidence by which a restore plan ranks: what the log knows about each file that was shown.
+"""The evidence by which a restore plan ranks: what the log knows about each result that was shown.
 
 The view says what the reader can still see; here the whole log counts, whatever compactions took out of sight since:
 what was forgotten at one compaction may be what the work comes back to after the next. What was undone by a rewind, or
@@ -12,138 +12,122 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Wrote
-from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
-from readcache.model.text import find_separator, split_lines
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Pointer, Settled, Wrote
+from readcache.model.key_view import Delivery, Reference
+from readcache.model.text import count_lines, find_separator, path_in, split_lines
 from readcache.model.view import View
-from readcache.model.writes import concerns
 
-# Calls. A line that a search or a trace named tells of the next reads for so long; 15 calls foresaw half a point less.
-POINTED_WITHIN = 40
-# What stands between a file's name and a line number: grep, compilers, linters; Python's and TypeScript's traces.
-_LINE_NUMBER = re.compile(r"(?::|\(|\", line )(\d{1,7})")
 _WORD = re.compile(r"[\w./-]+")
-_NAME_OF = rf"(?<![\w.-]){{}}(?![\w-]|\.\w)(?:{_LINE_NUMBER.pattern.replace('{', '{{').replace('}', '}}')})?"
+_NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
+# What does not make a command another one: blanks, where errors go, and a filter behind it.
+_FILTER = re.compile(r"\s*(?:2>&1|\|\s*(?:head|tail|grep)\b[^|;&]*)\s*$")
+
+# Share of a result's lines that are lines of one file: hosts put a few of their own around them.
+NEARLY_ALL = 0.75
+
+# What other tools printed is seldom asked for again.
+TOOLS = ("bash", "read")
 
 Input = tuple[str, str]  # a call of the message list: its id, what the agent said in it
 
 
 @dataclass(frozen=True, slots=True)
-class FileEvidence:
-    """One file's traces in the log. Calls are counted back: the last call that was made is 1 call ago."""
+class Result:
+    """A result that was shown, with the lines that it omitted, and the traces of its file in the log.
 
-    key: str
-    calls: int  # of this context so far
-    current: tuple[Reference, ...]  # showings of it as it is, as far as is known; oldest first
-    outdated: tuple[Reference, ...]  # showings from before a write or a change; oldest first
-    shown: int | None  # calls since lines of it were shown, or asked for and answered by a marker
-    written: int | None  # calls since the agent wrote it
-    named: int | None  # calls since a call that did not read it named it in its command or arguments
-    pointed: tuple[int, ...]  # lines that searches, compilers and stack traces named
-    total: int | None  # lines in the file as it is, where its end was seen
-    removed: bool  # the last command that named it deleted it or moved it away
+    Calls are counted back: the last call that was made is 1 call ago.
+    """
+
+    event: Delivered
+    key: str | None  # the file that it shows and hardly anything else; None: of any other command or tool
+    pieces: tuple[Piece, ...]  # where its lines are; none if their numbers are not known
+    age: int  # calls since it was given
+    shown: int = 0  # calls since lines of the file were last shown, or asked for and answered by a marker
+    written: int | None = None  # calls since the agent wrote the file
+    named: int | None = None  # calls since a call that did not read the file named it in its command or arguments
+    is_repeated: bool = False  # the command was run more than once
+    is_newest: bool = True  # of its command
+    changed: tuple[str, ...] = ()  # files whose lines it shows and that were written or changed since
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A text in which files may be named: what was said or printed `ago` calls ago."""
+class Evidence:
+    """What the log says: the view as if nothing had been omitted or forgotten, and its results, newest first."""
 
-    ago: int
-    text: str
-    by_agent: bool
-    own: frozenset[str]  # files that the call showed or wrote: it does not name these
+    past: View
+    results: tuple[Result, ...]
+    replaced: Mapping[str, int]  # file -> number of the call that last showed it whole
 
 
-def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> list[FileEvidence]:
-    """The evidence for every key of which lines were shown, sorted by key. `inputs`: the calls of the message list in
-    order; those that are not in the log may name files too."""
-    past, written, replaced, numbers = View(), dict[str, int](), dict[str, int](), dict[str, int]()
-    elsewhere: dict[str, KeyView] = {}
+def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> Evidence:
+    """The evidence. `inputs`: the calls of the message list in order; those that are not in the log may name files
+    too."""
+    seen, past = View(), View()  # with markers, and with the lines that they stand for
+    written, replaced, numbers = dict[str, int](), dict[str, int](), dict[str, int]()
     for event in log:
+        if isinstance(event, Compacted | Forgot):
+            continue
         if isinstance(event, Wrote):
             numbers[event.call_id] = event.call
             written |= {key: max(event.call, written.get(key, 0)) for key in event.keys}
         elif isinstance(event, Delivered):
             numbers[event.call_id] = event.when.call
-            replaced |= {key: event.when.call for key in _shown_whole(event)}
-        if not isinstance(event, Compacted | Forgot):
-            past.apply(event)
-        _invalidate(elsewhere, event)
-        if isinstance(event, Delivered):
-            for path, reference in _stood_elsewhere(past, event):
-                elsewhere.setdefault(path, KeyView()).add(reference)
-    now = past.calls.number + 1
-    shown, said = _showings(past)
-    said += [_Said(now - call, text, True, frozenset()) for call, text in _beside(numbers, inputs)]
-    keys = sorted({*past.known_keys(), *elsewhere})
-    named, pointed = _namings(keys, said)
-    out = []
-    for key in keys:
-        known, other = past.key(key), elsewhere.get(key, KeyView())
-        out.append(
-            FileEvidence(
-                key,
-                past.calls.number,
-                current=_in_order(known.current, other.current),
-                outdated=tuple(
-                    reference
-                    for reference in _in_order(known.stale, other.stale)
-                    if reference.delivery.call >= replaced.get(key, 0)
-                ),
-                shown=now - shown[key] if key in shown else None,
-                written=now - written[key] if key in written else None,
-                named=named.get(key),
-                pointed=tuple(sorted(pointed.get(key, ()))),
-                total=known.total,
-                removed=_is_removed(key, known),
-            )
-        )
-    return out
+        whole = _in_full(event, seen) if isinstance(event, Delivered | Settled) else event
+        if isinstance(whole, Delivered):
+            replaced |= dict.fromkeys(_shown_whole(whole), whole.when.call)
+        seen.apply(event)
+        past.apply(whole)
+    return Evidence(past, tuple(_results(past, written, _said(past, numbers, inputs))), replaced)
 
 
-def _stood_elsewhere(past: View, event: Delivered) -> Iterator[tuple[str, Reference]]:
-    """The lines that a reply omitted because they stood in something other than a showing of the file (a diff, a
-    search, a copy): counted as if the reply had shown them."""
-    for pointer in event.pointers:
-        told = [
-            (stand, d)
-            for stand in pointer.stands
-            for d in past.of_call(stand.call_id)
-            if d.event.origin is stand.origin
-        ]
-        if pointer.path is None or any(pointer.path in piece.keys for _, d in told for piece in d.event.pieces):
+def is_removed(past: View, key: str) -> bool:
+    """True if the last command that named the file deleted it or moved it away."""
+    known = past.key(key)
+    if known.current or known.invalid is None or not known.invalid.written:
+        return False
+    name = re.escape(key.rsplit("/", 1)[-1])
+    removal = rf"\b(?:rm|unlink)\s[^;&|\n]*{name}(?![\w.-])|\bmv\s[^;&|\n]*{name}\s+[^\s;&|]"
+    return re.search(removal, known.invalid.label) is not None
+
+
+# ------------------------------------------------------------ omitted lines
+
+
+def _in_full(event: Delivered | Settled, seen: View) -> Delivered | Settled:
+    """The event with the omitted lines in the place of their markers, as far as they are known."""
+    if not event.pointers:
+        return event
+    marked = {pointer.line: pointer for pointer in event.pointers}
+    lines: list[str] = []
+    pieces: list[Piece] = []
+    left: list[Pointer] = []
+    starts: list[int] = []  # old line -> new line
+    for n, line in enumerate(split_lines(event.text)):
+        starts.append(len(lines))
+        pointer = marked.get(n)
+        omitted = _omitted(pointer, seen) if pointer is not None else []
+        if pointer is None or not omitted:
+            left += [replace(pointer, line=len(lines))] if pointer is not None else []
+            lines.append(line)
             continue
-        there = [past.bodies(Reference(d, Piece((), stand.at, stand.count))) for stand, d in told]
-        lines = split_lines(pointer.lines) or [line for lines in there for line in lines]
-        if len(lines) == pointer.end - pointer.start + 1:
-            sep = find_separator(lines) if pointer.numbered else None
-            piece = Piece((pointer.path,), 0, len(lines), pointer.start, sep)
-            shown = replace(event, text="".join(line + "\n" for line in lines), pieces=(piece,), pointers=())
-            yield pointer.path, Reference(Delivery(shown, past.of_call(event.call_id)[-1].order), piece)
+        if pointer.path is not None:
+            sep = find_separator(omitted) if pointer.numbered else None
+            pieces.append(Piece((pointer.path,), len(lines), len(omitted), pointer.start, sep))
+        lines += omitted
+    pieces += [replace(piece, at=starts[piece.at]) for piece in event.pieces]
+    text = "".join(line + "\n" for line in lines)
+    return replace(event, text=text, pieces=tuple(sorted(pieces, key=lambda p: p.at)), pointers=tuple(left))
 
 
-def _invalidate(files: Mapping[str, KeyView], event: Event) -> None:
-    """True if the event makes older lines of these files stale."""
-    changed = (*event.keys, *event.perhaps) if isinstance(event, Wrote) else getattr(event, "changed", ())
-    for key, known in files.items() if changed else ():
-        if any(concerns(one, key) for one in changed):
-            known.invalidate(Invalidation(written=isinstance(event, Wrote)), 0)
-
-
-def _in_order(shown: Iterable[Reference], more: Iterable[Reference]) -> tuple[Reference, ...]:
-    """Showings of numbered lines, oldest first."""
-    return tuple(sorted((r for r in (*shown, *more) if r.piece.first), key=lambda r: r.delivery.order))
-
-
-def _beside(numbers: Mapping[str, int], inputs: Iterable[Input]) -> Iterator[tuple[int, str]]:
-    """(number, text) of the calls that the session was not told of. The number is that of the last known call
-    before."""
-    number = 0
-    for call_id, text in inputs:
-        if call_id in numbers:
-            number = numbers[call_id]
-        elif number:
-            yield number, text
+def _omitted(pointer: Pointer, seen: View) -> list[str]:
+    """The lines that a marker stands for; none where they are not known."""
+    lines = split_lines(pointer.lines)
+    if not lines:
+        for stand in pointer.stands:
+            for delivery in seen.of_call(stand.call_id):
+                if delivery.event.origin is stand.origin:
+                    lines += seen.bodies(Reference(delivery, Piece((), stand.at, stand.count)))
+    return lines if len(lines) == pointer.end - pointer.start + 1 else []
 
 
 def _shown_whole(event: Delivered) -> Iterator[str]:
@@ -156,52 +140,109 @@ def _shown_whole(event: Delivered) -> Iterator[str]:
                 yield piece.keys[0]
 
 
-def _is_removed(key: str, known: KeyView) -> bool:
-    if known.current or known.invalid is None or not known.invalid.written:
-        return False
-    name = re.escape(key.rsplit("/", 1)[-1])
-    removal = rf"\b(?:rm|unlink)\s[^;&|\n]*{name}(?![\w.-])|\bmv\s[^;&|\n]*{name}\s+[^\s;&|]"
-    return re.search(removal, known.invalid.label) is not None
+# ------------------------------------------------------------ results
 
 
-def _showings(past: View) -> tuple[dict[str, int], list[_Said]]:
-    """The call that last showed each file, a restored section apart; and every text in which files may be named."""
-    shown: dict[str, int] = {}
+def _results(past: View, written: Mapping[str, int], said: Sequence[_Said]) -> Iterator[Result]:
+    """The results, newest first."""
+    now = past.calls.number + 1
+    deliveries = [d for d in past.deliveries if d.event.origin is not Origin.RESTORED]
+    shown = {key: now - d.call for d in deliveries for key in _own(d)}
+    keys = past.known_keys()
+    named = _namings(keys, said)
+    commands = Counter(_command(d.event.label) for d in deliveries)
+    met: set[str] = set()
+    for delivery in reversed(deliveries):
+        event, command = delivery.event, _command(delivery.event.label)
+        if event.account is None or event.account.tool not in TOOLS:
+            continue
+        changed = tuple(sorted(one for one in _own(delivery) if past.was_written_since(one, delivery)))
+        for key, pieces in _files(event):
+            yield Result(
+                event,
+                key,
+                pieces,
+                now - delivery.call,
+                shown.get(key or "", 0),
+                now - written[key] if key is not None and key in written else None,
+                named.get(key or ""),
+                commands[command] > 1,
+                command not in met,
+                changed,
+            )
+        met.add(command)
+
+
+def _own(delivery: Delivery) -> frozenset[str]:
+    """The files that a call showed or wrote."""
+    return frozenset(key for piece in delivery.event.pieces for key in piece.keys)
+
+
+def _files(event: Delivered) -> list[tuple[str | None, tuple[Piece, ...]]]:
+    """Each file whose lines a result shows, with where they are, if these are nearly all of it; without, if their
+    numbers are not known. (None, ()) for any other result."""
+    pieces = [p for p in event.pieces if len(p.keys) == 1 and not path_in(p.sep)]
+    files: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        files.setdefault(piece.keys[0], []).append(piece)
+    is_read = sum(piece.count for piece in pieces) >= NEARLY_ALL * count_lines(event.text) and event.text
+    if is_read and all(piece.first for piece in pieces):
+        return [(key, tuple(of)) for key, of in files.items()]
+    return [(next(iter(files)) if is_read and len(files) == 1 else None, ())]
+
+
+def _command(label: str) -> str:
+    while (shorter := _FILTER.sub("", label)) != label:
+        label = shorter
+    return " ".join(label.split())
+
+
+# ------------------------------------------------------------ names
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the agent said in a call `ago` calls ago."""
+
+    ago: int
+    text: str
+    own: frozenset[str]  # files that the call showed or wrote: it does not name these
+
+
+def _said(past: View, numbers: Mapping[str, int], inputs: Iterable[Input]) -> list[_Said]:
+    now, number = past.calls.number + 1, 0
     said: list[_Said] = []
     for delivery in past.deliveries:
-        event, ago = delivery.event, past.calls.number + 1 - delivery.call
-        if event.origin is Origin.RESTORED:
-            continue
-        own = {key for piece in event.pieces for key in piece.keys} | {p.path for p in event.pointers if p.path}
-        shown |= dict.fromkeys(own, delivery.call)
-        said.append(_Said(ago, event.label, True, frozenset(own)))
-        said.append(_Said(ago, event.text, event.origin is Origin.COMMAND, frozenset(own)))
-    return shown, said
+        event, own = delivery.event, _own(delivery)
+        if event.origin is not Origin.RESTORED:
+            said.append(_Said(now - delivery.call, event.label, own))
+        if event.origin is Origin.COMMAND:
+            said.append(_Said(now - delivery.call, event.text, own))
+    for call_id, text in inputs:
+        if call_id in numbers:
+            number = numbers[call_id]
+        elif number:  # the session was not told of it: it has the number of the last known call before
+            said.append(_Said(now - number, text, frozenset()))
+    return said
 
 
-def _namings(keys: Sequence[str], said: Iterable[_Said]) -> tuple[dict[str, int], dict[str, set[int]]]:
-    """For each key: how many calls ago the agent last named it, and which of its lines recent texts named."""
+def _namings(keys: Sequence[str], said: Iterable[_Said]) -> dict[str, int]:
+    """For each key: how many calls ago the agent last named it."""
     keys_of: dict[str, list[str]] = {}
     for key, name in _shortest_names(keys).items():
         keys_of.setdefault(name, []).append(key)
-    odd = {name: _NAME_OF.format(re.escape(name)) for name in keys_of if not _WORD.fullmatch(name)}
+    odd = {name: re.compile(_NAME_OF.format(re.escape(name))) for name in keys_of if not _WORD.fullmatch(name)}
     named: dict[str, int] = {}
-    pointed: dict[str, set[int]] = {}
     for each in said:
-        is_late = each.ago <= POINTED_WITHIN
-        for name, number in _named(each.text, keys_of, odd) if each.by_agent or is_late else ():
+        for name in _named(each.text, keys_of, odd):
             for key in keys_of[name]:
-                if key in each.own:
-                    continue
-                if each.by_agent:
+                if key not in each.own:
                     named[key] = min(each.ago, named.get(key, each.ago))
-                if number and is_late:
-                    pointed.setdefault(key, set()).add(number)
-    return named, pointed
+    return named
 
 
-def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """(name, the line number after it or 0) for each name that occurs in the text as a whole word.
+def _named(text: str, names: Container[str], odd: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
+    """Each name that occurs in the text as a whole word.
 
     One walk over the text for all names: a word such as `src/app.py` is looked up by each of its parts and
     by each two of them. Names with other characters in them are `odd` and searched one by one.
@@ -211,11 +252,8 @@ def _named(text: str, names: Container[str], odd: Mapping[str, str]) -> Iterator
         for at, part in enumerate(parts):
             for name in (part, "/".join(parts[at - 1 : at + 1])) if at else (part,):
                 if name in names:
-                    number = _LINE_NUMBER.match(text, word.end()) if at == len(parts) - 1 else None
-                    yield name, int(number[1]) if number else 0
-    for name, pattern in odd.items():
-        if name in text:
-            yield from ((name, int(found[1] or 0)) for found in re.finditer(pattern, text))
+                    yield name
+    yield from (name for name, pattern in odd.items() if name in text and pattern.search(text))
 
 
 def _shortest_names(keys: Sequence[str]) -> dict[str, str]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from readcache.model.errors import UsageError
 from readcache.model.events import Piece
 
+LONGEST_COMMAND = 80  # characters of a title
 HEADING = "Files restored after compaction"
 NOTHING_RESTORED = "No file had to be restored after the compaction."
 
@@ -26,15 +27,23 @@ class Bytes(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RestoreItem:
-    """Lines start to end of a file, verbatim, and why they are worth their tokens."""
+    """Verbatim lines, and why they are worth their tokens: lines start to end of a file, or a command's result from its
+    beginning."""
 
-    path: str
-    start: int
-    end: int
+    path: str | None
+    start: int | None
+    end: int | None
     text: str
     tokens: int
     why: str
     bytes: Bytes = Bytes.CURRENT
+    command: str | None = None
+    pieces: tuple[Piece, ...] = ()  # of files in a result, by its lines
+
+    @property
+    def kind(self) -> str:
+        """`"lines"` of a file, or the `"result"` of a command; then `path`, `start` and `end` are None."""
+        return "lines" if self.command is None else "result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +70,19 @@ class RestorePlan:
         for item in self.items:
             lines.append(_title(item, before))
             before = item
-            if item.bytes is not Bytes.OUTDATED:
+            if item.path is None or item.start is None or item.end is None:
+                pieces += [replace(piece, at=piece.at + len(lines)) for piece in item.pieces]
+            elif item.bytes is not Bytes.OUTDATED:
                 pieces.append(Piece((item.path,), len(lines), item.end - item.start + 1, item.start))
             lines += item.text.split("\n")
         return "\n".join(lines) + "\n", tuple(pieces)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-able; `from_dict` takes it back."""
-        items = [{**asdict(item), "bytes": item.bytes.value} for item in self.items]
+        items = [
+            {name: getattr(item, name) for name in (*_FIELDS, "kind")} | {"bytes": item.bytes.value}
+            for item in self.items
+        ]
         left_out = [{"path": path, "why": why} for path, why in self.left_out]
         return {"heading": self.heading, "items": items, "left_out": left_out}
 
@@ -97,20 +111,38 @@ class Compaction:
 
 def _title(item: RestoreItem, before: RestoreItem | None) -> str:
     """The line above an item. The path and the reasons stand above a file's first range alone."""
+    if item.command is not None:
+        return f"### Output of `{_printable(_shortened(item.command))}`, {item.why}"
     lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
     if before is None or item.path != before.path:
-        path = "".join(c if c.isprintable() else "?" for c in item.path)
-        return f"### {path} {lines}: {item.why}"
+        return f"### {_printable(item.path or '')} {lines}: {item.why}"
     return f"### {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
 
 
+def _shortened(command: str) -> str:
+    line = " ".join(command.replace("`", "'").split())
+    return line if len(line) <= LONGEST_COMMAND else line[: LONGEST_COMMAND - 1] + "…"
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+_FIELDS = ("path", "start", "end", "text", "tokens", "why", "command")
+
+
 def _read_plan(given: Any) -> RestorePlan:
-    types = {"path": str, "start": int, "end": int, "text": str, "tokens": int, "why": str, "bytes": Bytes}
-    items = []
-    for entry in given["items"]:
-        item = RestoreItem(**{name: kind(entry[name]) for name, kind in types.items()})
-        if item.start < 1 or item.text.count("\n") != item.end - item.start:
-            raise ValueError(f"the text of {item.path} does not have lines {item.start}-{item.end}")
-        items.append(item)
+    items = tuple(_read_item(entry) for entry in given["items"])
     left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in given["left_out"])
-    return RestorePlan(tuple(items), left_out, str(given["heading"]))
+    return RestorePlan(items, left_out, str(given["heading"]))
+
+
+def _read_item(entry: Any) -> RestoreItem:
+    text, command, bytes_ = str(entry["text"]), entry.get("command"), Bytes(entry["bytes"])
+    known = text, int(entry["tokens"]), str(entry["why"]), bytes_
+    if command is not None:
+        return RestoreItem(None, None, None, *known, str(command))
+    path, start, end = str(entry["path"]), int(entry["start"]), int(entry["end"])
+    if start < 1 or text.count("\n") != end - start:
+        raise ValueError(f"the text of {path} does not have lines {start}-{end}")
+    return RestoreItem(path, start, end, *known)

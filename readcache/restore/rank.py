@@ -1,74 +1,51 @@
-"""Which files, and which lines of them, are worth their tokens, and the reasons in words.
+"""What each result is worth, and the reasons in words.
 
-    score of a file = 1 / (T · √(tokens + 200))
+    score = weight / (x + 2)
 
-T is the number of calls since the agent wrote or named the file, or SEEN times the number since it was merely shown,
-capped at the number of calls. Among files shown long ago, small ones rank higher. Each part predicts more of what
-recorded agents read again after a compaction. tests/benchmarks/README.md lists what each one bought, and what bought
-nothing. Formulas with more in them learned the sessions that they were fitted to and foresaw less in others.
+A read of one file: x = sqrt(age * min(age, T)), and a weight that falls slowly with its size. T is the number of calls
+since the agent wrote or named the file, or SEEN times the number since it was merely shown. Any other command: x = age,
+weight 1 if it was run more than once, else ONCE. The formula is of a study of what agents read again after 86
+compactions that their hosts made, with whole repositories left out; tests/benchmarks/README.md has the figures.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 
-from readcache.model.key_view import Reference
-from readcache.model.spans import SpanMap, Spans
-from readcache.restore.evidence import FileEvidence
+from readcache.model.policy import CHARS_PER_TOKEN
+from readcache.restore.evidence import Result
 
-# How much more an agent's actions predict its next reads than what it looked at. 3 to 10 do nearly as well.
+# How much more an agent's actions predict its next reads than what it looked at.
 SEEN = 4
-# Tokens that a file costs beside its own: 50 to 600 do as well.
-FILE_TOKENS = 200
-# Lines around a line that a search or a stack trace named; 10 to 60 do as well.
-NEAR = 20
-LAST_LINE = 1 << 60
-MARKED, POINTED, OTHER = "a marker that stays points here", "a search or a trace points here", ""
+# Of a command that was run once; 0.05 to 0.2 do as well.
+ONCE = 0.1
+# Calls. Older results of commands foresee little, and what they tell may be over: they come after all else.
+COMMAND_WITHIN = 25
+OLD = 0.01
+# Of two reads the smaller one is the better bet, by a little. Tokens, and an exponent; 0 to 0.3 do nearly as well.
+SIZE = 200
+BY_SIZE = 0.15
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Lines of one showing that no later showing replaced, and what makes them likely to be read again."""
-
-    reference: Reference
-    outdated: bool
-    start: int
-    end: int
-    why: str
-
-
-def score(evidence: FileEvidence, tokens: float, *, is_marked: bool) -> float:
-    """What the file is worth, by the token. `tokens`: of what it has to give. `is_marked`: a marker for some of its
-    lines stays, so that the agent knows of them."""
-    times = 1 if is_marked else SEEN
-    since = (evidence.calls + 1, times * (evidence.shown or 0), evidence.written, evidence.named)
-    return 1 / (min(filter(None, since)) * sqrt(tokens + FILE_TOKENS))
+def score(result: Result) -> float:
+    """What the result is worth, whatever its size."""
+    if result.key is None:
+        weight = (1 if result.is_repeated else ONCE) * (1 if result.age <= COMMAND_WITHIN else OLD)
+        return weight / (result.age + 2)
+    tokens = len(result.event.text) / CHARS_PER_TOKEN
+    touched: int = min(filter(None, (result.age, SEEN * result.shown, result.written, result.named)))
+    size: float = (1 + tokens / SIZE) ** BY_SIZE
+    return 1 / (size * (sqrt(result.age * touched) + 2))
 
 
-def stretches_of(evidence: FileEvidence, wanted: Spans) -> list[Stretch]:
-    """The stretches of one file, the best first: `wanted` lines, for which a marker stands that stays, then those near
-    lines that were pointed at, then from the top."""
-    newest: SpanMap[Reference] = SpanMap()
-    for reference in (*evidence.outdated, *evidence.current):
-        newest.assign(reference.piece.first, reference.piece.first + reference.piece.count - 1, reference)
-    reasons: SpanMap[str] = SpanMap()
-    reasons.assign(1, LAST_LINE, OTHER)
-    for line in evidence.pointed:
-        reasons.assign(max(1, line - NEAR), line + NEAR, POINTED)
-    for first, last in wanted:
-        reasons.assign(first, last, MARKED)
-    outdated = frozenset(evidence.outdated)
-    found = [
-        Stretch(reference, reference in outdated, start, end, why)
-        for first, last, reference in newest.overlaps(1, evidence.total or LAST_LINE)
-        for start, end, why in reasons.overlaps(first, last)
-    ]
-    return sorted(found, key=lambda each: ((MARKED, POINTED, OTHER).index(each.why), each.start))
+def reasons_for(result: Result) -> str:
+    """The evidence in words."""
+    if not result.pieces:
+        names = " and ".join(key.rsplit("/", 1)[-1] for key in result.changed[:2])
+        return f"{_ago(result.age)}{f'; {names} changed since' if names else ''}"
+    done = (("shown", result.shown), ("named", result.named), ("written", result.written))
+    return ", ".join(f"{what} {_ago(ago)}" for what, ago in done if ago)
 
 
-def reasons_for(evidence: FileEvidence, stretch: Stretch) -> str:
-    """The evidence in words, as far as there is any."""
-    done = (("shown", evidence.shown), ("named", evidence.named), ("written", evidence.written))
-    reasons = [f"{what} {ago} call{'s' * (ago > 1)} ago" for what, ago in done if ago]
-    return ", ".join(filter(None, [*reasons, stretch.why])) or "restored before"
+def _ago(calls: int) -> str:
+    return f"{calls} call{'s' * (calls > 1)} ago"

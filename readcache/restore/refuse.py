@@ -13,6 +13,7 @@ SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "c
 _SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
 )
+_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 # Instructions that harnesses attach to every conversation by themselves: restored, they would stand there twice.
 MEMORY_NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md")
 # Lock files and build products, as GitHub's linguist knows generated files by their names.
@@ -55,3 +56,10 @@ def why_not_text(path: str, text: str) -> str | None:
     if minified or any(map(_GENERATED.search, lines[:HEAD_LINES])):
         return "generated"
     return None
+
+
+def why_not_output(command: str, text: str) -> str | None:
+    """Why a command's result must not be restored; None when it may."""
+    if any(matches(word.rsplit("/", 1)[-1], SECRET_NAMES) for word in _WORD.findall(command)):
+        return "looks like a secret"
+    return "binary" if "\0" in text else "looks like a secret" if _SECRET.search(text) else None

@@ -20,10 +20,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
 from statistics import mean
-from unittest.mock import patch
 
 from measuring import Record, Table, main, sessions, tell
 
@@ -33,8 +31,8 @@ from readcache.model.events import Compacted, Delivered, Event, Origin
 from readcache.model.policy import count_by_chars
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
-from readcache.restore import choose
-from readcache.restore.evidence import FileEvidence, Input, gather
+from readcache.restore.choose import plan_restore
+from readcache.restore.evidence import Input
 from readcache.restore.plan import RestorePlan
 from readcache.restore.refuse import why_not_name
 
@@ -51,18 +49,8 @@ FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.[A-Za-z]\w{0,5}(?![\w.-])")  #
 SYMBOL = re.compile(r"\b(?=\w*[a-z]\w*(?:_|[A-Z]))[A-Za-z_]\w{4,}\b")  # snake_case, camelCase
 Line = tuple[str, str]  # the file's path, the text
 Read = list[tuple[str, list[tuple[int, str]]]]  # for each file of a call's result: (number or 0, text)
-Change = Callable[[FileEvidence], FileEvidence]
 Way = Callable[["Moment", Budget], set[Line]]
 Means = tuple[float, float, float]  # of the characters, of the sessions, of the compactions
-
-ABLATIONS: dict[str, Change] = {
-    "without what the agent named": lambda e: replace(e, named=None),
-    "without what it wrote": lambda e: replace(e, written=None),
-    "without when lines were shown": lambda e: replace(e, shown=None),
-    "without lines that were pointed at": lambda e: replace(e, pointed=()),
-    "without lines from before a write": lambda e: replace(e, outdated=()),
-    "when lines were shown, and size, alone": lambda e: replace(e, named=None, written=None, pointed=()),
-}
 
 
 @dataclass
@@ -81,16 +69,6 @@ class Moment:
     again: Counter[Line] = field(default_factory=Counter)
     commands: list[str] = field(default_factory=list)
 
-    @cached_property
-    def evidence(self) -> list[FileEvidence]:
-        """What the log tells."""
-        return gather(self.log)
-
-    @cached_property
-    def evidence_of_all(self) -> list[FileEvidence]:
-        """What the log tells, and the message list of the calls of other tools."""
-        return gather(self.log, self.inputs)
-
 
 def measure(chosen: argparse.Namespace, table: Table) -> None:
     every = 4 if chosen.short else 1
@@ -104,9 +82,6 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         print(f"{tokens:6d} tokens: " + ", ".join(f"{name} {told(held(way, tokens))}" for name, way in WAYS.items()))
     print("plan by files: " + ", ".join(f"{files}: {told(held(planned, files=files))}" for files in FILES))
     plan = held(planned)
-    print(f"lines of this epoch alone: {compared(held(epoch), plan)}")
-    for name, change in ABLATIONS.items():
-        print(f"{name}: {compared(held(partial(without, change)), plan)}")
     print_named(moments)
     for name in ("usual", "newest ranges"):  # recorded sessions only: made-up ones read at random
         table.row(f"{name} by plan", held(WAYS[name])[0] / max(plan[0], 1e-9), most=0.9 if chosen.data else None)
@@ -114,10 +89,6 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
 
 def told(means: Means) -> str:
     return "/".join(f"{share:.1%}".rstrip("%") for share in means)
-
-
-def compared(means: Means, others: Means) -> str:
-    return "/".join(f"{100 * (one - other):+.1f}" for one, other in zip(means, others, strict=True))
 
 
 def _means(moments: Sequence[Moment], sections: Sequence[set[Line]]) -> Means:
@@ -145,7 +116,7 @@ def print_named(moments: Sequence[Moment]) -> None:
             named = {name for text in moment.commands for name in pattern.findall(text)} & moment.words
             if not named:
                 continue
-            section = plan_of(moment, Budget(max_tokens=BUDGET), moment.evidence).render()
+            section = plan_of(moment, Budget(max_tokens=BUDGET)).render()
             texts = {"FILE MAP": moment.file_map, "section": section, "both": moment.file_map + "\n" + section}
             for name, text in texts.items():
                 shares.setdefault(name, []).append(len(named & set(pattern.findall(text))) / len(named))
@@ -227,45 +198,34 @@ def _lines_read(event: Delivered) -> Read:
 # ---------------------------------------------------------------- policies
 
 
-def plan_of(moment: Moment, budget: Budget, evidence: Sequence[FileEvidence]) -> RestorePlan:
-    """This package's plan by this evidence."""
-    with patch.object(choose, "gather", lambda *_: evidence):
-        plan = choose.plan_restore(
-            moment.view,
-            moment.kept,
-            budget,
-            (),
-            count_tokens=count_by_chars,
-            refuses=lambda paths: {path: why for path in paths if (why := why_not_name(path))},
-            current=None,
-        )
+def plan_of(moment: Moment, budget: Budget, inputs: Sequence[Input] = ()) -> RestorePlan:
+    """This package's plan."""
+    plan = plan_restore(
+        moment.view,
+        moment.kept,
+        budget,
+        moment.log,
+        inputs=inputs,
+        count_tokens=count_by_chars,
+        refuses=lambda paths: {path: why for path in paths if (why := why_not_name(path))},
+        current=None,
+    )
     assert count_by_chars(plan.render()) <= budget.max_tokens
     return plan
 
 
 def _lines(plan: RestorePlan) -> set[Line]:
-    return {(item.path, text) for item in plan.items for text in item.text.split("\n")}
+    return {(item.path, text) for item in plan.items if item.path is not None for text in item.text.split("\n")}
 
 
 def planned(moment: Moment, budget: Budget) -> set[Line]:
     """What the plan holds that knows of reads, writes and commands."""
-    return _lines(plan_of(moment, budget, moment.evidence))
+    return _lines(plan_of(moment, budget))
 
 
 def told_of_all(moment: Moment, budget: Budget) -> set[Line]:
     """What the plan holds where the message list tells of the calls of other tools."""
-    return _lines(plan_of(moment, budget, moment.evidence_of_all))
-
-
-def without(change: Change, moment: Moment, budget: Budget) -> set[Line]:
-    """What the plan holds when `change` takes something away from what it knows."""
-    return _lines(plan_of(moment, budget, [change(each) for each in moment.evidence]))
-
-
-def epoch(moment: Moment, budget: Budget) -> set[Line]:
-    """The plan without what earlier compactions took."""
-    at = max((n for n, event in enumerate(moment.log) if isinstance(event, Compacted)), default=0)
-    return _lines(plan_of(moment, budget, gather(moment.log[at:])))
+    return _lines(plan_of(moment, budget, moment.inputs))
 
 
 def usual(moment: Moment, budget: Budget) -> set[Line]:

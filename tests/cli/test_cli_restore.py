@@ -70,9 +70,10 @@ def test_a_plan_goes_by_the_message_list_too(capfd: Capture, work: Path, run: Ru
     listed = json.dumps([{"role": "assistant", "content": None, "tool_calls": made}])
     (work / "list.json").write_text(listed)
     capfd.readouterr()
-    assert json.loads(said(capfd, "restore", "--json"))["items"][0]["path"] == f"{work}/g"
+    assert "named" not in said(capfd, "restore", "--json")
     plan = run("restore", "--json", "--messages", given, stdin=listed.encode()).stdout
-    assert json.loads(plan)["items"][0]["path"] == f"{work}/f"
+    (why,) = (item["why"] for item in json.loads(plan)["items"] if item["path"] == f"{work}/f")
+    assert "named 3 calls ago" in why
 
 
 @pytest.mark.parametrize(

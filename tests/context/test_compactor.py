@@ -163,7 +163,8 @@ def test_what_a_tool_was_asked_that_the_session_never_saw_says_which_files_are_a
     messages = six_reads(shape, session)
     task = turn_of(shape, ("t1", Step({"prompt": "who calls total() of /w/a?"}, "nobody", tool="Task")))
     after = Compactor(session, Model(), trigger_tokens=20_000).compact([*messages[:-4], *task, *messages[-4:]])
-    assert section_of(after).split("\n")[1] == "### /w/a lines 1-40: shown 6 calls ago, named 3 calls ago; last seen"
+    (title,) = (line for line in section_of(after).split("\n") if line.startswith("### /w/a "))
+    assert title.endswith(": shown 6 calls ago, named 3 calls ago; last seen")
 
 
 @each_shape

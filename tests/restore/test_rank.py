@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from readcache import Budget, Session
+from readcache import Budget, Policy, Session
 from tests.helpers.files import text
 
 LINES = 60
@@ -18,8 +18,14 @@ def show(session: Session, *paths: str) -> None:
         session.observe(f"cat {path}", text(of=path))
 
 
-def first(session: Session, budget: Budget = ROOM) -> str:
+def first(session: Session, budget: Budget = ROOM) -> str | None:
     return session.restore_plan(budget=budget).items[0].path
+
+
+def wait(session: Session, calls: int = 4) -> None:
+    """Calls that tell nothing of the files."""
+    for n in range(calls):
+        session.observe(f"echo {n}", "")
 
 
 def test_without_other_evidence_what_was_shown_last_comes_first(session: Session) -> None:
@@ -34,6 +40,7 @@ def test_without_other_evidence_what_was_shown_last_comes_first(session: Session
 )
 def test_a_file_that_the_agent_names_comes_before_files_read_later(session: Session, command: str) -> None:
     show(session, "a.py", "b.py", "c.py")
+    wait(session)
     session.observe(command, "")
     assert first(session) == "/w/a.py"
     assert "named 1 call ago" in session.restore_plan().items[0].why
@@ -41,6 +48,7 @@ def test_a_file_that_the_agent_names_comes_before_files_read_later(session: Sess
 
 def test_arguments_of_other_tools_name_files_too(session: Session) -> None:
     show(session, "a.py", "b.py", "c.py")
+    wait(session)
     session.observe_tool("Task", "done\n", arguments={"prompt": "look for callers of total() in /w/a.py"})
     assert first(session) == "/w/a.py"
 
@@ -67,49 +75,25 @@ def test_a_file_is_not_named_by_reads_of_itself(session: Session) -> None:
 
 def test_files_of_one_name_are_told_apart_by_their_directory(session: Session) -> None:
     show(session, "one/index.ts", "two/index.ts", "other.ts")
+    wait(session)
     session.observe("tsc one/index.ts", "")
     assert first(session) == "/w/one/index.ts"
     assert "named" not in next(i for i in session.restore_plan().items if i.path == "/w/two/index.ts").why
 
 
-def test_of_files_that_were_merely_read_long_ago_the_small_ones_come_first(session: Session) -> None:
-    session.observe("cat small.py", text(1, 10, of="small.py"))
-    show(session, "a.py", "b.py", "c.py")
-    for n in range(40):
-        session.observe(f"echo {n}", f"{n}\n")
-    assert first(session) == "/w/small.py"
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        "a.py:50:    def total(self):\n",
-        '  File "/w/a.py", line 50, in total\n',
-        "a.py(50,3): error: no such name\n",
-        "\tat a.py:50\n",
-        "--> /w/a.py:50:121\n",
-    ],
-)
-def test_the_lines_that_a_search_or_a_trace_points_at_come_first(session: Session, output: str) -> None:
-    show(session, "a.py")
-    session.observe("make", output)
-    (item,) = session.restore_plan(budget=Budget(max_tokens=500)).items
-    assert 20 < item.start <= 50 <= item.end
-    assert "a search or a trace points here" in item.why
-
-
 def test_a_file_that_the_agent_wrote_comes_before_one_that_it_looked_at_later(session: Session) -> None:
-    show(session, "a.py", "b.py")
+    show(session, "a.py", "b.py", "c.py")
+    wait(session)
     session.wrote("/w/a.py")
-    show(session, "b.py", "c.py")
     assert first(session) == "/w/a.py"
-    assert "written 3 calls ago" in session.restore_plan().items[0].why
+    assert "written 1 call ago" in session.restore_plan().items[0].why
 
 
 def test_what_an_earlier_compaction_took_may_come_back_at_the_next(session: Session) -> None:
     show(session, "a.py")
     session.compacted()
     show(session, "b.py")
+    wait(session)
     session.observe("make a.py", "")
     assert first(session) == "/w/a.py"
 
@@ -135,24 +119,12 @@ def test_a_restored_section_is_no_reason_to_restore_its_lines_again(session: Ses
     assert "shown 22 calls ago" in session.restore_plan(budget=ROOM).items[0].why
 
 
-def test_what_a_restored_section_alone_showed_may_come_back(session: Session) -> None:
-    show(session, "a.py")
-    other = Session("/w")
-    show(other, "b.py")
-    session.compacted(restored=other.restore_plan())
-    session.compacted()
-    assert [item.path for item in session.restore_plan().items] == ["/w/a.py", "/w/b.py"]
-
-
 def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session) -> None:
     show(session, "a.py", "b.py")
     session.observe("sed -n '41,60p' a.py", text(41, 60, of="a.py"), call_id="kept")
     show(session, "c.py")
     plan = session.restore_plan(keep=["kept"], budget=Budget(max_tokens=400))
-    item = plan.items[-1]
-    assert (item.path, item.end) == ("/w/a.py", 60)
-    assert item.start <= 41
-    assert "a marker that stays points here" in item.why
+    assert ("/w/a.py", 41, 60) in [(item.path, item.start, item.end) for item in plan.items]
     assert plan.heading in session.compacted(keep=["kept"], restored=plan).rewrites["kept"]
 
 
@@ -165,22 +137,14 @@ def test_of_equal_files_the_smaller_one_comes_first(session: Session) -> None:
     assert first(session, Budget()) == "/w/small.py"
 
 
-def test_where_few_files_may_come_back_and_tokens_are_left_the_larger_one_does(session: Session) -> None:
-    with session.batch():
-        session.observe("cat large.py", text(of="large.py"), call_id="d")
-        session.observe("cat small.py", text(1, 10, of="small.py"), call_id="c")
-    session.observe("make small.py large.py", "")
-    assert first(session, Budget(max_files=1)) == "/w/large.py"
-
-
 def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
     """Restored files arrived without the reason they were open."""
     show(session, "a.py")
     session.wrote("/w/a.py")
     show(session, "a.py")
-    session.observe("git log a.py", "a.py:7: error\n")
+    session.observe("git log a.py", "")
     plan = session.restore_plan()
-    why = "shown 2 calls ago, named 1 call ago, written 3 calls ago, a search or a trace points here; last seen"
+    why = "shown 2 calls ago, named 1 call ago, written 3 calls ago; last seen"
     assert plan.items[0].why == why
     assert f"### /w/a.py lines 1-60: {why}\n" in plan.render()
 
@@ -188,16 +152,17 @@ def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
 def test_calls_of_the_message_list_that_nobody_told_of_name_files_too(session: Session) -> None:
     """An editor's search, a sub-agent's task, a list of things to do: the tools that a harness does not hand over."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "go"}]
-    for call_id, path in (("c1", "a.py"), ("c2", "b.py"), ("c3", "c.py")):
-        reply = session.observe(f"cat {path}", text(of=path), call_id=call_id)
-        messages += turn(call_id, "bash", {"command": f"cat {path}"}, reply.text)
+    for path in ("a.py", "b.py", "c.py", "d.py", "e.py", "f.py"):
+        reply = session.observe(f"cat {path}", text(of=path), call_id=path)
+        messages += turn(path, "bash", {"command": f"cat {path}"}, reply.text)
     session.sync(messages)
-    assert first(session) == "/w/c.py"
+    assert "named" not in session.restore_plan().render()
     messages += turn("t1", "Task", {"prompt": "who calls total() of a.py?"}, "nobody")
-    assert session.restore_plan(budget=ROOM, messages=messages).items[0].path == "/w/a.py"
-    session.sync(messages)
-    assert first(session) == "/w/a.py"
-    assert "named 1 call ago" in session.restore_plan().items[0].why
+    assert first(session) == "/w/f.py"
+    for plan in (session.restore_plan(messages=messages), (session.sync(messages), session.restore_plan())[1]):
+        places = [item.path for item in plan.items]
+        assert places.index("/w/a.py") < places.index("/w/d.py")
+        assert "### /w/a.py lines 1-60: shown 6 calls ago, named 1 call ago" in plan.render()
 
 
 def turn(call_id: str, name: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
@@ -207,3 +172,61 @@ def turn(call_id: str, name: str, arguments: dict[str, str], result: str) -> lis
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": call_id, "content": result},
     ]
+
+
+# ------------------------------------------------------------ results of commands
+
+
+def test_the_result_of_a_command_comes_back_as_it_was_with_its_command_and_age(session: Session) -> None:
+    output = "".join(f"test_{n} failed: expected {n}, got {n + 1}\n" for n in range(30))
+    session.observe("pytest -q", output)
+    show(session, "a.py")
+    plan = session.restore_plan()
+    item = next(item for item in plan.items if item.kind == "result")
+    assert (item.path, item.start, item.end, item.command) == (None, None, None, "pytest -q")
+    assert item.text + "\n" == output
+    assert "### Output of `pytest -q`, 2 calls ago\n" + output in plan.render()
+
+
+def test_of_one_command_the_newest_result_comes_back(session: Session) -> None:
+    for n in range(3):
+        session.observe(f"pytest -q 2>&1 | tail -{n + 5}", f"{n} tests failed\n" + text(1, 9))
+    assert [item.text[0] for item in session.restore_plan().items] == ["2"]
+
+
+def test_a_command_that_was_run_again_comes_before_one_that_was_run_once(session: Session) -> None:
+    for command in ("make test", "make test", "make lint", "ls build"):
+        session.observe(command, f"what {command} printed {'in a long line ' * 40}\n")
+    assert session.restore_plan().items[0].command == "make test"
+
+
+def test_a_result_names_the_files_of_its_lines_that_changed_since(session: Session) -> None:
+    both = text(1, 5, of="a.py") + "".join(f"note {n} beside the lines of the file\n" for n in range(9))
+    session.observe("sed -n '1,5p' a.py; ./notes", both)
+    session.wrote("/w/a.py")
+    (item,) = session.restore_plan().items
+    assert item.why == "2 calls ago; a.py changed since"
+
+
+def test_a_result_that_does_not_fit_is_cut_at_its_end_alone(session: Session) -> None:
+    output = "".join(f"{n} says what it says, and says no more than that\n" for n in range(500))
+    session.observe("make", output)
+    (item,) = session.restore_plan(budget=Budget(max_tokens=1000)).items
+    assert output.startswith(item.text + "\n")
+    assert 800 < item.tokens <= 1000
+    assert session.restore_plan(budget=Budget(max_tokens=50)).items == ()
+
+
+@pytest.mark.parametrize("command", ["cat /w/.env; make", "make", "python show.py server.pem"])
+def test_a_result_that_may_hold_a_secret_does_not_come_back(session: Session, command: str) -> None:
+    session.observe(command, "token: ghp_" + "a1" * 20 + "\n")
+    assert session.restore_plan().items == ()
+
+
+def test_a_restored_result_answers_the_command_when_it_runs_again() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    output = "".join(f"test_{n} failed: expected {n}, got {n + 1}\n" for n in range(30))
+    session.observe("pytest -q", output)
+    plan = session.restore_plan()
+    session.compacted(restored=plan)
+    assert f'in the section "{plan.heading}"' in session.observe("pytest -q", output).text

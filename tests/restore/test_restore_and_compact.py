@@ -140,7 +140,7 @@ def test_a_marker_whose_lines_are_only_partly_restored_is_not_pointed_there(sess
     session.observe("cat f", text(), call_id="c1")
     session.observe("sed -n '5,60p' f", text(5, 60), call_id="c2")
     plan = session.restore_plan(keep=["c2"], budget=Budget(max_tokens_per_file=200))
-    assert plan.items[0].end < 60
+    assert (plan.items[0].end or 0) < 60
     done = session.compacted(keep=["c2"], restored=plan)
     assert plan.heading not in done.rewrites["c2"]
 

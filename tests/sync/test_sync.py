@@ -513,7 +513,7 @@ def test_what_a_harness_did_not_restore_of_the_plan_is_not_visible(session: Sess
     first = replace(whole, items=whole.items[:1])
     session.compacted(restored=whole if how == "in the message alone" else first)
     session.sync([{"role": "user", "content": f"A summary.\n\n{first.render()}"}])
-    restored, missing = (item.path for item in whole.items)
+    restored, missing = (item.path or "" for item in whole.items)
     assert session.view.covers(restored, 1, 60)
     assert not session.view.covers(missing, 1, 1)
 
