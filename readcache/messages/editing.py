@@ -7,7 +7,7 @@ not in a message is not changed: then the very same message comes back.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from readcache.messages.messages import (
     Kind,
     Raw,
     as_mapping,
+    normalise,
     normalise_one,
     parse_arguments,
     result_keys,
@@ -55,6 +56,26 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
         return {**block, key: _with_text(block.get(key), text)} if is_of_call else None
 
     return map_blocks(message, change)
+
+
+def without_cleared(
+    messages: Sequence[Raw], cleared: int | Collection[str], excluded: Collection[str] = ()
+) -> Sequence[Raw]:
+    """The list without the texts of the results that the provider clears before the model sees it: the `cleared` oldest
+    ones, or those of these ids. Results of `excluded` tools are not counted."""
+    normal = normalise(messages)
+    names = {part.call_id: part.name for message in normal for part in message.parts if part.kind is Kind.CALL}
+    results = [
+        (at, part.call_id)
+        for at, message in enumerate(normal)
+        for part in message.parts
+        if part.kind is Kind.RESULT and names.get(part.call_id, part.name) not in excluded
+    ]
+    gone = results[:cleared] if isinstance(cleared, int) else [place for place in results if place[1] in cleared]
+    out = list(messages)
+    for at, call_id in gone:
+        out[at] = with_result_text(out[at], call_id, "")
+    return out
 
 
 def with_results(messages: list[Raw], by_place: Mapping[TextPlace, str]) -> list[Raw]:

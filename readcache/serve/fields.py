@@ -32,6 +32,7 @@ STATUS = Field("a whole number", lambda value: _is_whole(value, -MOST))
 SECONDS = Field("a number of seconds above 0", _is_seconds)
 OBJECT = Field("an object", lambda value: isinstance(value, dict))
 IDS = Field("a list of texts", lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value))
+COUNT_OR_IDS = Field("a whole number from 0 up, or a list of texts", lambda value: LINE.fits(value) or IDS.fits(value))
 MESSAGES = Field(
     "a list of objects", lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value)
 )

@@ -30,7 +30,20 @@ from readcache import (
     UsageError,
     __version__,
 )
-from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field, checked
+from readcache.serve.fields import (
+    COUNT_OR_IDS,
+    FLAG,
+    IDS,
+    LINE,
+    MESSAGES,
+    NAMES,
+    OBJECT,
+    SECONDS,
+    STATUS,
+    TEXT,
+    Field,
+    checked,
+)
 
 VERSION = 1
 MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
@@ -250,7 +263,7 @@ def _rewind(session: Session, given: dict[str, Any]) -> object:
 
 def _mend(session: Session, given: dict[str, Any]) -> object:
     """Returns the messages only if one changed: the client has them."""
-    mended = session.mend(given["messages"])
+    mended = session.mend(**given)
     return {"changed": False} if mended is given["messages"] else {"changed": True, "messages": mended}
 
 
@@ -258,6 +271,7 @@ _REPLY_FIELDS = ("text", "exit_code", "outcome", "reason", "call_id", "tokens_sa
 _HEAD = {"method": TEXT, "conversation": TEXT, "agent": TEXT}
 _FRAME = {"head": LINE, "tail": LINE}
 _BUDGET = {"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE}
+_LIST = {"messages": MESSAGES, "cleared": COUNT_OR_IDS, "excluded": IDS}
 _CALL = {"call_id": TEXT, "batch": TEXT}
 _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
 _TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
@@ -293,10 +307,8 @@ METHODS: dict[str, Method] = {
     ),
     "wrote": Method(_wrote, {"path": TEXT, "content": TEXT, "call_id": TEXT}, frozenset(("path",))),
     "settle": Method(_settle, {"call_id": TEXT, "text": TEXT}, frozenset(("call_id", "text"))),
-    "sync": Method(
-        lambda session, given: {"rewrites": session.sync(**given)}, {"messages": MESSAGES}, frozenset(("messages",))
-    ),
-    "mend": Method(_mend, {"messages": MESSAGES}, frozenset(("messages",))),
+    "sync": Method(lambda session, given: {"rewrites": session.sync(**given)}, _LIST, frozenset(("messages",))),
+    "mend": Method(_mend, _LIST, frozenset(("messages",))),
     "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
     "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
     "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),

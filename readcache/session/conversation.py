@@ -39,23 +39,35 @@ class Conversation:
         counts as seen. UsageError for an unknown call: nothing is settled then."""
         self.reader.settle(str(call_id), text)
 
-    def sync(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    def sync(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        cleared: int | Collection[str] | None = None,
+        excluded: Collection[str] = (),
+    ) -> dict[str, str]:
         """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
         it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
         is not in it yet counts as gone.
+
+        `cleared`: the results of this list that the provider clears before the model sees it (Anthropic's
+        `clear_tool_uses`): how many of the oldest, in all, or their ids. Say it at each call. `excluded`: names of
+        tools whose results it leaves alone and does not count.
 
         Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
         what is gone: a note that it is gone, or the full text where no list has held the reply yet. For a call that the
         list does not name, it is the reply alone, which you put in its place; `mend` does that.
         """
-        return dict(self.reader.sync(messages).by_call)
+        return dict(self.reader.sync(_seen(messages, cleared, excluded)).by_call)
 
-    def mend(self, messages: list[M]) -> list[M]:
+    def mend(
+        self, messages: list[M], *, cleared: int | Collection[str] | None = None, excluded: Collection[str] = ()
+    ) -> list[M]:
         """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
         from readcache.messages.editing import with_results
 
-        mended = with_results(cast("list[Mapping[str, Any]]", messages), self.reader.sync(messages).by_place)
-        return cast("list[M]", mended)
+        synced = self.reader.sync(_seen(messages, cleared, excluded))
+        return cast("list[M]", with_results(cast("list[Mapping[str, Any]]", messages), synced.by_place))
 
     def restore_plan(
         self,
@@ -115,6 +127,21 @@ class Conversation:
         """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
         CRLF, so that a harness can refuse to write one into a file."""
         return marker.find_markers(text, self.tag)
+
+
+def _seen(
+    messages: Sequence[Mapping[str, Any]], cleared: int | Collection[str] | None, excluded: Collection[str]
+) -> Sequence[Mapping[str, Any]]:
+    """The list as the model sees it."""
+    if isinstance(excluded, str):
+        raise UsageError(f"excluded={excluded!r} is a string: give a list of names, [{excluded!r}]")
+    if isinstance(cleared, (bool, str)) or (isinstance(cleared, int) and cleared < 0):
+        raise UsageError(f"cleared={cleared!r}: give how many of the oldest results were cleared, or a list of ids")
+    if not cleared:
+        return messages
+    from readcache.messages.editing import without_cleared
+
+    return without_cleared(messages, cleared, excluded)
 
 
 def _ids(keep: Collection[str]) -> frozenset[str]:

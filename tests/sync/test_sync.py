@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import HeadTail, Outcome, Policy, Reply, Session
+from readcache import HeadTail, Outcome, Policy, Reply, Session, UsageError
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
@@ -67,6 +67,48 @@ def test_a_marker_after_a_server_side_compaction_does_not_point_before_it(sessio
     messages.insert(-2, server_compaction("openai"))
     assert "UNCHANGED" in messages[-1]["content"]
     assert session.mend(messages)[-1]["content"] == text(of="f")
+
+
+@with_ids
+@pytest.mark.parametrize("by_ids", [False, True])
+def test_a_result_that_the_provider_cleared_is_not_in_view(session: Session, shape: str, by_ids: bool) -> None:
+    """Clients keep the whole history, and the API clears the oldest results of the request (`clear_tool_uses`)."""
+    turns = [read(session, "c1"), read(session, "c2", "g"), read(session, "c3", "h")]
+    messages = message_list(shape, turns)
+    for _ in range(2):  # saying it again changes nothing
+        assert session.mend(messages, cleared=["c1"] if by_ids else 1) is messages
+        assert session.sync(messages, cleared=["c1"] if by_ids else 1) == {}
+    assert session.observe("cat f", text(of="f"), call_id="c4").outcome is Outcome.FULL
+    assert sources(session.observe("cat g", text(of="g"), call_id="c5")) == {"c2"}
+
+
+@with_ids
+def test_a_marker_does_not_point_at_a_result_that_the_provider_cleared(session: Session, shape: str) -> None:
+    messages = message_list(shape, [read(session, "c1"), read(session, "c2")])
+    assert session.sync(messages, cleared=1)["c2"].count("\n") >= text(of="f").count("\n")
+    mended = session.mend(messages, cleared=1)
+    assert text(of="f").split("\n")[20] in str(mended[-1])
+    assert mended[:-1] == messages[:-1], "the provider clears the others by itself: a change would cost its cache"
+
+
+def test_results_of_excluded_tools_are_not_counted_as_cleared(session: Session) -> None:
+    messages = message_list("anthropic", [read(session, "c1"), read(session, "c2", "g")])
+    messages[1]["content"][-1]["name"] = "memory"
+    session.sync(messages, cleared=1, excluded=["memory"])
+    assert sources(session.observe("cat f", text(of="f"), call_id="c3")) == {"c1"}
+    assert session.observe("cat g", text(of="g"), call_id="c4").outcome is Outcome.FULL
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("cleared", "c1"), ("cleared", -1), ("cleared", True), ("excluded", "bash")]
+)
+def test_a_wrong_account_of_what_was_cleared_is_refused_and_loses_nothing(
+    session: Session, field: str, wrong: object
+) -> None:
+    messages = message_list("openai", [read(session, "c1")])
+    with pytest.raises(UsageError, match=field):
+        session.sync(messages, **{field: wrong})  # type: ignore[arg-type]
+    assert session.view.is_visible("c1")
 
 
 # ------------------------------------------------------------ what stays
