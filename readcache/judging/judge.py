@@ -68,6 +68,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     # Not before `cover`: what is shown in full is credited all the same, and a change that it shows is one.
     if call.fresh:
         return replace(full, reason=Reason.FRESH)
+    if any(matches(key, policy.always) for key in call.reading.keys):
+        return replace(full, reason=Reason.ALWAYS)
     if policy.insist is Insist.SERVE and insists(view, call):
         rest = find_rest(view, call, lines, pieces, sources) if policy.partial else ()
         omissions = _allowed(make_omissions(rest, lines), call, len(lines))

@@ -77,6 +77,17 @@ SECRET_NAMES = (
     *("*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
 )
 
+# Files of instructions. Agents obey less what they were shown as a marker (NousResearch/hermes-agent#44819).
+INSTRUCTIONS = (
+    "SKILL.md",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".cursorrules",
+    "copilot-instructions.md",
+)
+
 # More than two markers, of which the median has 120. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
 
@@ -157,6 +168,8 @@ class Policy:
     horizon_tokens: int | None = None
     """Results with more than this many tokens of later output after them count as gone. For a harness that does not
     report compaction. None: nothing goes by age."""
+    always: tuple[str, ...] = INSTRUCTIONS
+    """Globs of files that are shown whole each time the agent asks for them. They count as seen all the same."""
     protected: tuple[str, ...] = SECRET_NAMES
     """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
     `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
@@ -169,7 +182,7 @@ class Policy:
     _anywhere: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        for name in ("never", "protected"):
+        for name in ("never", "always", "protected"):
             if isinstance(given := getattr(self, name), str):  # else each of its characters would be one
                 raise UsageError(f"Policy({name}={given!r}) is a string: give a tuple, ({given!r},)")
         if not self.min_worth >= 0:

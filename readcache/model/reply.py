@@ -61,6 +61,7 @@ class Reason(enum.Enum):
     NO_PARTIAL = "no_partial", "a part of it is new, and the rest may not be left out alone"
     # nothing was left out, by order
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
+    ALWAYS = "always", "the file has instructions, which are shown whole each time (Policy.always)"
     PROTECTED = "protected", "the file is protected (Policy.protected)"
     MODE_OFF = "mode_off", "readcache is switched off"
     ADVISED = "advised", "it would have been cut, but readcache only advises"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from readcache.model.paths import matches
+from readcache.model.policy import INSTRUCTIONS
 
 # Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
 SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
@@ -14,8 +15,6 @@ _SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
 )
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
-# Instructions that harnesses attach to every conversation by themselves: restored, they would stand there twice.
-MEMORY_NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md")
 # Lock files and build products, as GitHub's linguist knows generated files by their names.
 GENERATED_NAMES = (
     *("*.lock", "*.lockb", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum"),
@@ -38,7 +37,7 @@ def why_not_name(path: str, protected: Sequence[str] = ()) -> str | None:
         return "protected"
     if matches(name, SECRET_NAMES):
         return "looks like a secret"
-    if matches(name, MEMORY_NAMES):
+    if name != "SKILL.md" and matches(name, INSTRUCTIONS):  # the others are attached to every conversation
         return "memory file, harnesses attach it themselves"
     if matches(name, GENERATED_NAMES):
         return "generated"

@@ -142,6 +142,10 @@ def never(new: Sessions) -> Reply:
     return twice(new(), "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt", text())
 
 
+def always(new: Sessions) -> Reply:
+    return twice(new(), "cat SKILL.md", text())
+
+
 def protected(new: Sessions) -> Reply:
     return twice(new(Policy(protected=("*.key",))), "cat my.key", text())
 
@@ -279,6 +283,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (holds_a_marker, F, Reason.HOLDS_A_MARKER),
     (no_partial, F, Reason.NO_PARTIAL),
     (never, F, Reason.NEVER),
+    (always, F, Reason.ALWAYS),
     (protected, F, Reason.PROTECTED),
     (mode_off, F, Reason.MODE_OFF),
     (advised, F, Reason.ADVISED),
@@ -406,3 +411,29 @@ def test_a_loop_of_processes_that_judge_one_call_gets_its_bytes(tmp_path: Path) 
     for each in outcomes.values():
         assert Outcome.UNCHANGED in each
         assert all(Outcome.FULL in each[n : n + 3] for n in range(6))
+
+
+# ------------------------------------------------------------ instructions
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "docs/AGENTS.md", "CLAUDE.md", ".cursorrules"])
+@pytest.mark.parametrize("preset", ["default", "max"])
+def test_a_file_of_instructions_is_shown_whole_each_time_and_counts_as_seen(
+    new: Sessions, name: str, preset: str
+) -> None:
+    """Skills that were answered by a stub were obeyed less (failure N24)."""
+    session = new(Policy.named(preset))
+    for command in (f"cat {name}", f"cat {name}", f"sed -n '2,40p' {name}", f"cat {name}"):
+        output = text(2, 40) if "sed" in command else text()
+        reply = session.observe(command, output)
+        assert (reply.text, reply.reason) == (output, Reason.ALWAYS)
+    assert session.view.covers(f"/w/{name}", 1, 60)
+    assert session.observe_read(name, text()).reason is Reason.ALWAYS
+
+
+def test_a_user_may_name_other_files_that_are_always_shown(new: Sessions) -> None:
+    session = new(Policy(always=("rules/*.txt",)))
+    for n in range(2):
+        assert session.observe("cat rules/a.txt", text(), call_id=f"a{n}").outcome is Outcome.FULL
+    session.observe("cat SKILL.md", text(of="s"))
+    assert session.observe("cat SKILL.md", text(of="s")).outcome is Outcome.UNCHANGED
