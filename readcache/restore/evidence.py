@@ -68,8 +68,9 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> Evidence:
         if isinstance(event, Compacted | Forgot):
             continue
         if isinstance(event, Wrote):
-            numbers[event.call_id] = event.call
-            written |= {key: max(event.call, written.get(key, 0)) for key in event.keys}
+            # without an id: another reader's write, with a number of that reader's calls
+            number = numbers[event.call_id] = event.call if event.call_id else past.calls.number
+            written |= {key: max(number, written.get(key, 0)) for key in event.keys}
         elif isinstance(event, Delivered):
             numbers[event.call_id] = event.when.call
         whole = _in_full(event, seen) if isinstance(event, Delivered | Settled) else event

@@ -105,6 +105,18 @@ def test_what_a_rewind_undid_does_not_come_back(session: Session) -> None:
     assert [item.path for item in session.restore_plan().items] == ["/w/a.py"]
 
 
+def test_a_write_of_another_reader_is_dated_by_the_calls_of_this_one(session: Session) -> None:
+    other = session.fork("other")
+    for n in range(20):
+        other.observe(f"echo {n}", f"{n}\n")
+    show(session, "a.py", "b.py")
+    other.wrote("/w/a.py")
+    session.observe("true", "")
+    items = session.restore_plan().items
+    assert "internal_error" not in session.stats()
+    assert "written 2 calls ago" in next(item.why for item in items if item.path == "/w/a.py")
+
+
 def test_what_the_harness_cut_away_was_never_shown(session: Session) -> None:
     session.observe("cat a.py", text(of="a.py"), call_id="c1")
     session.settle("c1", text(1, 20, of="a.py") + "[cut]\n")
