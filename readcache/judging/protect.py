@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from itertools import chain
 
 from readcache.model.call import Call
@@ -12,6 +13,15 @@ from readcache.model.policy import Policy
 
 HIDDEN = "(a command that names a protected file)"  # it may hold what is written there
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
+_PATTERN = re.compile(r"[*?\[]")
+# How tools name the file of the lines that they print.
+_NAMES = re.compile(
+    r"==> (.+) <==$"  # head and tail
+    r"|(?:---|\+\+\+|diff --git) (?:[a-z]/)?(\S+)"
+    r"|([^\s:]+?)(?::|[-=]\d+[-=])"  # grep: `path:12:`, `path-12-`
+    r"|(\S+)\n(?=\d+[:-])",  # rg: above numbered lines
+    re.MULTILINE,
+)
 
 
 def concerns_protected(call: Call, policy: Policy) -> bool:
@@ -21,9 +31,29 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
     known = chain(call.reading.keys, (write.key for write in call.reading.writes), call.leads_to)
     if any(matches(name, policy.protected) for name in known):
         return True
-    if literals_of(policy.protected).search(call.label) is None:  # as in nearly every command
-        return False
-    return any(matches(word, policy.protected) for word in _WORD.findall(call.label))
+    if literals_of(policy.protected).search(call.label) is None and _PATTERN.search(call.label) is None:
+        return False  # as for nearly every command
+    return any(_may_be(word, policy.protected) for word in _WORD.findall(call.label))
+
+
+def _may_be(word: str, globs: tuple[str, ...]) -> bool:
+    """True if a word of a command names a protected file, or is a pattern (`.e*`) that may. `*` and `*.x` are not taken
+    for one: nearly every directory would be protected."""
+    if matches(word, globs):
+        return True
+    name = word.rpartition("/")[2]
+    is_pattern = name[:1] not in ("*", "") and _PATTERN.search(name)
+    return bool(is_pattern) and any(fnmatchcase(glob, name) for glob in globs)
+
+
+def names_protected(call: Call, policy: Policy) -> bool:
+    """True if the output says that some of its lines are those of a protected file, as searches and diffs do."""
+    output, globs = call.output, policy.protected
+    for found in literals_of(globs).finditer(output) if globs else ():
+        named = _NAMES.match(output, output.rfind("\n", 0, found.start()) + 1)
+        if named is not None and any(matches(name, globs) for name in named.groups() if name):
+            return True
+    return False
 
 
 def possible_files(call: Call) -> Iterable[str]:

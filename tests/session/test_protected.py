@@ -248,3 +248,64 @@ def test_a_variable_adds_to_the_protected_files_at_every_door() -> None:
     for policy in (chosen_policy(settings), by_adapter):
         assert policy.protected == (*SECRET_NAMES, "notes/*", "*.secret")
     assert chosen_policy(read_settings({})) == Policy()
+
+
+# ------------------------------------------------------------ files that the command does not name
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """A directory with code, and a secret in three protected files."""
+    for name in (".env", "server.pem", "deploy/.env.local"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("KEY=hunter2\n" * 30)
+    (tmp_path / "a.py").write_text(text() + "KEY = 1\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("grep -r KEY .", "grep -rn KEY .", "grep -rn -A2 KEY . | head -40", "grep -rn KEY . | grep -v a.py"),
+        *("tail -n +1 *.pem a.py", "tail -n +1 a.py deploy/.e*", "head -50 server.* a.py"),
+        *("cat {.env,a.py}", "cat a.py .en?", "cat deploy/.*", "cat .e*"),
+        *("for f in .env a.py; do cat $f; done", "for f in .e*; do cat $f; done", "f=.env; cat $f"),
+        *("cat $(echo .env)", "ls .env | xargs cat", "find . -name '.env*' -exec cat {} +", "xargs cat <<< .env"),
+        *("python3 -c \"print(open('.env').read())\"", "while read l; do echo $l; done < .env", "diff -u a.py .env"),
+        *("git diff --no-index a.py .env", "grep -c '' .env && cat <.env"),
+        *("sed -n 1,5p ./.env", "base64 .env | base64 -d", "cp .env x.txt; cat x.txt", "ln -s .env x; cat x"),
+    ],
+)
+def test_a_secret_is_not_kept_however_its_file_is_read(planted: Path, command: str) -> None:
+    with Session(planted, store=planted / "state/db") as session:
+        reply = session.run(command)
+        assert "hunter2" in reply.text or "base64" in command
+        assert reply.text == reply.full_text
+        assert b"hunter2" not in on_disk(planted / "state")
+    assert b"hunter2" not in on_disk(planted / "state")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "{}:3:KEY=hunter2\n",
+        "{}-3-KEY=hunter2\n",
+        "{}:KEY=hunter2\n",
+        "{}\n3:KEY=hunter2\n",
+        "==> {} <==\nKEY=hunter2\n",
+        "--- a/{}\n+++ b/{}\n@@ -1 +1 @@\n-KEY=1\n+KEY=hunter2\n",
+    ],
+)
+def test_an_output_that_names_a_protected_file_above_its_lines_is_not_kept(tmp_path: Path, output: str) -> None:
+    with Session("/w", store=tmp_path / "db") as session:
+        for name in ("deploy/.env", "./id_rsa"):
+            assert session.observe("./show", text() + output.replace("{}", name)).reason is Reason.PROTECTED
+        assert b"hunter2" not in on_disk(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "output", ["a.py\n.env\nb.py\n", "see .env: it has the key\n", "import os  # .env\n", " M .env\n"]
+)
+def test_an_output_that_speaks_of_a_protected_file_is_kept(output: str) -> None:
+    session = Session("/w")
+    assert session.observe("./show", text() + output).reason is Reason.NOT_SEEN
