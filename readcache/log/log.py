@@ -33,6 +33,8 @@ from readcache.model.withheld import as_shown
 # is a source for it.
 LATELY = 256
 
+Position = tuple[Store, int]  # a log's end: its store, and the number of the last record there that was folded
+
 
 class Transaction:
     """A transaction of the store with everything newer folded in. Written as a class, because every call uses it and a
@@ -88,7 +90,6 @@ class Log:
     ) -> None:
         self.lock = ForkLock(LOGS)
         self.view = View()
-        self.turns = 0  # grows with each event after which an older text may be outdated or gone
         self.failures: Counter[str] = Counter()  # ours, that could not be logged
         self._open_store = open_store
         self._store: Store | None = None
@@ -163,15 +164,24 @@ class Log:
         """Folds all that is in `store`, which is this log's by another connection. Writers, and users of this log, need
         not wait for that. Raises StoreError."""
         aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
-        turned: list[int] = []
         for record in store.records(self._session_id, self._agent_id):
-            before = aside.turns
             aside._take(record)
-            turned += [record.seq] * (aside.turns - before)
         with self.lock:
-            self.turns += sum(seq > self._seq for seq in turned)  # those that this log had not seen
             self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
             self._partial = False
+
+    def position(self) -> Position:
+        """The end of the log. Within a transaction."""
+        return self.store, self._seq
+
+    def only_grew_since(self, position: Position) -> bool:
+        """True if nothing was logged since that may have outdated or removed an older text. Within a transaction."""
+        store, seq = position
+        if store is not self._store:
+            return False
+        records = store.records(self._session_id, self._agent_id, after=seq) if seq != self._seq else []
+        events = (event_for(record, self._agent_id) for record in records)
+        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Settled)) for event in events)
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that was visible at that moment, by the log's clock. Within a transaction."""
@@ -257,7 +267,6 @@ class Log:
 
     def _start_anew(self) -> None:
         self.view, self._seq, self._index = View(), 0, None
-        self.turns += 1
         self._lately.clear()
 
     def _take(self, record: Record) -> None:
@@ -272,7 +281,6 @@ class Log:
             old.event.text for old in view.of_call(event.call_id) if old.event.origin is event.origin
         )
         view.apply(event)
-        self.turns += not isinstance(event, (Closed, Delivered, Failed, Settled))
         if isinstance(event, (Compacted, Forgot, Rewound)) or took_its_place:
             self._index = None
         if isinstance(event, (Delivered, Settled)):

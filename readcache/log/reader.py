@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
-from readcache.log.log import Log
+from readcache.log.log import Log, Position
 from readcache.model.call import Call
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
@@ -121,7 +121,7 @@ class Reader:
                 delivered = replace(delivered, head=call.head, tail=call.tail)
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()
-                return reply, partial(self._log_announced, delivered, log.turns, view.calls.tokens)
+                return reply, partial(self._log_announced, delivered, log.position(), view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
             log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, partial(self._log_text, delivered)
@@ -138,15 +138,15 @@ class Reader:
 
         self.tell(delivered.call_id, events, at)
 
-    def _log_announced(self, delivered: Delivered, turns: int, tokens: int, at: float | None) -> None:
+    def _log_announced(self, delivered: Delivered, end: Position, tokens: int, at: float | None) -> None:
         """Log a delivery after those that were logged while it was shown. Log it without its text if anything came in
-        between, which may have outdated or removed it. `turns`, `tokens`: of the log and its calls, as it was judged.
+        between that may have outdated or removed it. `end`, `tokens`: of the log and its calls, as it was judged.
         """
         try:  # not later: what comes in between might have taken it away
             with self.log.transaction() as view:
                 after = view.calls.tokens + delivered.when.tokens - tokens
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
-                is_first = self.log.turns == turns and not view.of_call(delivered.call_id)
+                is_first = self.log.only_grew_since(end) and not view.of_call(delivered.call_id)
                 delivered = replace(delivered, when=when)
                 self.log.append([delivered if is_first else withhold(delivered)], at)
         except StoreError as error:

@@ -127,6 +127,17 @@ def test_what_was_announced_is_no_source_where_something_came_meanwhile_that_may
     assert answer(path, cat("c3")).text == TEXT
 
 
+def test_what_was_announced_is_a_source_though_the_log_was_begun_about_another_file_meanwhile(path: Path) -> None:
+    def show(_: Reply) -> None:
+        reader.answer(cat("c2", "cat g", TEXT.upper()))
+
+    log = Log(lambda: open_store(path), "s", "main", time.time)
+    reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=True)
+    reader.answer(cat("c1"), show, announce=lambda: None)
+    assert reader.answer(cat("c3")).outcome is Outcome.UNCHANGED
+    log.close()
+
+
 @pytest.mark.parametrize("compacts", [False, True])
 def test_a_log_that_is_folded_meanwhile_takes_away_what_was_announced_only_where_that_is_new(
     path: Path, compacts: bool

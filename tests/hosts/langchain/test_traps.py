@@ -229,7 +229,8 @@ def test_what_calls_said_that_nobody_observed_tells_which_file_comes_back_first(
         token_counter=lambda messages: 10_000 * ("noted:" in str(messages) and "pawn" in str(messages)),
     )
     steps = {"steps": "1. see what shop.py does with a count of nothing"}
-    model = Script(answers=[says(CAT), says(("bash", {"command": "cat old.py"})), says(("plan", steps))])
+    commands = [says(("bash", {"command": command})) for command in ("cat old.py", "echo done")]
+    model = Script(answers=[says(CAT), *commands, says(("plan", steps))])
     ours = ReadcacheMiddleware(str(root), restore=Budget(), tools={"plan": "ignore"})
     agent = agent_of(root, model, summary, ours, saver=InMemorySaver(), tools=[*LangChainHost().tools(root), plan])
     ask(agent, thread())
