@@ -1,6 +1,7 @@
-"""Wraps a harness's own bash tool, whatever it takes and gives, so that its results go through a session.
+"""Wraps a harness's own tools: a bash tool, whatever it takes and gives, so that its results go through a session; a
+write tool, so that the session is told of each write.
 
-What the tool takes: a command string, or a dict with "command" (mini-swe-agent's action). What it gives: a string, a
+What a bash tool takes: a command string, or a dict with "command" (mini-swe-agent's action). What it gives: a string, a
 `CompletedProcess`, or a dict with "output" and "returncode" (or "exit_code"). Async tools stay async. Whatever else it
 gives, and whatever it raises, goes through untouched.
 """
@@ -14,12 +15,16 @@ import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from readcache.model.errors import UsageError
 from readcache.model.reply import Reason, Reply
 
 _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
+
+OwnCall = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,48 +33,86 @@ class Wrapped:
 
     answer: Callable[..., Reply]  # judges a result, as `Session.observe` does
     calls_so_far: Callable[[], int]  # asked before the tool runs: later calls are not sources for this one
-    own_call: Callable[[], AbstractContextManager[None]]  # entered while the tool runs
+    own_call: OwnCall  # entered while the tool runs
     call_id: Callable[[], str | None] | None = None  # gives the harness's id for the call under way
     on_reply: Callable[[Reply], object] | None = None  # is told each reply
 
 
 def wrap(bash: Callable[..., Any], around: Wrapped) -> Callable[..., Any]:
-    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd` and
-    `call_id` are used where they are given; `call_id` is passed on only if `bash` takes it."""
+    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd`,
+    `call_id` and `batch` are used where they are given; the last two are passed on only if `bash` takes them."""
     arguments = _Arguments(bash)
 
     def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Answer:
-        given = arguments.named(args, kwargs, "call_id")
-        if not arguments.takes("call_id"):
-            kwargs.pop("call_id", None)
+        given = arguments.ours(args, kwargs, "call_id")
         named = given if given is not None or around.call_id is None else _asked(around.call_id)
+        batch = arguments.ours(args, kwargs, "batch")
         action = arguments.command(args, kwargs)
         cwd = arguments.named(args, kwargs, "cwd") or (action.get("cwd") if isinstance(action, dict) else None)
         call_id = None if named is None else str(named)
-        return _Answer(around, action, cwd or None, call_id, around.calls_so_far())
+        return _Answer(around, action, cwd or None, call_id, batch, around.calls_so_far())
 
-    async def finish(answer: _Answer, result: Awaitable[Any]) -> Any:
-        with around.own_call():
-            awaited = await result
-        return answer.of(awaited)
+    return _wrapped(bash, begin, around.own_call)
 
-    if inspect.iscoroutinefunction(bash) or inspect.iscoroutinefunction(getattr(bash, "__call__", None)):  # noqa: B004  asks whether calling it gives a coroutine
 
-        @functools.wraps(bash)
+def wrap_write(
+    edit: Callable[..., Any],
+    path: str,
+    wrote: Callable[..., None],
+    own_call: OwnCall,
+) -> Callable[..., Any]:
+    """A callable with `edit`'s signature that calls `wrote` with the argument named `path`, also if `edit` raises:
+    half a write is a write. Raises UsageError if `edit` has no such parameter."""
+    arguments = _Arguments(edit)
+    if not arguments.takes(path):
+        name = getattr(edit, "__name__", type(edit).__name__)
+        raise UsageError(f"{name}() has no parameter {path!r}: name the one that gives the path, wrap_write(…, path=…)")
+
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Write:
+        call_id = arguments.ours(args, kwargs, "call_id")
+        named = arguments.named(args, kwargs, path)
+        return _Write(partial(_asked, partial(wrote, named, call_id=call_id)))
+
+    return _wrapped(edit, begin, own_call)
+
+
+def _wrapped(
+    tool: Callable[..., Any],
+    begin: Callable[[tuple[Any, ...], dict[str, Any]], _Answer | _Write],
+    own_call: OwnCall,
+) -> Callable[..., Any]:
+    """`tool`, sync or async, with what `begin` gives for each call told how that ended."""
+
+    async def finish(call: _Answer | _Write, result: Awaitable[Any]) -> Any:
+        try:
+            with own_call():
+                awaited = await result
+        except BaseException:
+            call.failed()
+            raise
+        return call.of(awaited)
+
+    if inspect.iscoroutinefunction(tool) or inspect.iscoroutinefunction(getattr(tool, "__call__", None)):  # noqa: B004  asks whether calling it gives a coroutine
+
+        @functools.wraps(tool)
         async def call_later(*args: Any, **kwargs: Any) -> Any:
-            answer = begin(args, kwargs)
-            return await finish(answer, bash(*args, **kwargs))
+            call = begin(args, kwargs)
+            return await finish(call, tool(*args, **kwargs))
 
         return call_later
 
-    @functools.wraps(bash)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        answer = begin(args, kwargs)
-        with around.own_call():
-            result = bash(*args, **kwargs)
-        return finish(answer, result) if inspect.isawaitable(result) else answer.of(result)
+    @functools.wraps(tool)
+    def call_now(*args: Any, **kwargs: Any) -> Any:
+        call = begin(args, kwargs)
+        try:
+            with own_call():
+                result = tool(*args, **kwargs)
+        except BaseException:
+            call.failed()
+            raise
+        return finish(call, result) if inspect.isawaitable(result) else call.of(result)
 
-    return call
+    return call_now
 
 
 class _Arguments:
@@ -86,6 +129,13 @@ class _Arguments:
     def takes(self, name: str) -> bool:
         """True if the tool can be given an argument of this name."""
         return self._takes_any or name in self._names
+
+    def ours(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+        """The argument of this name. It is taken out of `kwargs` if the tool cannot be given it."""
+        given = self.named(args, kwargs, name)
+        if not self.takes(name):
+            kwargs.pop(name, None)
+        return given
 
     def command(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The argument with the command, by its usual names, or else the first; None when it is not given."""
@@ -110,7 +160,11 @@ class _Answer:
     action: Any
     cwd: Any
     call_id: str | None
+    batch: Any
     started: int
+
+    def failed(self) -> None:
+        """The tool raised: it showed nothing."""
 
     def of(self, result: Any) -> Any:
         """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is,
@@ -140,11 +194,12 @@ class _Answer:
             exit_code=exit_code,
             cwd=self.cwd,
             call_id=self.call_id,
+            batch=None if self.batch is None else str(self.batch),
             started=self.started,
             trouble=trouble,
         )
         if self.around.on_reply is not None:
-            _asked(functools.partial(self.around.on_reply, reply))
+            _asked(partial(self.around.on_reply, reply))
         return reply.text
 
     def _completed(self, result: Any) -> Any:
@@ -165,12 +220,28 @@ class _Answer:
         return answered
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """One call of a tool that writes a file."""
+
+    tell: Callable[[], None]
+
+    def failed(self) -> None:
+        """The tool raised: it may have written a part."""
+        self.tell()
+
+    def of(self, result: Any) -> Any:
+        """The tool's result, as it is."""
+        self.tell()
+        return result
+
+
 def _asked(callback: Callable[[], Any]) -> Any:
-    """What a callback of the harness gives; None if it raises, since that must not cost the tool's output."""
+    """What the call gives; None if it raises, since that must not cost the tool's output."""
     try:
         return callback()
     except Exception:
         import logging  # 6 ms, which no other part of a session needs
 
-        logging.getLogger(__name__).warning("a callback given to Session.wrap raised", exc_info=True)
+        logging.getLogger(__name__).warning("what a wrapped tool calls raised", exc_info=True)
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Session
+from readcache import Session, UsageError
 from tests.helpers.files import TEXT, text
 
 
@@ -273,3 +273,67 @@ def test_a_directory_of_any_type_loses_no_output(session: Session, cwd: object) 
 def test_a_directory_in_bytes_is_a_directory(session: Session) -> None:
     session.observe("cat f", TEXT, cwd=b"/w/sub", call_id="c1")
     assert session.view.covers("/w/sub/f", 1, 60)
+
+
+def test_calls_of_one_batch_do_not_point_at_each_other(session: Session) -> None:
+    bash = session.wrap(lambda _command: TEXT)
+    assert bash("cat f", call_id="c1", batch="b1") == TEXT
+    assert bash("cat f", call_id="c2", batch="b1") == TEXT
+    assert is_marker(session, bash("cat f", call_id="c3", batch="b2"))
+
+
+# ------------------------------------------------------------ tools that write
+
+
+def edit(path: str, new: str) -> str:
+    Path(path).write_text(new)
+    return f"wrote {new!r}"
+
+
+async def edit_later(path: str, new: str) -> str:
+    return edit(path, new)
+
+
+def half_an_edit(path: str, new: str) -> str:
+    edit(path, new)
+    raise OSError("disk full")
+
+
+async def half_an_edit_later(path: str, new: str) -> str:
+    return half_an_edit(path, new)
+
+
+def finished(result: Any) -> object:
+    return asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+
+@pytest.mark.parametrize("tool", [edit, edit_later, lambda path, new: edit_later(path, new)])
+def test_a_wrapped_write_tells_the_session(session: Session, tmp_path: Path, tool: Any) -> None:
+    file = tmp_path / "f"
+    session.observe_read(str(file), TEXT, call_id="c1")
+    assert finished(session.wrap_write(tool)(path=str(file), new="a\n", call_id="c2")) == "wrote 'a\\n'"
+    assert session.observe_read(str(file), TEXT, call_id="c3").text == TEXT
+
+
+@pytest.mark.parametrize("tool", [half_an_edit, half_an_edit_later])
+def test_a_write_that_raises_may_have_written(session: Session, tmp_path: Path, tool: Any) -> None:
+    file = tmp_path / "f"
+    session.observe_read(str(file), TEXT, call_id="c1")
+    with pytest.raises(OSError, match="disk full"):
+        finished(session.wrap_write(tool)(str(file), "a\n"))
+    assert session.observe_read(str(file), TEXT).text == TEXT
+
+
+def test_the_parameter_with_the_path_has_a_name(session: Session, tmp_path: Path) -> None:
+    def save(content: str, *, file_path: str) -> None:
+        Path(file_path).write_text(content)
+
+    with pytest.raises(UsageError, match=r"save\(\) has no parameter 'path'"):
+        session.wrap_write(save)
+    session.wrap_write(save, path="file_path")("a\n", file_path=str(tmp_path / "f"))
+    assert [type(record.event).__name__ for record in session.events()] == ["Wrote"]
+
+
+def test_a_path_that_is_none_costs_the_tool_nothing(session: Session) -> None:
+    assert session.wrap_write(lambda path: f"no {path}")(None) == "no None"
+    assert session.events() == []
