@@ -5,6 +5,7 @@ from readcache.context import Compactor, prune
 
 from __future__ import annotations
 
+from readcache.context.api import is_overflow
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
 from readcache.context.history import History
@@ -29,6 +30,7 @@ __all__ = [
     "Replaced",
     "Report",
     "cut_points",
+    "is_overflow",
     "normalise",
     "prune",
     "repair",

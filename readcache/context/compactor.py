@@ -1,8 +1,8 @@
 """The compactor: prunes; if that is not enough, has the older turns summarised, puts back the files that the agent was
 working on, and tells the session, so that no remaining marker points at anything that is gone.
 
-    compactor = Compactor(session, summarize, trigger_tokens=100_000)
-    messages = compactor.maybe_compact(messages)  # before each call of the model
+    compactor = Compactor(session, summarize, window=200_000)
+    answer, messages = compactor.ask(model, messages)
 
 It calls nothing but its session and `summarize`. If there is no summary, the agent goes on without: with its task, its
 last turns, the files it was working on, and the list of what it read and changed.
@@ -14,13 +14,13 @@ crash gets the same list from `resume`.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from readcache.context.api import is_overflow, prompt_tokens
 from readcache.context.compaction import (
     AskModel,
     CompactionResult,
@@ -42,37 +42,19 @@ from readcache.model.policy import Budget
 if TYPE_CHECKING:
     from readcache.session import Session
 
+A = TypeVar("A")  # an answer of the harness's model
+T = TypeVar("T")
+AnyModel = Callable[[list[Raw]], Any]  # gives an answer, or an awaitable of one
+
 # After so many failures in a row the model is no longer asked: Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES.
 MOST_FAILURES = 3
+# Share of the window at which a conversation is compacted: goose's and Cline's.
+TRIGGER_OF_WINDOW = 0.8
 # Pruning, or a summary, freed enough if what stays is at most this share of the trigger, to which Cline
 # compacts. With more the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
 # Characters of each text of the last turn, when nothing else is left to be made shorter. CooperBench clips at 20,000.
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
-
-# OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A limit of
-# tokens for each minute is something else.
-_SAYINGS = re.compile(
-    r"context_length_exceeded|maximum context length"
-    r"|prompt is too long|exceed context limit"
-    r"|exceeds the maximum number of (?:input )?tokens"
-    r"|input is too long for requested model"
-    r"|reduce the length of the (?:messages|prompt|input)"
-    r"|maximum prompt length"
-    r"|exceeds? the (?:available )?context (?:size|window|length)"
-    r"|context ?window ?(?:exceeded|overflow|limit)",
-    re.IGNORECASE,
-)
-
-
-def is_overflow(error: BaseException) -> bool:
-    """True if the error, or one that it was raised from, says that the request was longer than the context window."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if _SAYINGS.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'code', '')}"):
-            return True
-        seen = seen.__cause__
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +71,11 @@ class Compactor:
     """Compacts the conversation of one session.
 
     `summarize` takes a list of one user message and returns the model's response, a text or a message, or an awaitable
-    of it for `acompact`. `trigger_tokens`: conversations of fewer are left alone by `maybe_compact`. `keep_turns`:
-    so many of the last turns (see `turns`) stay verbatim, fewer where they leave too little room. `budget`: of the
-    files put back. `strategies`: of `prune`. `is_overflow(error)`: did `summarize` fail because the request was too
-    long? Raises UsageError for what has no meaning.
+    of it for the methods that begin with an a. `window`: tokens that the model's context holds. `trigger_tokens`:
+    shorter conversations are left alone; 0.8 of the window if not given. `keep_turns`: so many of the last turns (see
+    `turns`) stay verbatim, fewer where they leave too little room. `budget`: of what is put back. `strategies`: of
+    `prune`. `is_overflow(error)`: did a request fail because it was too long? Raises UsageError for what has no
+    meaning.
     """
 
     def __init__(
@@ -100,15 +83,21 @@ class Compactor:
         session: Session,
         summarize: Callable[[Request], Any],
         *,
-        trigger_tokens: int,
+        window: int | None = None,
+        trigger_tokens: int | None = None,
         keep_turns: int = 2,
         budget: Budget = Budget(),  # noqa: B008  frozen
         strategies: Collection[str] = ALL_STRATEGIES,
         is_overflow: Callable[[Exception], bool] = is_overflow,
     ) -> None:
         check_strategies(strategies)
+        if trigger_tokens is None:
+            if window is None:
+                raise UsageError("give the model's window=, or trigger_tokens=")
+            trigger_tokens = int(window * TRIGGER_OF_WINDOW)
         if trigger_tokens <= 0 or keep_turns < 0:
             raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0, and keep_turns={keep_turns} at least 0")
+        budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
         self._log = MessageLog(session.reader.log.history_log())
@@ -117,6 +106,7 @@ class Compactor:
         fewest = min(1, keep_turns)
         self._levels = [Level(turns, is_first=turns == keep_turns) for turns in range(keep_turns, fewest - 1, -1)]
         self._levels += [Level(fewest, chars) for chars in LAST_TURN_CHARS]
+        self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
 
     @property
@@ -137,15 +127,34 @@ class Compactor:
         """Request a compaction: the next `maybe_compact`, in any process, compacts regardless of the count."""
         self._log.request()
 
+    def ready(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+        """The messages as a request may send them: every call with its result, compacted if they are too many, and no
+        marker that points at text that is gone. The very same list when there is nothing to do. `tokens`: what the
+        model's API last said that the conversation has; else they are counted by the session's policy."""
+        return _run(self._ready(messages, tokens, waits=False))
+
+    def ask(self, model: Callable[[list[Raw]], A], messages: list[Raw]) -> tuple[A, list[Raw]]:
+        """The model's answer, and the messages that it answers, to which the caller adds it. They are `ready`, and if
+        they are too many for the model they are compacted and it is asked again. Raises what the model raises."""
+        return _run(self._ask(model, messages, waits=False))
+
     def maybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
-        what the model's API last said that the conversation has; else they are counted by the session's policy."""
+        as for `ready`."""
         return _run(self._compact(messages, tokens, waits=False))
 
     def compact(self, messages: list[Raw]) -> list[Raw]:
         """The messages compacted now, whatever they count, as when the model said that they are too many: each time
         tighter, where the time before left nothing to gain."""
         return _run(self._compact(messages, waits=False, is_forced=True))
+
+    async def aready(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+        """`ready` with a `summarize` that may be asynchronous."""
+        return await self._ready(messages, tokens, waits=True)
+
+    async def aask(self, model: AnyModel, messages: list[Raw]) -> tuple[Any, list[Raw]]:
+        """`ask` with a model and a `summarize` that may be asynchronous."""
+        return await self._ask(model, messages, waits=True)
 
     async def amaybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
         """`maybe_compact` with a `summarize` that may be asynchronous."""
@@ -155,6 +164,29 @@ class Compactor:
         """`compact` with a `summarize` that may be asynchronous."""
         return await self._compact(messages, waits=True, is_forced=True)
 
+    async def _ready(self, messages: list[Raw], tokens: int | None, *, waits: bool) -> list[Raw]:
+        return self._options.session.mend(await self._compact(repair(messages), tokens, waits=waits))
+
+    async def _ask(
+        self, model: Callable[[list[Raw]], Any], messages: list[Raw], *, waits: bool
+    ) -> tuple[Any, list[Raw]]:
+        messages = await self._ready(messages, None, waits=waits)
+        while True:
+            try:
+                answer = await _called(model, messages, waits=waits)
+                break
+            except Exception as error:
+                if not self._options.is_overflow(error):
+                    raise
+                shorter = await self._compact(messages, waits=waits, is_forced=True)
+                if shorter is messages:
+                    raise
+                messages = shorter
+        told = prompt_tokens(answer)
+        if told is not None:
+            self._uncounted = told - self._options.tokens(normalise(messages))
+        return answer, messages
+
     async def _compact(
         self, messages: list[Raw], tokens: int | None = None, *, waits: bool, is_forced: bool = False
     ) -> list[Raw]:
@@ -162,18 +194,18 @@ class Compactor:
         options = self._options
         normal = self._log.take(messages)
         is_forced = is_forced or self._log.history.requested
-        counted = options.tokens(normal) if tokens is None else tokens
+        before = options.tokens(normal)
+        counted = before + self._uncounted if tokens is None else tokens
         if counted < options.trigger_tokens and not is_forced:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return messages
-        before = options.tokens(normal)
         may_ask = self.failures < MOST_FAILURES
-        ask = partial(self._ask, waits=waits) if may_ask else None
+        ask = partial(_called, self._summarize, waits=waits) if may_ask else None
         if is_forced:
             result = await self._compact_now(normal, ask)
         else:
-            result = await self._compact_if_needed(normal, before / counted, ask)
+            result = await self._compact_if_needed(normal, before / max(1, counted), ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
         elif result.how is How.MECHANICAL and may_ask:
@@ -217,23 +249,25 @@ class Compactor:
         fits = [level for level in whole if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
-    async def _ask(self, request: Request, *, waits: bool) -> Any:
-        """The response of the model. Raises UsageError when it has to be awaited and may not."""
-        response = self._summarize(request)
-        if not inspect.isawaitable(response):
-            return response
-        if waits:
-            return await response
-        if inspect.iscoroutine(response):
-            response.close()  # else Python warns that it was never awaited
-        raise UsageError("`summarize` is asynchronous: await `acompact` or `amaybe_compact`")
+
+async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) -> Any:
+    """What the function gives. Raises UsageError when it has to be awaited and may not."""
+    response = function(request)
+    if not inspect.isawaitable(response):
+        return response
+    if waits:
+        return await response
+    if inspect.iscoroutine(response):
+        response.close()  # else Python warns that it was never awaited
+    name = getattr(function, "__name__", "the function")
+    raise UsageError(f"{name} is asynchronous: await aask, aready, acompact or amaybe_compact instead")
 
 
-def _run(coroutine: Coroutine[Any, Any, list[Raw]]) -> list[Raw]:
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that waits for nothing."""
     try:
         coroutine.send(None)
     except StopIteration as end:
-        result: list[Raw] = end.value
+        result: T = end.value
         return result
     raise AssertionError("a coroutine that awaits nothing was suspended")

@@ -78,8 +78,11 @@ class Conversation:
     ) -> RestorePlan:
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
         be read there is nothing to go by: an empty plan, and the failure is counted. `messages`: the list before the
-        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last.
+        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last. UsageError
+        for a budget that is a share of a window: only a `Compactor` knows one.
         """
+        if budget.is_share:
+            raise UsageError(f"max_tokens={budget.max_tokens} is a share of a window: use budget.within(window)")
         from readcache.disk.restorable import make_plan
         from readcache.messages.messages import inputs_of
 

@@ -141,7 +141,10 @@ class Replay:
                 meant = omitted_lines(self.replies[event.call_id], pointer.path, pointer.start, pointer.end)
                 self.counts["untrue"] += len(sources) < len(pointer.sources) or not bare(sources).issuperset(meant)
         written = {
-            marker for line in lines for marker in self.session.markers_in(line) if not marker.startswith("[GONE")
+            marker
+            for line in lines
+            for marker in self.session.markers_in(line)
+            if not marker.startswith(("[GONE ", "[PRUNED "))
         }
         known = {line for event in deliveries.values() for line in pointing_lines(event)}
         self.counts["untrue"] += len(written - known)
