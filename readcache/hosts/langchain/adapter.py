@@ -35,8 +35,8 @@ _log = logging.getLogger(__name__)
 class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]  # no types where these are checked
     """`root`: the directory that relative paths are of. `store`: as for `Session`. `policy`: None for what READCACHE
     and READCACHE_POLICY say. `tools`: by name, "bash", "read", "write", "other", "ignore" or a function, where names
-    and arguments do not tell what a tool is. `restore`: how much of the files that were read is put behind a summary;
-    None: nothing."""
+    and arguments do not tell what a tool is. `restore`: how much of what was read is put back behind a summary; None:
+    nothing."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         store: str | None = None,
         policy: Policy | None = None,
         tools: Mapping[str, str | Judge] | None = None,
-        restore: Budget | None = None,
+        restore: Budget | None = Budget(),  # noqa: B008  frozen
     ) -> None:
         super().__init__()
         policy = policy or policy_by_settings({})
