@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from readcache.session import Session
 
 A = TypeVar("A")  # an answer of the harness's model
+M = TypeVar("M", bound=Raw)  # a message of the harness's list
 T = TypeVar("T")
-AnyModel = Callable[[list[Raw]], Any]  # gives an answer, or an awaitable of one
 
 # After so many failures in a row the model is no longer asked: Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES.
 MOST_FAILURES = 3
@@ -127,49 +127,47 @@ class Compactor:
         """Request a compaction: the next `maybe_compact`, in any process, compacts regardless of the count."""
         self._log.request()
 
-    def ready(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+    def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """The messages as a request may send them: every call with its result, compacted if they are too many, and no
         marker that points at text that is gone. The very same list when there is nothing to do. `tokens`: what the
         model's API last said that the conversation has; else they are counted by the session's policy."""
         return _run(self._ready(messages, tokens, waits=False))
 
-    def ask(self, model: Callable[[list[Raw]], A], messages: list[Raw]) -> tuple[A, list[Raw]]:
+    def ask(self, model: Callable[[list[M]], A], messages: list[M]) -> tuple[A, list[M]]:
         """The model's answer, and the messages that it answers, to which the caller adds it. They are `ready`, and if
         they are too many for the model they are compacted and it is asked again. Raises what the model raises."""
         return _run(self._ask(model, messages, waits=False))
 
-    def maybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+    def maybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
         as for `ready`."""
         return _run(self._compact(messages, tokens, waits=False))
 
-    def compact(self, messages: list[Raw]) -> list[Raw]:
+    def compact(self, messages: list[M]) -> list[M]:
         """The messages compacted now, whatever they count, as when the model said that they are too many: each time
         tighter, where the time before left nothing to gain."""
         return _run(self._compact(messages, waits=False, is_forced=True))
 
-    async def aready(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+    async def aready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """`ready` with a `summarize` that may be asynchronous."""
         return await self._ready(messages, tokens, waits=True)
 
-    async def aask(self, model: AnyModel, messages: list[Raw]) -> tuple[Any, list[Raw]]:
+    async def aask(self, model: Callable[[list[M]], Any], messages: list[M]) -> tuple[Any, list[M]]:
         """`ask` with a model and a `summarize` that may be asynchronous."""
         return await self._ask(model, messages, waits=True)
 
-    async def amaybe_compact(self, messages: list[Raw], *, tokens: int | None = None) -> list[Raw]:
+    async def amaybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """`maybe_compact` with a `summarize` that may be asynchronous."""
         return await self._compact(messages, tokens, waits=True)
 
-    async def acompact(self, messages: list[Raw]) -> list[Raw]:
+    async def acompact(self, messages: list[M]) -> list[M]:
         """`compact` with a `summarize` that may be asynchronous."""
         return await self._compact(messages, waits=True, is_forced=True)
 
-    async def _ready(self, messages: list[Raw], tokens: int | None, *, waits: bool) -> list[Raw]:
+    async def _ready(self, messages: list[Any], tokens: int | None, *, waits: bool) -> list[Any]:
         return self._options.session.mend(await self._compact(repair(messages), tokens, waits=waits))
 
-    async def _ask(
-        self, model: Callable[[list[Raw]], Any], messages: list[Raw], *, waits: bool
-    ) -> tuple[Any, list[Raw]]:
+    async def _ask(self, model: Callable[[Any], Any], messages: list[Any], *, waits: bool) -> tuple[Any, list[Any]]:
         messages = await self._ready(messages, None, waits=waits)
         while True:
             try:
@@ -188,8 +186,8 @@ class Compactor:
         return answer, messages
 
     async def _compact(
-        self, messages: list[Raw], tokens: int | None = None, *, waits: bool, is_forced: bool = False
-    ) -> list[Raw]:
+        self, messages: list[Any], tokens: int | None = None, *, waits: bool, is_forced: bool = False
+    ) -> list[Any]:
         """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
         normal = self._log.take(messages)

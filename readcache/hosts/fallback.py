@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-_LOG = logging.getLogger("readcache.hosts")
+LOG = logging.getLogger("readcache.hosts")
 
 
 def fallback(ours: Callable[[], T], otherwise: T) -> T:
@@ -15,5 +15,5 @@ def fallback(ours: Callable[[], T], otherwise: T) -> T:
     try:
         return ours()
     except Exception:
-        _LOG.warning("readcache failed; the host goes on without it", exc_info=True)
+        LOG.warning("readcache failed; the host goes on without it", exc_info=True)
         return otherwise

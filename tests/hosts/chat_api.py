@@ -21,10 +21,12 @@ Json = dict[str, Any]
 
 class ScriptedModel:
     """A model that says what it was told to say, and "DONE" when there is no more. `summary`: what it says where it is
-    given no tools; such requests are not kept."""
+    given no tools, or no conversation; such requests are not kept.
+    `window`: it counts tokens, and refuses requests of more; 0: each request has 100."""
 
-    def __init__(self, *, summary: str = "") -> None:
+    def __init__(self, *, summary: str = "", window: int = 0) -> None:
         self.requests: list[list[Json]] = []
+        self._window = window
         self._summary = summary
         self._answers: deque[Json] = deque()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -58,13 +60,17 @@ class ScriptedModel:
     def _answer(self, request: Json) -> Json:
         if "input" in request:
             return self._responses_answer(request)
-        if self._summary and not request.get("tools"):
+        prompt = len(json.dumps(request["messages"])) // 4 if self._window else 100
+        if 0 < self._window < prompt:
+            said = f"This model's maximum context length is {self._window} tokens, your messages have {prompt}"
+            return {"error": {"message": said, "type": "invalid_request_error", "code": "context_length_exceeded"}}
+        if self._summary and (not request.get("tools") or len(request["messages"]) == 1):
             message: Json = {"role": "assistant", "content": self._summary}
         else:
             self.requests.append(request["messages"])
             message = self._answers.popleft() if self._answers else {"role": "assistant", "content": "DONE"}
         reason = "tool_calls" if message.get("tool_calls") else "stop"
-        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        usage = {"prompt_tokens": prompt, "completion_tokens": 10, "total_tokens": prompt + 10}
         choice = {"index": 0, "message": message, "finish_reason": reason}
         name = f"answer_{len(self.requests)}"
         return {
@@ -114,8 +120,9 @@ class ScriptedModel:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                answer = json.dumps(model._answer(body)).encode()
-                self.send_response(200)
+                given = model._answer(body)
+                answer = json.dumps(given).encode()
+                self.send_response(400 if given.keys() == {"error"} else 200)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(answer)))
                 self.end_headers()

@@ -8,12 +8,13 @@ for programs that make their own model, and mini's batch runs name an image only
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import count, zip_longest
 from typing import Any
 
-from readcache import Session
+from readcache import Budget, Mode, Session
+from readcache.context import Compactor
 from readcache.hosts.adapter_settings import session_by_settings
-from readcache.hosts.fallback import fallback
+from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.left_out import lines_left_out, put_back
 
 Message = dict[str, Any]
@@ -31,7 +32,9 @@ class ReadcacheModel:
 
         given = dict(readcache or {})
         self._inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
+        window, restore = given.pop("window", None), given.pop("restore", Budget().max_tokens)
         self._session = session_by_settings(given, host="mini-swe-agent")
+        self._compacted = None if window is None else _Compacted(self._session, self._inner, window, restore)
         self._batches = count(1)
         self._left_out: list[list[str]] = []  # [marker, lines] of all replies
 
@@ -39,7 +42,13 @@ class ReadcacheModel:
         return getattr(self.__dict__.get("_inner"), name)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
-        """Ask the model, with every marker in the messages true."""
+        """Ask the model, with every marker in the messages true. With a `window`, the conversation is compacted when
+        it is too long; mini's own list, and so its trajectory, stays whole."""
+        is_chat = not any(message.get("object") == "response" for message in messages)
+        if self._compacted is not None and is_chat and self._session.policy.mode is not Mode.OFF:
+            answered = self._compacted.query(messages, kwargs)
+            if answered is not None:
+                return answered
         mended = fallback(lambda: self._mended(messages), None)
         if mended is None:  # a marker that may be untrue must not stay
             mended = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
@@ -69,6 +78,64 @@ class ReadcacheModel:
         kept: dict[str, Any] = self._inner.serialize()
         counters: dict[str, int] = fallback(self._session.stats, {})
         return {**kept, "info": {**kept.get("info", {}), "readcache": counters}}
+
+
+class _Compacted:
+    """The conversation as the model is sent it: what the last compaction left, and what mini's list got since."""
+
+    def __init__(self, session: Session, inner: Any, window: int, restore: float) -> None:
+        self._inner = inner
+        self._compactor = Compactor(session, self._summarize, window=window, budget=Budget(max_tokens=restore))
+        self._given: list[Message] = []
+        self._sent: list[Message] = []
+        self._cost = 0.0  # of summaries, in dollars: mini limits what its answers cost
+        self._error: Exception | None = None  # the model's last
+
+    def query(self, given: list[Message], kwargs: Mapping[str, Any]) -> Message | None:
+        """The model's answer to the messages of mini's list; None if we fail. Raises what the model raises."""
+        goes_on = all(old is new for old, new in zip_longest(self._given, given[: len(self._given)]))
+        messages = [*self._sent, *given[len(self._given) :]] if goes_on else list(given)
+
+        def ask(sent: list[Message]) -> dict[str, Any]:
+            try:
+                answer = self._inner.query(sent, **kwargs)
+            except Exception as error:
+                self._error = error
+                raise
+            return {"answer": answer, "usage": _response_in(answer).get("usage")}
+
+        try:
+            asked, self._sent = self._compactor.ask(ask, messages)
+        except Exception as error:
+            if error is self._error:
+                raise
+            LOG.warning("readcache failed; the conversation is sent whole", exc_info=True)
+            return None
+        self._given = list(given)
+        answer: Message = asked["answer"]
+        if self._cost:
+            extra = answer.get("extra", {})
+            answer["extra"] = {**extra, "cost": extra.get("cost", 0.0) + self._cost}
+            self._cost = 0.0
+        return answer
+
+    def _summarize(self, request: list[dict[str, str]]) -> str:
+        """What the model says. mini takes an answer without a command for an error, and keeps the response in it."""
+        from minisweagent.exceptions import FormatError
+
+        try:
+            message = self._inner.query(request)
+        except FormatError as error:
+            message = error.messages[0]
+        self._cost += message.get("extra", {}).get("cost", 0.0)
+        choices = _response_in(message).get("choices") or [{}]
+        return str(choices[0].get("message", {}).get("content") or "")
+
+
+def _response_in(message: Message) -> Mapping[str, Any]:
+    """The API's response, which mini keeps with what it made of it."""
+    response = message.get("extra", {}).get("response")
+    return response if isinstance(response, Mapping) else {}
 
 
 class ReadcacheEnvironment:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -384,3 +385,67 @@ def test_a_model_that_was_given_no_class_is_minis_own_choice() -> None:
 def test_a_setting_that_means_nothing_is_told_at_once() -> None:
     with pytest.raises(ValueError, match="unknown setting polcy"):
         get_model("m", {"model_class": OURS + "ReadcacheModel", "readcache": {"polcy": "max"}})
+
+
+# ------------------------------------------------------------ compaction
+
+
+WINDOW = 5000  # tokens
+
+
+def long_work(model: ScriptedModel) -> None:
+    """Each step reads 60 lines, and 60 that were read three steps before."""
+    play(model, ("for n in 1 2 3; do sed s/item/item_$n/ shop.py; done > big.py",))
+    for n in range(12):
+        lines = [f"sed -n '{60 * at + 1},{60 * at + 60}p' big.py" for at in (n, max(0, n - 3))]
+        play(model, (f"{lines[0]}; echo step {n}", lines[1]))
+    play(model, ("git diff > patch.txt",), (SUBMIT,))
+
+
+def compacting(path: Path, **settings: Any) -> Path:
+    ours = {"model_class": OURS + "ReadcacheModel", "readcache": {"window": WINDOW, **settings}}
+    return settings_file(path, model=ours)
+
+
+def test_a_conversation_that_fills_its_window_is_compacted_and_goes_on(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    with ScriptedModel(summary="<summary>TASK: rename it\nNEXT STEP: read on</summary>", window=WINDOW) as model:
+        long_work(model)
+        trajectory = run_mini(model, repo, compacting(tmp_path / "ours.yaml"))
+    assert trajectory["info"]["exit_status"] == "Submitted"
+    assert len(model.requests) == 15
+    assert max(len(json.dumps(request)) // 4 for request in model.requests) < WINDOW
+    lengths = [len(request) for request in model.requests]
+    assert sum(after < before for before, after in pairwise(lengths)) >= 2
+    last = json.dumps(model.requests[-1])
+    assert "NEXT STEP: read on" in last
+    assert "Files restored after compaction" in last
+    assert all("Rename it." in json.dumps(request) for request in model.requests), "the task stays"
+    kept = [message for message in trajectory["messages"] if message["role"] == "tool"]
+    assert len(kept) >= 25, "the trajectory is whole"
+
+
+def test_what_a_compaction_put_back_is_not_read_twice(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+        long_work(model)
+        run_mini(model, repo, compacting(tmp_path / "ours.yaml"))
+    shown = [text for request in model.requests for text in results(request)]
+    assert any("Files restored after compaction" in found for text in shown for found in markers(text))
+
+
+def test_a_model_that_says_too_long_is_asked_again(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+        long_work(model)
+        trajectory = run_mini(model, repo, compacting(tmp_path / "ours.yaml", window=1_000_000))
+    assert trajectory["info"]["exit_status"] == "Submitted"
+
+
+def test_without_a_window_nothing_is_compacted(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    with ScriptedModel() as model:
+        long_work(model)
+        run_mini(model, repo, overlay(tmp_path))
+    lengths = [len(request) for request in model.requests]
+    assert lengths == sorted(lengths)
