@@ -1,10 +1,13 @@
-"""The commands of a command line, as text, for patterns that look for a command."""
+"""The commands of a command line, wherever they stand: as text, for patterns that look for a command, and parsed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from readcache.shell.expansion import substitutions
+from readcache.shell.grammar import simple_command
 from readcache.shell.lexer import Token, TokenKind, tokenize_inside
-from readcache.shell.syntax import Refused, WordText
+from readcache.shell.syntax import Refused, SimpleCommand, WordText
 
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "eval"))
 
@@ -17,15 +20,28 @@ def command_lines(source: str) -> str:
         tokens = tokenize_inside(source)
     except Refused:
         return source
-    lines: list[str] = []
+    return "\n".join(line for command in _commands(tokens) for line in _lines_of(source, command))
+
+
+def simple_commands(source: str) -> list[SimpleCommand]:
+    """The simple commands anywhere in `source`, in their order; none if it is not shell."""
+    try:
+        found = [simple_command(source, command) for command in _commands(tokenize_inside(source))]
+    except Refused:
+        return []
+    return [command for command in found if isinstance(command, SimpleCommand)]
+
+
+def _commands(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens of each simple command."""
     command: list[Token] = []
     for token in tokens:
         if token.kind in (TokenKind.OPERATOR, TokenKind.RESERVED):
-            lines += _lines_of(source, command)
+            yield command
             command = []
         else:
             command.append(token)
-    return "\n".join([*lines, *_lines_of(source, command)])
+    yield command
 
 
 def _lines_of(source: str, command: list[Token]) -> list[str]:

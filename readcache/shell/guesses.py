@@ -22,6 +22,8 @@ _INTERPRETER = re.compile(
     r"(?:.*/)?(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|osascript|pwsh)[\d.]*(?:\.exe)?"
     r"|patch|apply_?patch|ed|ex"
 )
+_EDITOR = re.compile("perl|ruby")
+_IN_PLACE = re.compile(r"-[A-Za-z0-9]*i")
 _TEXT_OPTION = re.compile(r"-[A-Za-z0-9]*[ceErp]|--eval|--print|--execute|-Command")
 _WORD = re.compile(r"[\w@%+~\-/.$*?]+\(?")  # what is called is not a file
 # With a dot or a slash in it, or with capitals, as Makefile and LICENSE.
@@ -32,9 +34,12 @@ _ROOTS = re.compile(r"^(?:\.{0,2}/|~/)+|^[A-Za-z]:/")
 
 def may_write(program: Program) -> tuple[str, ...]:
     """Patterns of the files that the program's own text names; none if the command does not hold such a text."""
+    files = [arg.path for arg in program.args]
     texts = [arg.text or "" for arg in program.args]
     if _INTERPRETER.fullmatch(program.name) is None:
         return ()
+    if _EDITOR.fullmatch(program.name) and any(_IN_PLACE.match(text) for text in texts) and None in files:
+        return (WHOLE_TREE,)
     if program.stdin.body is None and not any("\n" in text or _TEXT_OPTION.fullmatch(text) for text in texts):
         return ()
     return names_in("\n".join([*texts, program.stdin.body or ""]))

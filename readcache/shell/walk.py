@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from readcache.model.claims import Reading
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
+from readcache.shell.command_lines import simple_commands
 from readcache.shell.expansion import Redirected, arg_of, written_by
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import hands_on
@@ -31,7 +32,7 @@ from readcache.shell.syntax import (
     Word,
     literal,
 )
-from readcache.shell.writers import Effect, authored_by, effect_of
+from readcache.shell.writers import Effect, authored_by, effect_of, started_by
 
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
 _CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
@@ -164,13 +165,17 @@ class _Walk(ShellState):
         self.emit(unknown(claims))
 
     def opaque(self, node: Opaque) -> None:
-        """Anything may have happened, but for a bare test, which prints nothing."""
+        """Anything may be printed, but for a bare test, which prints nothing. Commands inside may write."""
         if node.source.startswith(("[[", "((")):
             return
         self.emit(ANYTHING)
         self.variables.clear()
+        self.count(len(node.source) // _CHARS_OF_A_STEP)
         if _MOVES.search(node.source):
             self.cwd = None
+        with self.perhaps():
+            for command in simple_commands(node.source):
+                self.capture(command, Stream())
 
     def pipeline(self, node: Pipeline, stdin: Stream) -> Stream:
         """Each command in a subshell of its own."""
@@ -242,6 +247,9 @@ class _Walk(ShellState):
         try:
             if program.name in _SHELLS:
                 return self.shell(program)
+            if (inner := started_by(program, _SHELLS)) is not None:
+                effect = self.effect(inner)
+                return Effect(ANYTHING, perhaps=(*effect.writes, *effect.perhaps))
         except CannotTell:
             return Effect(ANYTHING)
         return effect_of(program)

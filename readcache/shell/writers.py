@@ -1,17 +1,17 @@
 """What programs write: a table from a program's name to the files it writes and what it prints.
 
-The table holds what agents edit files with. `guesses` says what an interpreter may write. Any other program counts as
-writing nothing: the next read's bytes decide.
+The table holds what agents edit files with. `guesses` says what an interpreter may write. An in-place editor may write
+any file if its files are not known. Any other program counts as writing nothing: the next read's bytes decide.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 
-from readcache.model.claims import Authored
+from readcache.model.claims import WHOLE_TREE, Authored
 from readcache.shell.arguments import Arg, CannotTell, Program
 from readcache.shell.guesses import may_write
 from readcache.shell.readers import READERS, sed_script
@@ -47,8 +47,17 @@ def _has_flag(program: Program, pattern: str) -> bool:
 def _sed(program: Program) -> Effect | None:
     if not _has_flag(program, r"-[nErsuz]*i|--in-place"):
         return None
-    _, files, _ = sed_script(program)
-    return Effect((), _keys(program, files))
+    try:
+        _, files, _ = sed_script(program)
+    except CannotTell:  # which of these are files is not known, but files stand last
+        operands = _operands(program)
+        return Effect(ANYTHING, perhaps=_keys(program, operands) + _unknown(program, operands[-1:]))
+    return Effect((), _keys(program, files), perhaps=_unknown(program, files))
+
+
+def _unknown(program: Program, files: Iterable[Arg]) -> tuple[str, ...]:
+    """WHOLE_TREE if one of these files is not known."""
+    return (WHOLE_TREE,) if any(program.key(file) is None for file in files) else ()
 
 
 def _tee(program: Program) -> Effect:
@@ -90,6 +99,19 @@ def _said(program: Program) -> Claims:
     return ANYTHING if _has_flag(program, r"-[A-Za-z]*v|--verbose") else ()
 
 
+def started_by(program: Program, others: Container[str]) -> Program | None:
+    """The editor, or one of the `others`, that a program in neither table starts: `sudo`, `xargs`, `find -exec`. The
+    names that the outer program adds are not known."""
+    if program.name in WRITERS or program.name in READERS:
+        return None
+    for at, arg in enumerate(program.args):
+        if arg.text in EDITORS or (arg.text and arg.text in others):
+            args = [UNKNOWN if "{}" in (word.text or "") else word for word in program.args[at + 1 :]]
+            args += [UNKNOWN] * (program.name in _ADD_NAMES)
+            return replace(program, name=arg.text or "", args=tuple(args))
+    return None
+
+
 def effect_of(program: Program) -> Effect:
     """What any program prints and writes."""
     writer, reader = WRITERS.get(program.name), READERS.get(program.name)
@@ -104,6 +126,10 @@ def effect_of(program: Program) -> Effect:
     except CannotTell:
         return Effect(ANYTHING)
 
+
+EDITORS = ("sed", "gsed", "perl", "ruby")
+UNKNOWN = Arg(None, None)
+_ADD_NAMES = ("xargs", "parallel", "fd", "fdfind")
 
 WRITERS: dict[str, Writer] = {
     "sed": _sed,

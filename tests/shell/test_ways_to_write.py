@@ -59,6 +59,15 @@ if true; then echo x > f.py; fi
 (cd .; sed -i 's/a/b/' f.py)
 exec > f.py; echo x
 bash -c "sed -i 's/a/b/' f.py"
+while true; do sed -i 's/a/b/' f.py; break; done
+until sed -i 's/a/b/' f.py; do sleep 1; done
+case x in x) sed -i 's/a/b/' f.py;; esac
+edit() { sed -i 's/a/b/' f.py; }; edit
+! sed -i 's/a/b/' f.py
+while true; do echo x > f.py; break; done
+while read x; do\\ncat > f.py <<EOF\\nx\\nEOF\\ndone < list
+sudo sed -i 's/a/b/' f.py
+while read x; do echo $x; done < list > f.py
 """.strip().splitlines()
 
 READS = """
@@ -76,6 +85,7 @@ cp f.py copy.py
 cat f.py >> log.txt
 for f in f.py; do wc -l $f; done
 while read f; do wc -l $f; done < f.py
+while read f; do sed -n 1,5p $f; done < f.py
 find . -name '*.py' | xargs wc -l
 sed -i s/a/b/ f.pyc
 sed -i s/a/b/ other/f.py
@@ -89,8 +99,34 @@ black .
 python3 edit.py
 ./fix.sh
 make fmt
-find . -name '*.py' -exec sed -i 's/a/b/' {} +
+awk '{print}' list | xargs wc -l
+while read f; do echo "$f" >> log; done < list
+cat list | xargs sed -n 1,5p
+find . -name '*.py' -exec sed -n 1,5p {} +
+""".strip().splitlines()
+
+# These edit files in place, and which ones only running them would tell.
+ANY = """
 while read f; do sed -i 's/a/b/' "$f"; done < list
+grep -l a *.py | while read f; do sed -i 's/a/b/' "$f"; done
+until sed -i 's/a/b/' "$f"; do f=f.py; done
+while read f; do if test "$f"; then sed -i 's/a/b/' "$f"; fi; done < list
+case $f in *.py) sed -i 's/a/b/' "$f";; esac
+edit() { sed -i 's/a/b/' "$1"; }; edit f.py
+! sed -i 's/a/b/' "$f"
+for f in $(grep -rl a .); do sed -i 's/a/b/' $f; done
+sed -i 's/a/b/' $(grep -rl a .)
+sed -i 's/a/b/' g.py "$f"
+sed -i -e "s/$a/b/" "$f"
+grep -rl a . | xargs sed -i 's/a/b/'
+grep -rlZ a . | xargs -0 -r -n 1 sed -i 's/a/b/'
+cat list | xargs -I{} sed -i 's/a/b/' {}
+cat list | xargs perl -pi -e 's/a/b/'
+cat list | xargs sh -c 'sed -i s/a/b/ "$@"' sh
+cat list | while read f; do echo "$f"; done | xargs gsed --in-place s/a/b/
+perl -pi -e 's/a/b/' $(cat list)
+find . -name '*.py' -exec sed -i 's/a/b/' {} +
+find . -name '*.py' -execdir sed -i 's/a/b/' {} \\;
 """.strip().splitlines()
 
 
@@ -128,6 +164,11 @@ def test_after_a_command_of_unknown_effect_the_bytes_decide(command: str) -> Non
     session.observe(command, "", call_id="c2")
     reply = session.observe("cat f.py", text().replace("1", "one", 1), call_id="c3")
     assert (reply.outcome, reply.reason) == (Outcome.FULL, Reason.CHANGED)
+
+
+@pytest.mark.parametrize("command", ANY)
+def test_after_an_edit_in_place_of_unknown_files_every_file_is_shown_again(command: str) -> None:
+    assert asked_again_after(command, Session("/r")) is Reason.WRITTEN
 
 
 def test_another_reader_of_the_session_is_told_of_what_may_have_been_written() -> None:
