@@ -125,9 +125,9 @@ class _Ways:
         kinds = {"status": self._tell_status} | ({"hook": self._hooks.converse} if has_hooks else {})
         self._calls = ShortWay(file, kinds)
 
-    def converse(self, connection: socket.socket) -> None:
-        """One connection, to its end. OSError when it breaks."""
-        self._calls.converse(connection)
+    def converse(self, connection: socket.socket, silent: contextlib.AbstractContextManager[None]) -> None:
+        """One connection, to its end. `silent` is entered until its call has come. OSError when it breaks."""
+        self._calls.converse(connection, silent)
 
     def close(self) -> None:
         """The server ends."""

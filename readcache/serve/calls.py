@@ -14,6 +14,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import lru_cache
 
 from readcache import Reply, __version__
@@ -49,9 +50,11 @@ class ShortWay:
         self.causes: Counter[str] = Counter()  # why clients did without us
         self.calls = 0
 
-    def converse(self, connection: socket.socket) -> None:
-        """One connection, until it is of no more use. OSError when it breaks."""
-        head = read_head(connection)
+    def converse(self, connection: socket.socket, silent: AbstractContextManager[None] | None = None) -> None:
+        """One connection, until it is of no more use. `silent` is entered until its head has come. OSError when it
+        breaks."""
+        with silent or contextlib.nullcontext():
+            head = read_head(connection)
         if head is None:
             return
         if head.version != __version__ or head.store not in ("", self._store):

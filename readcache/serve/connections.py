@@ -1,4 +1,5 @@
-"""The clients on one socket: a thread for each, up to a limit, and only this user's.
+"""The clients on one socket: a thread for each, up to a limit, and only this user's. At the limit, the client that has
+asked nothing for longest makes room for the next.
 
 A thread that has served a client takes the next one. It starts another thread only if none is waiting, because a start
 takes as long as an answer.
@@ -23,11 +24,15 @@ Serve = Callable[[socket.socket], None]
 
 class Connections:
     """`serve` gets each connection, in a thread of its own, and `refuse` those beyond the limit. Both may raise OSError
-    when the client has gone. `most`: how many there may be at once."""
+    when the client has gone. `most`: how many there may be at once. `works_for`: False if a connection may be closed
+    while `silent` is entered for it."""
 
-    def __init__(self, serve: Serve, refuse: Serve, most: int) -> None:
-        self._serve, self._refuse, self._most = serve, refuse, most
+    def __init__(
+        self, serve: Serve, refuse: Serve, most: int, works_for: Callable[[socket.socket], bool] = lambda _: False
+    ) -> None:
+        self._serve, self._refuse, self._most, self._works_for = serve, refuse, most, works_for
         self._lock = threading.Lock()
+        self._silent: dict[socket.socket, None] = {}  # longest first
         self._open = self._waiting = 0
         self._last_ended = time.monotonic()
 
@@ -41,6 +46,29 @@ class Connections:
         """Seconds since the last client went; 0 while there is one."""
         with self._lock:
             return 0.0 if self._open else time.monotonic() - self._last_ended
+
+    @contextlib.contextmanager
+    def silent(self, connection: socket.socket) -> Iterator[None]:
+        """While its next request has not come. It may end meanwhile, to make room; what was sent before that is still
+        received."""
+        with self._lock:
+            self._silent[connection] = None
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._silent.pop(connection, None)
+
+    def _makes_room(self) -> bool:
+        """Ends the connection that has been silent longest; False if there is none."""
+        with self._lock:
+            for connection in self._silent:
+                if not self._works_for(connection):
+                    del self._silent[connection]
+                    with contextlib.suppress(OSError):  # it has just gone
+                        connection.shutdown(socket.SHUT_RD)
+                    return True
+        return False
 
     def _wait_in_a_thread(self, listener: socket.socket) -> None:
         with self._lock:
@@ -64,7 +92,7 @@ class Connections:
             if is_last:
                 self._wait_in_a_thread(listener)
             try:
-                self._run(connection, self._serve if has_room else self._refuse)
+                self._run(connection, self._serve if has_room or self._makes_room() else self._refuse)
             finally:
                 with self._lock:
                     self._open -= 1

@@ -19,7 +19,7 @@ class JsonClient:
     def __init__(
         self, protocol: Protocol, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int
     ) -> None:
-        self._protocol, self._read, self._write, self._fd = protocol, read, write, fd
+        self._protocol, self._read, self._write, self.fd = protocol, read, write, fd
         self._writing = threading.Lock()  # answers do not mix
         self._lock = threading.Lock()  # of what follows
         self._stops: dict[object, Callable[[], None]] = {}
@@ -29,13 +29,10 @@ class JsonClient:
         """Until the client has sent its last request, and what it runs has ended, or it has gone."""
         with contextlib.suppress(OSError):  # it has gone, or takes nothing
             for line in lines(self._read):
-                request = parse(line)
-                if self._protocol.is_long(request):
-                    self._begin(request)
-                else:
-                    self._answer(request)
+                self._take(parse(line))
+                del line  # it may be large, and the next one may never come
         while running := self.running():
-            if _hung_up(self._fd):
+            if _hung_up(self.fd):
                 self.kill_commands()
             running[0].join(0.1)
 
@@ -46,6 +43,12 @@ class JsonClient:
         for stop in stops:
             with contextlib.suppress(RuntimeError):  # it ended just now
                 stop()
+
+    def _take(self, request: object) -> None:
+        if self._protocol.is_long(request):
+            self._begin(request)
+        else:
+            self._answer(request)
 
     def _begin(self, request: object) -> None:
         if len(self.running()) >= MOST_COMMANDS:
@@ -80,25 +83,28 @@ class JsonClient:
                 del self._stops[key]
 
 
-def lines(read: Callable[[int], bytes]) -> Iterator[bytes | None]:
+def lines(read: Callable[[int], bytes]) -> Iterator[bytearray | None]:
     """The lines that come, without blank ones; None for one of more than `MOST_BYTES`. The last may end without a
     newline. OSError."""
-    parts: list[bytes] = []
-    size = 0
+    line, size = bytearray(), 0  # `size`: also of what is not kept because the line is too long
     while chunk := read(CHUNK):
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             size += len(part)
-            whole = b"".join([*parts, part]) if size <= MOST_BYTES else None
-            parts, size = [], 0
-            if whole is None or whole.strip():
-                yield whole
+            line += part
+            if size > MOST_BYTES:
+                yield None
+            elif line and not line.isspace():
+                yield line
+            line, size = bytearray(), 0
         size += len(rest)
-        parts = [*parts, rest] if size <= MOST_BYTES else []
+        line += rest
+        if size > MOST_BYTES:
+            line.clear()
     if size > MOST_BYTES:
         yield None
-    elif last := b"".join(parts).strip():
-        yield last
+    elif line and not line.isspace():
+        yield line
 
 
 def _hung_up(fd: int) -> bool:

@@ -146,7 +146,7 @@ class Protocol:
         return {"agent": child.agent_id}
 
 
-def parse(line: bytes | None) -> object:
+def parse(line: bytes | bytearray | None) -> object:
     """The JSON of a line, or an error for `answer` to report. None: the line was too long."""
     if line is None:
         return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 from typing import Protocol as Interface
 
 from readcache import Policy, Sessions, UsageError
@@ -28,13 +30,14 @@ from readcache.serve.socket_file import listening
 MOST_CLIENTS = 64  # of those that stay
 MOST_SHORT = 256  # clients that live for one tool call, most of them while a command runs
 KILL_SECONDS = 2
+_M_MMAP_THRESHOLD = -3
 
 
 class Way(Interface):
     """Serves the clients that take the short way, see docs/protocol.md."""
 
-    def converse(self, connection: socket.socket) -> None:
-        """One connection, to its end. OSError when it breaks."""
+    def converse(self, connection: socket.socket, silent: AbstractContextManager[None]) -> None:
+        """One connection, to its end. `silent` is entered until its call has come. OSError when it breaks."""
 
     def close(self) -> None:
         """The server ends."""
@@ -62,12 +65,16 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
     with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
 
         def serve(connection: socket.socket) -> None:
-            if connection.recv(1, socket.MSG_PEEK) != FIRST:
-                clients.serve(connection.recv, connection.sendall, connection.fileno())
-            elif way is not None:
-                way.converse(connection)
+            def read(size: int, flags: int = 0) -> bytes:
+                with connections.silent(connection):
+                    return connection.recv(size, flags)
 
-        connections = Connections(serve, clients.refuse, MOST_CLIENTS)
+            if read(1, socket.MSG_PEEK) != FIRST:
+                clients.serve(read, connection.sendall, connection.fileno())
+            elif way is not None:
+                way.converse(connection, connections.silent(connection))
+
+        connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
         with listening(path) as listener, connections.accepted(listener):
             ended.wait()
             clients.kill_commands()
@@ -79,7 +86,11 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
 def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
     """Serve only the short way until a SIGTERM arrives, no client came for `idle_seconds`, or this package was
     replaced. Returns the exit status. The caller holds the lock of this `path`. UsageError."""
-    connections = Connections(way.converse, lambda _: None, MOST_SHORT)
+
+    def serve(connection: socket.socket) -> None:
+        way.converse(connection, connections.silent(connection))
+
+    connections = Connections(serve, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
         with listening(path, any_length=True) as listener, connections.accepted(listener):
             wait_until_useless(ended, path, connections.idle_for, idle_seconds)
@@ -108,6 +119,11 @@ class _JsonClients:
         finally:
             with self._lock:
                 self._open.discard(client)
+
+    def runs_for(self, connection: socket.socket) -> bool:
+        """True while it runs a command for this client."""
+        with self._lock:
+            return any(client.fd == connection.fileno() and client.running() for client in self._open)
 
     def refuse(self, connection: socket.socket) -> None:
         """There is no room for it. OSError."""
@@ -138,9 +154,20 @@ def _json_clients(store: str | None, policy: Policy, host: str, *, may_run: bool
         protocol.close()
 
 
+def _return_memory() -> None:
+    """Have glibc return every large block when it is freed. By default it soon keeps blocks of up to 32 MB, which is
+    what a request may have."""
+    with contextlib.suppress(Exception):  # another C library
+        from _ctypes import call_function, dlopen, dlsym
+
+        here: Any = None
+        call_function(dlsym(dlopen(here, 0), "mallopt"), (_M_MMAP_THRESHOLD, 1 << 20))
+
+
 @contextlib.contextmanager
 def _until_sigterm() -> Iterator[threading.Event]:
     """Is set when a SIGTERM comes."""
+    _return_memory()
     ended = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import stat
@@ -396,25 +397,63 @@ def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) 
     assert sorted(other.returncode for other in others) == [0, 2, 2, 2]
 
 
-def test_no_more_clients_than_it_has_room_for(env: dict[str, str], place: Path) -> None:
+def test_when_it_is_full_a_silent_client_makes_room(env: dict[str, str], place: Path) -> None:
     with on_socket(env, place):
         clients = [SocketClient(place) for _ in range(server.MOST_CLIENTS)]
-        assert clients[-1].ask(cat())["id"] == 1
+        for client in clients:
+            assert client.ask(cat())["id"] == 1
         late = SocketClient(place)
-        assert json.loads(late.file.readline())["error"]["code"] == "busy"
-        for client in clients[:2]:
+        assert late.ask(cat())["id"] == 1
+        ended = [client for client in clients if select.select([client.socket], [], [], 0)[0]]
+        assert [client.socket.recv(1) for client in ended] == [b""]
+        for client in clients:
+            assert client in ended or client.ask(cat())["id"] == 1
+        for client in (*clients, late):
             client.close()
-        late.close()
 
-        def served() -> bool:
-            again = SocketClient(place)
-            try:
-                return "result" in again.ask(cat())
-            except OSError:  # sent away
-                return False
-            finally:
-                again.close()
 
-        wait_until(served)
-        for client in clients[2:]:
+SMALL = "import sys; from readcache.serve import server; server.MOST_CLIENTS = 2; from readcache.cli import main; "
+
+
+def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", f"{SMALL}sys.exit(main.main())", "serve", "--socket", str(place), "--run"]
+    waits = line("run", command="echo > begun.$$; until [ -e go ]; do sleep 0.02; done; echo late", cwd=str(tmp_path))
+    with _Process(words, env=env, stderr=subprocess.PIPE) as process:
+        wait_until(place.exists)
+        working, silent = SocketClient(place), SocketClient(place)
+        working.socket.sendall(waits)
+        wait_until(lambda: list(tmp_path.glob("begun.*")))
+        late = SocketClient(place)
+        assert late.ask(cat())["id"] == 1
+        assert silent.file.readline() == b""
+        late.socket.sendall(waits)
+        wait_until(lambda: len(list(tmp_path.glob("begun.*"))) == 2)
+        refused = SocketClient(place)
+        assert json.loads(refused.file.readline())["error"]["code"] == "busy"
+        (tmp_path / "go").touch()
+        for client in (working, late):
+            assert json.loads(client.file.readline())["result"]["text"] == "late\n"
+        for client in (working, silent, late, refused):
+            client.close()
+        process.terminate()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells how much memory a process has")
+def test_the_memory_of_large_requests_is_returned(env: dict[str, str], place: Path) -> None:
+    def megabytes() -> int:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) // 1024
+
+    with on_socket(env, place) as process:
+        before = megabytes()
+        clients = [SocketClient(place) for _ in range(8)]
+        for client in clients:
+            client.socket.sendall(b'{"id": 1, "method": "' + b"x" * (MOST_BYTES - 100))
+        for client in clients[::2]:
+            assert client.ask(b'"}\n')["error"]["code"] == "unknown_method"
+        assert megabytes() > before + 100
+        for client in clients[1::2]:
+            client.close()
+        wait_until(lambda: megabytes() < before + 30)
+        for client in clients[::2]:  # those that stay, silently
             client.close()

@@ -12,6 +12,7 @@ from typing import Any
 
 from readcache import __version__
 from readcache.serve import frames, place
+from readcache.serve.server import MOST_SHORT
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerPlace
 
@@ -110,22 +111,41 @@ def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
         connection.close()
 
 
-def test_a_server_that_is_full_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
-    pid = at.start()
-    silent: list[Any] = []
+def reach_soon(at: ServerPlace) -> Any:
     deadline = time.monotonic() + WATCHDOG
-    while len(silent) < 400 and time.monotonic() < deadline:
+    while True:
         try:
-            silent.append(place.reach(at.path, 5))
-        except (OSError, place.NoServer):  # it has no time to take more at once
+            return place.reach(at.path, WATCHDOG)
+        except place.NoServer:  # it has no time to take more at once
+            assert time.monotonic() < deadline
             time.sleep(0.01)
-    with contextlib.suppress(OSError, place.NoServer):
-        assert send(at, frames.frame(b"Q", HEAD)) == b""
-    for connection in silent:
+
+
+def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
+    pid = at.start()
+    working, answer = [], b"H"
+    while answer == b"H":
+        working.append(reach_soon(at))
+        try:
+            working[-1].sendall(call("cat f"))
+            answer = working[-1].recv(1)
+        except ConnectionError:
+            answer = b""
+    assert (len(working), answer) == (MOST_SHORT + 1, b"")
+    for connection in working:
         connection.close()
     deadline = time.monotonic() + WATCHDOG
     while not is_well(at, pid) or len(os.listdir(f"/proc/{pid}/fd")) > 60:
         assert time.monotonic() < deadline
+
+
+def test_clients_that_say_nothing_do_not_fill_a_server(at: ServerPlace) -> None:
+    pid = at.start()
+    silent = [reach_soon(at) for _ in range(MOST_SHORT + 20)]
+    assert send(at, frames.frame(b"Q", HEAD))[:1] == b"T"
+    assert at.wait() == pid
+    for connection in silent:
+        connection.close()
 
 
 def test_the_text_of_one_session_is_never_told_to_another(at: ServerPlace, tmp_path: Path) -> None:
