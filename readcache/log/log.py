@@ -22,6 +22,7 @@ from readcache.judging.line_index import LineIndex
 from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
+from readcache.log.store.open import is_url
 from readcache.model.errors import StoreError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.model.records import event_for
@@ -114,7 +115,7 @@ class Log:
     def open(self) -> None:
         """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
         try:
-            _ = self.store
+            _warn_if_unreachable(self.store, self._session_id)
         except StoreError as error:
             self.fail("", Reason.STORE_FAILED, error)
 
@@ -296,6 +297,24 @@ class Log:
         if self._index is not None:
             for text in texts:
                 self._index.add(text)
+
+
+_unreachable: set[str] = set()  # the servers that this process was warned of
+
+
+def _warn_if_unreachable(store: Store, session_id: str) -> None:
+    """Once for each server: nothing else would tell a program why everything is shown."""
+    place = str(getattr(store, "path", ""))
+    if not is_url(place):
+        return
+    try:
+        store.sessions(session_id)
+    except StoreError as error:
+        if place not in _unreachable:
+            _unreachable.add(place)
+            import logging  # the server's client has imported it
+
+            logging.getLogger("readcache").warning("%s. Meanwhile every output is shown in full", error)
 
 
 def _storable(event: Event) -> Event:

@@ -95,3 +95,25 @@ def test_without_the_package_every_byte_is_shown_and_an_option_says_what_to_inst
     assert not (work / "ran").exists()
     report = run("doctor", env={**env, "READCACHE_STORE": spec})
     assert b"pip install 'readcache[redis]'" in report.stdout
+
+
+NOWHERE = "redis://user:secret@127.0.0.1:1/0"
+CALL = {"method": "observe", "params": {"command": "cat f", "output": "text\n", "cwd": "/w"}}
+
+
+def test_a_server_that_cannot_be_reached_is_said_once(run: Run) -> None:
+    requests = [json.dumps({**CALL, "conversation": name}).encode() for name in ("a", "b")]
+    served = run("serve", "--store", NOWHERE, stdin=b"\n".join(requests))
+    assert [json.loads(line)["result"]["reason"] for line in served.stdout.splitlines()] == ["store_failed"] * 2
+    told = served.stderr.decode()
+    assert told.count("redis://127.0.0.1:1/0") == 1
+    assert "check that the server runs" in told
+    assert "secret" not in told
+
+
+def test_a_hook_says_nothing_of_it(run: Run) -> None:
+    event = {"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "/w", "tool_use_id": "1"}
+    event |= {"tool_input": {"command": "cat f"}, "tool_response": {"stdout": "text\n", "stderr": ""}}
+    hooked = run("hook", "claude-code", "--store", NOWHERE, stdin=json.dumps(event).encode())
+    assert (hooked.returncode, hooked.stderr) == (0, b"")
+    assert len(failures.noted()) == 1
