@@ -21,7 +21,6 @@ from readcache.model.errors import StoreError
 from readcache.model.events import Event, Record, Settled
 
 _SIZES = ("page_count", "freelist_count", "page_size")
-BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
 
 
 class SqliteStore:
@@ -38,7 +37,7 @@ class SqliteStore:
         self._depth = 0
         self._closed = False
         self._file: tuple[int, int] | None = None  # identifies the file that was opened
-        self._waits_briefly = False
+        self._patience = -1.0  # seconds that the connection waits for a lock
         self._is_readonly = False  # the connection
         self._erased = False  # the journal may hold what was taken out of the file
         self._pid = os.getpid()
@@ -49,8 +48,8 @@ class SqliteStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError. The next time it waits
-        for a moment only, until it has come through again: a command must not pay that time at each step."""
+        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError; see
+        `sqlite_file.patience`."""
         with self._open() as db:
             pid, level = os.getpid(), f"level{self._depth}"
             with self._explained("write to"):
@@ -167,8 +166,9 @@ class SqliteStore:
                 raise StoreError(f"the store {self.path} was closed; open it again")
             if self._db is None:
                 with self._explained("open"):
-                    self._db = sqlite_file.connect(self.path)
+                    self._db, self._patience = sqlite_file.connect(self.path), -1.0
                     self._file = self._file or sqlite_file.identity(self.path)
+            self._wait_for(self._db, sqlite_file.patience(self.path))
             yield self._db
 
     @contextmanager
@@ -189,9 +189,11 @@ class SqliteStore:
     def _explained(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if sqlite_file.is_damage(error):
                 self._give_up(error)
+            if sqlite_file.is_lock(error):
+                sqlite_file.note_lock(self.path, stays=True)
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
     def is_there(self) -> bool:
@@ -212,22 +214,18 @@ class SqliteStore:
     def _begin(self, db: sqlite3.Connection) -> None:
         if not self.is_there():  # others would write one file, and we another
             raise StoreGone(f"the store {self.path} was taken away while it was open; a new one will be made")
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            self._wait_for(db, BRIEFLY)
-            raise
-        if self._waits_briefly:
-            self._wait_for(db, sqlite_file.BUSY_SECONDS)
+        db.execute("BEGIN IMMEDIATE")
+        sqlite_file.note_lock(self.path, stays=False)
 
     def _wait_for(self, db: sqlite3.Connection, seconds: float) -> None:
-        db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
-        self._waits_briefly = seconds == BRIEFLY
+        if seconds != self._patience:
+            db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+            self._patience = seconds
 
     def _empty_journal(self, db: sqlite3.Connection) -> None:
         """Tried again after the next transaction while others are reading; the last one to close removes it."""
         with suppress(sqlite3.Error):
-            self._wait_for(db, BRIEFLY)
+            self._wait_for(db, sqlite_file.BRIEFLY)
             self._erased = bool(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:

@@ -13,6 +13,8 @@ from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
 from readcache.model.errors import StoreError
 
 BUSY_SECONDS = 5.0
+BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
+_waited_in_vain: set[str] = set()  # paths of stores that have not been written since
 _connecting = ForkLock(CONNECTIONS)
 
 STORE_NAME = "readcache.db"  # the default store's: a file of that name is ours, whatever is in it
@@ -44,13 +46,29 @@ def connect(path: str) -> sqlite3.Connection:
     """A connection to the file, made if need be, at this version's schema. OSError, sqlite3.Error or StoreError."""
     with _connecting:
         _create(path)
-        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(path, timeout=BRIEFLY, isolation_level=None, check_same_thread=False)
         try:
             _set_up(db, path)
         except BaseException:
             db.close()
             raise
         return db
+
+
+def patience(path: str) -> float:
+    """Seconds that a store's lock is worth. Everything in this process that finds it locked waits for it once, and then
+    briefly until it could be written: a call opens, reads and writes it, and must not pay that time at each step."""
+    return BRIEFLY if path in _waited_in_vain else BUSY_SECONDS
+
+
+def note_lock(path: str, *, stays: bool) -> None:
+    """The store was waited for in vain, or was written."""
+    (_waited_in_vain.add if stays else _waited_in_vain.discard)(path)
+
+
+def is_lock(error: Exception) -> bool:
+    """True for an error of SQLite's that says that another process has kept the file locked."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def identity(path: str) -> tuple[int, int] | None:
@@ -64,6 +82,8 @@ def identity(path: str) -> tuple[int, int] | None:
 
 def is_damage(error: Exception) -> bool:
     """True for an error of SQLite's that says that the file is not a sound database."""
+    if isinstance(error, UnicodeDecodeError):  # in the error's own text, which quotes the damaged schema
+        return error.object.startswith(b"malformed")
     return isinstance(error, sqlite3.DatabaseError) and any(words in str(error) for words in _CORRUPT)
 
 
@@ -137,7 +157,7 @@ def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
 
 def _set_up(db: sqlite3.Connection, path: str) -> None:
     """SQLite does not wait by itself while others change the journal of a new file, or tidy up as the last to close."""
-    deadline = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + patience(path)
     while True:
         try:
             _refuse_foreign(db, path)
@@ -147,7 +167,7 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
             _migrate(db)
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if not is_lock(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
 
