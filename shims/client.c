@@ -372,7 +372,7 @@ static void complain(void) {
 
 /* Signals that end us are kept for the program, but for those that are ignored: a descriptor on which they come. */
 static int keep_signals(void) {
-  static const int numbers[] = {INT, TERM, HUP, QUIT, USR1, USR2, ALRM};
+  static const int numbers[] = {INT, TERM, HUP, QUIT, USR1, USR2, ALRM, PIPE};
   static struct action usual, found;
   long set = 1L << (CHLD - 1), quiet = 1L << (PIPE - 1) | 1L << (XFSZ - 1), both;
   unsigned at;

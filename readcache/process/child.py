@@ -19,7 +19,8 @@ from readcache.model.limits import LARGEST_OUTPUT
 LONGEST_HELD = 20.0
 _POLL = 0.05  # seconds between looks whether bash has ended while one of its children keeps the output open
 # Those that harnesses send, `timeout -s ALRM` too.
-_FORWARDED = tuple(getattr(signal, f"SIG{name}") for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM"))
+_NAMES = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE")
+_FORWARDED = tuple(getattr(signal, f"SIG{name}") for name in _NAMES)
 _PR_SET_PDEATHSIG = 1
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 BASH_NAME = "READCACHE_BASH"  # see shims/agent-command.sh
@@ -80,7 +81,8 @@ class Forwarding:
 
     def __enter__(self) -> Forwarding:
         for number in _FORWARDED:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, `&`: it stays ignored, for the child too
+            is_ignored = signal.getsignal(number) is signal.SIG_IGN  # nohup, `&`: it stays so, for the child too
+            if not is_ignored or number in _IGNORED_BY_PYTHON:
                 self._before[number] = signal.signal(number, self._forward)
         return self
 
@@ -211,11 +213,15 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
 
 
 def _arrives(data: bytes | bytearray) -> bool:
-    """Prints; False if the reader is gone. Who prints into our pipe is to learn it by SIGPIPE, as without us."""
+    """Prints; False if the reader is gone. Who prints into our pipe is to learn it by SIGPIPE, as without us; the one
+    that we get for it is not for them."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         show(data)
     except OutputLost:
         return False
+    finally:
+        signal.signal(signal.SIGPIPE, before)
     return True
 
 

@@ -50,6 +50,8 @@ def test_a_command_that_dies_of_a_signal_gives_us_its_status(
         ("head -1 f; ", signal.SIGHUP),
         ("head -1 f; ", signal.SIGINT),
         ("head -1 f; ", signal.SIGALRM),
+        ("head -1 f; ", signal.SIGPIPE),
+        ("echo > g; ", signal.SIGPIPE),
     ],
 )
 def test_a_signal_to_us_reaches_the_command(start: Start, work: Path, prefix: str, number: signal.Signals) -> None:
@@ -61,6 +63,17 @@ def test_a_signal_to_us_reaches_the_command(start: Start, work: Path, prefix: st
         out, err = process.communicate(timeout=WATCHDOG)
     assert process.returncode == 7
     assert (out.splitlines()[-1], err) == (b"caught", b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGPIPE])
+def test_what_was_printed_before_a_fatal_signal_to_us_is_shown(
+    start: Start, work: Path, number: signal.Signals
+) -> None:
+    with start("run", "-c", "cat f; : >ready; while :; do :; done", start_new_session=True) as process:
+        wait_for(work / "ready")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=WATCHDOG)
+    assert (process.returncode, out, err) == (-number, (work / "f").read_bytes(), b"")
 
 
 @pytest.mark.parametrize("prefix", ["", "head -1 f; "])
