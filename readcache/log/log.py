@@ -290,8 +290,8 @@ class Log:
     def _note_text(self, event: Delivered | Settled, at: float, before: int) -> None:
         """A text can be seen from now on, or another one than before. `before`: the number of the last call then."""
         texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]
-        if isinstance(event, Settled):  # of a call that may have been answered long ago
-            before = min([before, *(text.call - 1 for text in texts)])
+        # a call that was answered long ago may be settled now; of one that wrote, the write was logged first
+        before = min([before, *(text.call - 1 for text in texts)])
         latest = self._lately[-1][0] if self._lately else at
         self._lately.append((max(at, latest), before))  # in order, whatever the clock does: later is on the safe side
         if self._index is not None:

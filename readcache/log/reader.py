@@ -21,6 +21,7 @@ from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log, Position
+from readcache.log.store import StoreGone
 from readcache.model.call import Call
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
@@ -166,10 +167,15 @@ class Reader:
 
     def calls_so_far(self) -> int:
         """The number of the last call that is logged: later ones are not a source for a call that starts now."""
+        if self.rules.policy.mode is Mode.OFF:
+            return 0
         try:
             return self.log.calls_so_far()
+        except StoreGone as error:  # the call goes to a new store
+            self.log.fail("", Reason.STORE_FAILED, error)
         except StoreError:  # counted when the call is logged
-            return 0
+            pass
+        return 0
 
     def close(self, *, in_order: bool) -> None:
         """The process ends. `in_order`: what it answered is in the conversation."""

@@ -152,6 +152,7 @@ class Session(Conversation):
         tool cut the output or ran out of time. `frame`: what the host puts around it.
         """
         known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
+        known["started"] = self.reader.calls_so_far()
         return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
 
     def _answer_command(
@@ -205,6 +206,7 @@ class Session(Conversation):
 
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
         no model sees: a fresh read counts as shown only if it has a `call_id`."""
+        started = self.reader.calls_so_far()
         self._ran_here()
         got = self._lines.read(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
         call = read_call(
@@ -221,7 +223,7 @@ class Session(Conversation):
         )
         if fresh and call_id is None:
             return pass_through(call, got.trouble or Reason.FRESH)
-        return self._answer(call, local=True)
+        return self._answer(replace(call, started=started), local=True)
 
     def observe_read(
         self,
@@ -360,6 +362,8 @@ class Session(Conversation):
 
     def _answer(self, call: Call, *, local: bool = False, cwd: str = "") -> Reply:
         """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
+        if call.started < 0:
+            call = replace(call, started=self.reader.calls_so_far())
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.answer(call)

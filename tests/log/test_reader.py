@@ -210,6 +210,18 @@ def test_what_was_still_being_printed_when_a_call_began_is_not_its_source(path: 
     assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
 
 
+def test_a_call_that_wrote_and_read_is_not_the_source_of_one_that_began_before_it(path: Path) -> None:
+    began = time.time()
+    in_a_process(path, lambda reader: reader.answer(cat("c1", "date > log; cat f")))
+    for one_call in (True, False):
+        log = Log(lambda: open_store(path), "s", "main", time.time)
+        reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=one_call)
+        reply = reader.answer(cat(f"c2 {one_call}"), began=began)
+        log.close()
+        assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
+    assert answer(path, cat("c3")).outcome is Outcome.UNCHANGED
+
+
 def test_a_log_that_is_held_tells_what_could_be_seen_when_a_call_began(path: Path) -> None:
     now = 0.0
     log = Log(lambda: open_store(path), "s", "main", lambda: now)
