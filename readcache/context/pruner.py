@@ -18,6 +18,7 @@ from readcache.context.tool_calls import (
     NOWHERE,
     failed_and_wrote_nothing,
     file_of,
+    is_read,
     name_pieces,
     overwritten,
     pieces_of,
@@ -25,6 +26,7 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.judging.marker import ASK_AGAIN
+from readcache.judging.protect import may_name, shows_lines_of
 from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
@@ -59,7 +61,7 @@ class PruneRules:
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
     shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
-    work = _Work(shown, strategies, rules)
+    work = Work(shown, strategies, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
             strategy(work)
@@ -78,7 +80,7 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
     return update_all(messages, raws)
 
 
-class _Work:
+class Work:
     """The changes gathered so far. A result is named by its place among the calls."""
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
@@ -124,22 +126,36 @@ class _Work:
         return self._cuts and len(text) > self.rules.max_chars and not notes.is_note(text) and self.may_go(place)
 
     def is_protected(self, place: int) -> bool:
-        """True if it is about a file that a glob protects."""
+        """True if it may be about a file that a glob protects."""
+        globs = self.rules.protected
         paths = {key for piece in self.pieces[place] for key in piece.keys}
         paths.add(file_of(self.calls[place]) or "")
-        return any(matches(path, self.rules.protected) for path in paths if path)
+        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, self.texts[place]):
+            return True
+        command = shell_command(self.calls[place].call)
+        return command is not None and may_name(command, globs)
+
+    def shows_only_files(self, place: int) -> bool:
+        """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
+        result of running `cat -n` on …")."""
+        pieces = self.pieces[place]
+        is_tool = shell_command(self.calls[place].call) is None and is_read(self.calls[place])
+        is_whole = is_tool or sum(piece.count for piece in pieces) == count_lines(self.texts[place])
+        return is_whole and bool(name_pieces(pieces))
 
     def what(self, place: int) -> str:
         """The result in words."""
-        stretches = name_pieces(self.pieces[place])
-        if stretches:
-            return notes.name_stretches(stretches)
+        named = notes.name_stretches(name_pieces(self.pieces[place]))
+        if self.shows_only_files(place):
+            return named
         lines = count_lines(self.texts[place])
-        return f"this output, {lines} line{'s' if lines > 1 else ''}"
+        output = "what was left of this output" if notes.has_note(self.texts[place]) else "this output"
+        among = f" ({named} among them)" if named else ""
+        return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
 
     def invitation(self, place: int) -> str:
-        """How to see the result again; empty if the command is not understood."""
-        return f"; {ASK_AGAIN}" if name_pieces(self.pieces[place]) else ""
+        """How to see the result again; empty for a call that may do more than read."""
+        return f"; {ASK_AGAIN}" if is_read(self.calls[place]) and name_pieces(self.pieces[place]) else ""
 
     def note(self, place: int, why: str) -> None:
         """Lets the result give way to a note, if that is worth it."""
@@ -172,7 +188,7 @@ def _spliced(plain: PlainResult, new: str, text: str) -> str:
 # ---------------------------------------------------------------- strategies
 
 
-def _errored_inputs(work: _Work) -> None:
+def _errored_inputs(work: Work) -> None:
     """Long arguments of calls that failed. A command that failed may have written a file before that, and what it wrote
     may be nowhere else in view: its text stays."""
     for place, tool_call in enumerate(work.calls):
@@ -192,7 +208,7 @@ def _errored_inputs(work: _Work) -> None:
             work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
 
 
-def _superseded_reads(work: _Work) -> None:
+def _superseded_reads(work: Work) -> None:
     """Reads of nothing but files that a later call overwrote as a whole."""
     gone: set[str] = set()
     for place in reversed(range(len(work.calls))):
@@ -201,17 +217,13 @@ def _superseded_reads(work: _Work) -> None:
         gone |= overwritten(work.calls[place], work.known(place))  # after it: what it shows itself, it may have written
 
 
-def _supersede(work: _Work, place: int, gone: set[str]) -> None:
+def _supersede(work: Work, place: int, gone: set[str]) -> None:
     """Lets a read of nothing but the files `gone` give way."""
-    pieces = work.pieces[place]
-    is_of_them = bool(name_pieces(pieces)) and gone.issuperset(piece.keys[0] for piece in pieces)
-    # headers that read tools add ("Here's the result of running `cat -n` on …") do not count as other content
-    is_tool = shell_command(work.calls[place].call) is None
-    if is_of_them and (is_tool or sum(piece.count for piece in pieces) == count_lines(work.texts[place])):
+    if work.shows_only_files(place) and gone.issuperset(piece.keys[0] for piece in work.pieces[place]):
         work.note(place, " as read before the whole file was overwritten; read it again to see it now")
 
 
-def _duplicate_outputs(work: _Work) -> None:
+def _duplicate_outputs(work: Work) -> None:
     """Results that later ones hold, as a whole or line for line. What an error says stays. Never drop a result in
     favour of one that is dropped too. A result that will be clipped offers only its two ends."""
     kept, cut = KeptResults(), set[str]()
@@ -230,7 +242,7 @@ def _duplicate_outputs(work: _Work) -> None:
             kept.add(text, pieces)
 
 
-def _oversized_outputs(work: _Work) -> None:
+def _oversized_outputs(work: Work) -> None:
     """The middle of long results."""
     for place, text in enumerate(work.texts):
         if work.will_be_cut(place):
@@ -238,7 +250,7 @@ def _oversized_outputs(work: _Work) -> None:
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
-STRATEGIES: dict[str, Callable[[_Work], None]] = {
+STRATEGIES: dict[str, Callable[[Work], None]] = {
     "errored_inputs": _errored_inputs,
     "superseded_reads": _superseded_reads,
     "duplicate_outputs": _duplicate_outputs,
@@ -297,9 +309,14 @@ def prune_known(
     or is off, nothing is pruned."""
     if session.policy.mode is not Mode.ON:
         return messages
+    return prune_messages(messages, strategies, with_knowledge(rules, messages, session))
+
+
+def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Session) -> PruneRules:
+    """The rules with what the session knows of the list and what its policy says."""
     view = session.view
     pointed_at = (source for d in view.deliveries for pointer in d.event.pointers for source in pointer.sources)
-    rules = replace(
+    return replace(
         rules,
         links=Links(view, messages, session.tag),
         root=NOWHERE,  # of calls that it does not know, it does not know the directory either
@@ -308,7 +325,6 @@ def prune_known(
         protected=(*rules.protected, *session.policy.protected),
         pinned=frozenset(pointed_at),
     )
-    return prune_messages(messages, strategies, rules)
 
 
 def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:

@@ -148,6 +148,14 @@ def file_of(tool_call: ToolCall) -> str | None:
     return canonical_path(path, tool_call.cwd) if path else None
 
 
+def is_read(tool_call: ToolCall) -> bool:
+    """True if the call is known to read files and to do nothing else."""
+    command = shell_command(tool_call.call)
+    if command is None:
+        return tool_use(tool_call.call.name, tool_call.call.arguments or {}).kind == "read"
+    return read_command(command, tool_call.cwd, None).only_reads
+
+
 def shell_command(call: Part) -> str | None:
     """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
     given = call.arguments or {}

@@ -31,9 +31,14 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
     known = chain(call.reading.keys, (write.key for write in call.reading.writes), call.leads_to)
     if any(matches(name, policy.protected) for name in known):
         return True
-    if literals_of(policy.protected).search(call.label) is None and _PATTERN.search(call.label) is None:
+    return may_name(call.label, policy.protected)
+
+
+def may_name(command: str, globs: tuple[str, ...]) -> bool:
+    """True if a word of the command may name a file of these globs."""
+    if literals_of(globs).search(command) is None and _PATTERN.search(command) is None:
         return False  # as for nearly every command
-    return any(_may_be(word, policy.protected) for word in _WORD.findall(call.label))
+    return any(_may_be(word, globs) for word in _WORD.findall(command))
 
 
 def _may_be(word: str, globs: tuple[str, ...]) -> bool:
@@ -46,9 +51,8 @@ def _may_be(word: str, globs: tuple[str, ...]) -> bool:
     return bool(is_pattern) and any(fnmatchcase(glob, name) for glob in globs)
 
 
-def names_protected(call: Call, policy: Policy) -> bool:
-    """True if the output says that some of its lines are those of a protected file, as searches and diffs do."""
-    output, globs = call.output, policy.protected
+def shows_lines_of(globs: tuple[str, ...], output: str) -> bool:
+    """True if the output says that some of its lines are those of a file of these globs, as searches and diffs do."""
     for found in literals_of(globs).finditer(output) if globs else ():
         named = _NAMES.match(output, output.rfind("\n", 0, found.start()) + 1)
         if named is not None and any(matches(name, globs) for name in named.groups() if name):

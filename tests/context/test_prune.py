@@ -165,6 +165,13 @@ def test_the_note_says_which_lines() -> None:
     assert note == "[PRUNED: this output, 40 lines; the same bytes were shown again later]"
 
 
+def test_the_note_for_a_command_that_does_more_than_read_says_all_that_stood_there_and_invites_to_nothing() -> None:
+    """Failed: it named the file alone, and invited the agent to repeat `make`."""
+    made = Step("make; cat -n /w/f", text(of="made") + numbered(1, 40))
+    note = results(prune(chat("openai", made, made, NOW)))["c1"]
+    assert note == "[PRUNED: this output, 80 lines (f lines 1-40 among them); the same bytes were shown again later]"
+
+
 # ------------------------------------------------------------ superseded reads
 
 
@@ -244,6 +251,18 @@ def test_a_protected_file_stays(glob: str) -> None:
     messages = chat("openai", ranged(1, 20, "sed"), ranged(1, 40, "sed"), write("/w/f", text()), NOW)
     assert prune(messages, protected=[glob]) is messages
     assert prune(messages, Session("/w", policy=Policy(protected=(glob,)))) is messages
+
+
+@pytest.mark.parametrize(
+    "step",
+    [Step("awk 1 /w/.env", text()), Step("grep -rn line /w", "/w/.env:1:line\n" + text())],
+    ids=["named by the command", "named by the output"],
+)
+def test_a_result_with_lines_of_a_protected_file_stays(step: Step) -> None:
+    """Failed: only reads of whole stretches were known to be of it."""
+    messages = chat("openai", step, step, NOW)
+    assert prune(messages, protected=[".env"]) is messages
+    assert prune(messages) is not messages
 
 
 # ------------------------------------------------------------ inputs of failed calls
