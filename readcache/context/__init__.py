@@ -1,11 +1,12 @@
 """Message lists: what compactors work on.
 
-from readcache.context import Compactor, prune
+from readcache.context import Compactor, clear, prune
 """
 
 from __future__ import annotations
 
 from readcache.context.api import is_overflow
+from readcache.context.clearing import clear
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
 from readcache.context.history import History
@@ -29,6 +30,7 @@ __all__ = [
     "Part",
     "Replaced",
     "Report",
+    "clear",
     "cut_points",
     "is_overflow",
     "normalise",

@@ -22,7 +22,7 @@ from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import UsageError
 from readcache.model.events import Forgot
-from readcache.model.policy import Budget
+from readcache.model.policy import Budget, Policy
 from readcache.model.reply import Reason
 from readcache.sync.sync import Reconciler
 
@@ -55,6 +55,14 @@ class How(enum.Enum):
     CLIPPED = "clipped"  # the texts of the last turn were too long
 
 
+def count_tokens(messages: Sequence[Message], policy: Policy) -> int:
+    """The tokens of these messages."""
+    count = policy.tokens
+    parts = [part for message in messages for part in message.parts]
+    costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)
+    return len(messages) * MESSAGE_TOKENS + sum(costs)
+
+
 @dataclass(frozen=True, slots=True)
 class CompactorOptions:
     """What a compactor was told once and for all."""
@@ -67,10 +75,7 @@ class CompactorOptions:
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of these messages, by the session's policy."""
-        count = self.session.policy.tokens
-        parts = [part for message in messages for part in message.parts]
-        costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)
-        return len(messages) * MESSAGE_TOKENS + sum(costs)
+        return count_tokens(messages, self.session.policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from readcache.context.tool_calls import (
     shell_command,
     tool_calls,
 )
-from readcache.judging.marker import ASK_AGAIN
+from readcache.judging.marker import ASK_AGAIN, find_markers
 from readcache.judging.protect import may_name, shows_lines_of
 from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
 from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
@@ -148,8 +148,10 @@ class Work:
         named = notes.name_stretches(name_pieces(self.pieces[place]))
         if self.shows_only_files(place):
             return named
-        lines = count_lines(self.texts[place])
-        output = "what was left of this output" if notes.has_note(self.texts[place]) else "this output"
+        text = self.texts[place]
+        is_part = notes.has_note(text) or find_markers(text, self.rules.tag)
+        output = "what stood here of this output" if is_part else "this output"
+        lines = count_lines(text)
         among = f" ({named} among them)" if named else ""
         return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
 

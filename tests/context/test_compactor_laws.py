@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given
@@ -10,44 +9,15 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session
 from readcache.context import Compactor
-from tests.helpers.chats import Step, chat, is_sendable, results, roles_alternate, text, turn_of
-from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers
+from tests.helpers.chats import chat, is_sendable, results, roles_alternate
+from tests.helpers.compactor import SUMMARY, Model, TooLong, agent_turns, assert_true_markers, observed_turn
 
-FILES = {name: text(1, 60, of=name) for name in "fgh"}
-
-
-def part_of(name: str, first: int, last: int) -> tuple[str, str]:
-    lines = FILES[name].splitlines(True)[first - 1 : last]
-    return f"sed -n '{first},{last}p' {name}", "".join(lines)
-
-
-reads = st.builds(part_of, st.sampled_from("fgh"), st.sampled_from([1, 11, 21]), st.sampled_from([30, 45, 60]))
-writes = st.builds(lambda name: (f"cat > {name} <<'EOF'\n{FILES[name]}EOF\n", ""), st.sampled_from("fgh"))
-edits = st.builds(lambda name: (f"sed -i s/x/y/ {name}", ""), st.sampled_from("fgh"))
-others = st.sampled_from([("make", text(1, 300)), ("make", text(1, 20)), ("true", "")])
-turns = st.lists(st.lists(reads | reads | writes | edits | others, min_size=1, max_size=3), max_size=10)
 answers = st.lists(st.sampled_from([SUMMARY, "", "<think>hm", TooLong(), RuntimeError("down")]), min_size=1, max_size=6)
-
-
-def turn(shape: str, session: Session, number: int, asked: list[tuple[str, str]]) -> list[Mapping[str, Any]]:
-    if shape == "no ids":
-        command, output = asked[0]
-        shown = session.observe(command, output).text
-        return [
-            {"role": "assistant", "content": f"so\n\n```bash\n{command}\n```"},
-            {"role": "user", "content": f"<output>\n{shown}\n</output>"},
-        ]
-    steps = []
-    with session.batch():
-        for at, (command, output) in enumerate(asked):
-            call_id = f"c{number}-{at}"
-            steps.append((call_id, Step(command, session.observe(command, output, call_id=call_id).text)))
-    return turn_of(shape, *steps)
 
 
 @given(
     st.sampled_from(["openai", "anthropic", "no ids"]),
-    turns,
+    agent_turns,
     answers,
     st.integers(0, 3),
     st.sampled_from([400, 1_500, 4_000]),
@@ -61,7 +31,7 @@ def test_at_every_step_the_list_is_well_formed_and_its_markers_are_true(
     head = chat("anthropic" if shape == "anthropic" else "openai")
     messages = head
     for number, each in enumerate(asked):
-        new = turn(shape, session, number, each)
+        new = observed_turn(shape, session, number, each)
         messages = [*messages, *new]
         after = compactor.compact(messages) if force and number % 3 == 2 else compactor.maybe_compact(messages)
         assert is_sendable(list(after))

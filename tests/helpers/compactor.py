@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import strategies as st
+
 from readcache import Session
-from tests.helpers.chats import Messages, Step, chat, text, texts
+from tests.helpers.chats import Messages, Step, chat, text, texts, turn_of
 
 SUMMARY = "<analysis>hm</analysis><summary>TASK: go on\nNEXT STEP: read on</summary>"
 
@@ -57,3 +59,37 @@ def assert_true_markers(session: Session, messages: Messages) -> None:
     known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
     for marker in session.markers_in(everything):
         assert marker in known or marker.startswith(("[GONE ", "[PRUNED "))
+
+
+# ------------------------------------------------------------ what an agent may do
+
+FILES = {name: text(1, 60, of=name) for name in "fgh"}
+
+
+def part_of(name: str, first: int, last: int) -> tuple[str, str]:
+    lines = FILES[name].splitlines(True)[first - 1 : last]
+    return f"sed -n '{first},{last}p' {name}", "".join(lines)
+
+
+reads = st.builds(part_of, st.sampled_from("fgh"), st.sampled_from([1, 11, 21]), st.sampled_from([30, 45, 60]))
+writes = st.builds(lambda name: (f"cat > {name} <<'EOF'\n{FILES[name]}EOF\n", ""), st.sampled_from("fgh"))
+edits = st.builds(lambda name: (f"sed -i s/x/y/ {name}", ""), st.sampled_from("fgh"))
+others = st.sampled_from([("make", text(1, 300)), ("make", text(1, 20)), ("true", "")])
+agent_turns = st.lists(st.lists(reads | reads | writes | edits | others, min_size=1, max_size=3), max_size=10)
+
+
+def observed_turn(shape: str, session: Session, number: int, asked: list[tuple[str, str]]) -> Messages:
+    """The messages of one turn, as a tool that answers through the session makes them."""
+    if shape == "no ids":
+        command, output = asked[0]
+        shown = session.observe(command, output).text
+        return [
+            {"role": "assistant", "content": f"so\n\n```bash\n{command}\n```"},
+            {"role": "user", "content": f"<output>\n{shown}\n</output>"},
+        ]
+    steps = []
+    with session.batch():
+        for at, (command, output) in enumerate(asked):
+            call_id = f"c{number}-{at}"
+            steps.append((call_id, Step(command, session.observe(command, output, call_id=call_id).text)))
+    return turn_of(shape, *steps)

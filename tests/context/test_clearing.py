@@ -1,0 +1,290 @@
+"""Clearing: oldest results first, much at once, and never the same byte twice."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readcache import Mode, Policy, Reason, Session
+from readcache.context import clear, normalise
+from readcache.model.errors import UsageError
+from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
+from tests.helpers.compactor import agent_turns, assert_true_markers, commands, observed_turn, six_reads
+
+each_shape = pytest.mark.parametrize("shape", APIS)
+NOW = [("ls", "f\n"), ("true", "")]  # the two turns that stay
+ALL = {"above": 0, "down_to": 0}
+
+
+def tokens(messages: Messages) -> int:
+    """As a policy counts them: a quarter of the characters of each part, its name, and four for each message."""
+    parts = [part for message in normalise(messages) for part in message.parts]
+    return 4 * len(messages) + sum(-(-len(words) // 4) for part in parts for words in (part.text, part.name))
+
+
+def changed(before: Messages, after: Messages) -> set[str]:
+    old, new = results(before), results(after)
+    assert old.keys() == new.keys()
+    return {call_id for call_id in old if old[call_id] != new[call_id]}
+
+
+# ------------------------------------------------------------ when, and how much
+
+
+@each_shape
+def test_up_to_the_first_mark_nothing_is_cleared(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    assert clear(messages, session, above=tokens(messages), down_to=0) is messages
+    assert clear(messages, session, above=tokens(messages) - 1, down_to=0) is not messages
+
+
+@each_shape
+def test_the_oldest_results_go_down_to_the_second_mark(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    size = tokens(messages)
+    after = clear(messages, session, above=size - 1, down_to=size - 700)  # a result has 640 tokens
+    assert changed(messages, after) == {"c1", "c2"}
+    assert tokens(after) <= size - 700
+    assert_true_markers(session, after)
+
+
+@each_shape
+def test_the_last_two_turns_stay(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    after = clear(messages, session, **ALL)
+    assert changed(messages, after) == {"c1", "c2", "c3", "c4"}
+    assert after[-4:] == messages[-4:]
+
+
+@pytest.mark.parametrize(("above", "down_to"), [(10, 20), (10, -1), (-1, -1)])
+def test_marks_that_have_no_meaning_are_an_error(above: int, down_to: int) -> None:
+    with pytest.raises(UsageError, match=f"above={above} and down_to={down_to}"):
+        clear([], Session("/w"), above=above, down_to=down_to)
+
+
+@pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.OFF])
+def test_with_a_session_that_only_advises_nothing_is_cleared(mode: Mode) -> None:
+    session = Session("/w", policy=Policy(mode=mode))
+    messages = six_reads("openai", session)
+    assert clear(messages, session, **ALL) is messages
+
+
+# ------------------------------------------------------------ what the line says
+
+
+SAID = {
+    "a read": ("cat f", text(), "f lines 1-40; cleared to make room; repeat to see"),
+    "some lines": ("sed -n 3,20p f", text(3, 20), "f lines 3-20; cleared to make room; repeat to see"),
+    "a command": ("make", text(), "this output, 40 lines; cleared to make room"),
+    "one line": ("make", "x" * 400, "this output, 1 line; cleared to make room"),
+    "a command that reads, too": (
+        "make; cat -n f",
+        text(of="made") + numbered(1, 40),
+        "this output, 80 lines (f lines 1-40 among them); cleared to make room",
+    ),
+    "an output that was cut": (
+        "make",
+        f"{text(1, 10)}[PRUNED: 100 lines (9,999 characters) omitted here; ask again to see them]\n{text(110, 120)}",
+        "what stood here of this output, 22 lines; cleared to make room",
+    ),
+}  # fmt: skip
+
+
+@each_shape
+@pytest.mark.parametrize(("command", "output", "said"), SAID.values(), ids=SAID)
+def test_the_line_says_what_stood_there(shape: str, command: str, output: str, said: str) -> None:
+    session = Session("/w")
+    after = clear(commands(shape, session, (command, output), *NOW), session, **ALL)
+    note = f"[PRUNED {session.tag}: {said}]"
+    assert results(after)["c1"] == note
+    assert session.markers_in(f"  > {note}\r\n") == [note]
+
+
+def test_of_a_reply_with_a_marker_only_the_lines_that_stood_there_are_named() -> None:
+    session = Session("/w")
+    given = [("sed -n '1,20p' f", text(1, 20)), ("cat f", text()), *NOW]
+    messages = commands("openai", session, *given)
+    assert session.markers_in(results(messages)["c2"])
+    said = "what stood here of this output, 21 lines (f lines 21-40 among them); cleared to make room; repeat to see"
+    assert results(clear(messages, session, **ALL))["c2"] == f"[PRUNED {session.tag}: {said}]"
+
+
+# ------------------------------------------------------------ what stays
+
+
+@each_shape
+@pytest.mark.parametrize(
+    ("command", "policy"),
+    [
+        ("cat .env", Policy()),
+        ("cat notes/x", Policy(protected=("notes/*",))),
+        ("cat skills/pdf/SKILL.md", Policy()),
+        ("awk 1 AGENTS.md", Policy()),
+    ],
+)
+def test_protected_files_and_instructions_stay(shape: str, command: str, policy: Policy) -> None:
+    session = Session("/w", policy=policy)
+    messages = commands(shape, session, (command, text()), ("cat f", text(of="row")), *NOW)
+    assert changed(messages, clear(messages, session, **ALL)) == {"c2"}
+
+
+@each_shape
+def test_words_and_calls_stay(shape: str) -> None:
+    session = Session("/w")
+    write = f"cat > f <<'EOF'\n{text()}EOF\n"
+    steps = [
+        Step(command, session.observe(command, output, call_id=f"c{n}").text)
+        for n, (command, output) in enumerate([(write, ""), ("make", text(1, 99)), *NOW], 1)
+    ]
+    messages = chat(shape, steps[0], text(of="the user says"), *steps[1:])
+    after = clear(messages, session, **ALL)
+    assert changed(messages, after) == {"c2"}
+    assert sum(a is not b for a, b in zip(messages, after, strict=True)) == 1
+    assert session.view.covers("/w/f", 1, 40)
+
+
+@each_shape
+def test_what_a_marker_of_the_last_turns_points_at_stays(shape: str) -> None:
+    session = Session("/w")
+    messages = commands(shape, session, ("cat f", text()), ("make", text(of="row")), ("ls", "f\n"), ("cat f", text()))
+    assert results(messages)["c4"].startswith("[FILE_UNCHANGED")
+    after = clear(messages, session, **ALL)
+    assert changed(messages, after) == {"c2"}
+    assert_true_markers(session, after)
+
+
+@each_shape
+def test_what_another_marker_points_at_goes_last_and_the_marker_says_so(shape: str) -> None:
+    session = Session("/w")
+    given = [("cat f", text()), ("cat f", text()), ("make", text(of="row")), *NOW]
+    messages = commands(shape, session, *given)
+    some = clear(messages, session, above=tokens(messages) - 1, down_to=tokens(messages) - 1)
+    assert changed(messages, some) == {"c3"}
+    after = clear(some, session, **ALL)
+    assert changed(some, after) == {"c1", "c2"}
+    assert results(after)["c2"].startswith(f"[GONE {session.tag}.2: ")
+    assert_true_markers(session, after)
+
+
+BROKEN: dict[str, Any] = {
+    "a call without result": [Step("make", None)],
+    "a result without call": [{"role": "tool", "tool_call_id": "c9", "content": text()}],
+    "a result of no call": [{"role": "tool", "content": text()}],
+    "blocks of results without calls": [{"role": "user", "content": [{"type": "tool_result", "content": text()}]}],
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_list_that_is_not_well_formed_is_left_alone(broken: list[Any]) -> None:
+    session = Session("/w")
+    messages = six_reads("openai", session)
+    bad = chat("openai", *broken)[2:] if isinstance(broken[0], Step) else broken
+    messages[2:2] = bad
+    assert clear(messages, session, **ALL) is messages
+
+
+def test_a_list_of_anything_is_left_alone() -> None:
+    messages: Any = [None, 7, "x" * 999, {"role": 5}, {"content": ["x" * 999]}, {}]
+    assert clear(messages, Session("/w"), **ALL) is messages
+
+
+def test_without_ids_the_result_goes_and_the_words_around_it_stay() -> None:
+    session = Session("/w")
+    head: Messages = [user("fix the bug")]
+    turns = [observed_turn("no ids", session, 0, [given]) for given in [("cat f", text()), *NOW]]
+    messages = [*head, *(message for turn in turns for message in turn)]
+    after = clear(messages, session, **ALL)
+    note = f"[PRUNED {session.tag}: f lines 1-40; cleared to make room; repeat to see]"
+    assert after[2] == user(f"<output>\n{note}\n\n</output>")
+    assert [a is b for a, b in zip(messages, after, strict=True)].count(False) == 1
+
+
+# ------------------------------------------------------------ what the session knows
+
+
+@each_shape
+def test_what_was_cleared_is_shown_in_full_when_it_is_asked_for(shape: str) -> None:
+    session = Session("/w")
+    after = clear(commands(shape, session, ("cat f", text()), *NOW), session, **ALL)
+    assert not session.view.covers("/w/f", 1, 1)
+    reply = session.observe("cat f", text(), call_id="c4")
+    assert (reply.text, reply.reason) == (text(), Reason.NOT_SEEN)
+    assert session.mend(after) is after
+
+
+# ------------------------------------------------------------ bytes that do not move
+
+
+@each_shape
+def test_what_is_cleared_once_is_never_rewritten(shape: str) -> None:
+    session = Session("/w")
+    messages = chat(shape)
+    cleared: dict[str, str] = {}
+    for number in range(40):
+        command = (f"cat f{number}", text(of=f"row {number}"))
+        messages = [*messages, *observed_turn(shape, session, number, [command])]
+        before = copy.deepcopy(messages)
+        after = clear(messages, session, above=6_000, down_to=3_000)
+        assert messages == before
+        assert cleared.items() <= results(after).items()
+        cleared = {call_id: words for call_id, words in results(after).items() if words.startswith("[PRUNED")}
+        messages = after
+    assert len(cleared) > 30
+
+
+marks = st.tuples(st.integers(0, 6_000), st.integers(0, 6_000)).map(lambda pair: (max(pair), min(pair)))
+
+
+@given(st.sampled_from([*APIS, "no ids"]), agent_turns, marks, st.booleans())
+def test_at_every_step_lists_are_well_formed_markers_true_and_bytes_stable(
+    shape: str, asked: list[list[tuple[str, str]]], chosen: tuple[int, int], delta: bool
+) -> None:
+    session = Session("/w", policy=Policy(delta=delta))
+    above, down_to = chosen
+    messages = chat("anthropic" if shape == "anthropic" else "openai")
+    cleared: set[str] = set()
+    for number, each in enumerate(asked):
+        messages = [*messages, *observed_turn(shape, session, number, each)]
+        after = clear(messages, session, above=above, down_to=down_to)
+        assert is_sendable(list(after))
+        assert_true_markers(session, after)
+        assert (after is messages) == (after == messages)
+        assert after is messages or tokens(messages) > above
+        border = _last_turns(messages)
+        assert after[border:] == messages[border:]
+        first = next((at for at, message in enumerate(after) if message is not messages[at]), None)
+        assert first is None or "[PRUNED" in "\n".join(texts(after[first : first + 1]))
+        assert clear(after, session, above=above, down_to=down_to) is after
+        if after is not messages and tokens(after) > down_to:
+            assert not _clearable(session, after)
+        notes = {line for words in texts(after) for line in words.split("\n") if line.startswith("[PRUNED")}
+        assert cleared <= notes
+        messages, cleared = after, notes
+
+
+def _last_turns(messages: Messages) -> int:
+    starts = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
+    return starts[-2] if len(starts) > 2 else 0
+
+
+def _clearable(session: Session, messages: Messages) -> list[str]:
+    """Results that could still be cleared: long, before the last two turns, and needed by no marker there."""
+    border = _last_turns(messages)
+    late = "\n".join(texts(messages[border:]))
+    deliveries = session.view.deliveries
+    needed = {
+        source
+        for delivery in deliveries
+        if delivery.event.pointers and delivery.event.text.split("\n")[0] in late
+        for pointer in delivery.event.pointers
+        for source in pointer.sources
+    }
+    early = results(messages[:border])
+    return [call_id for call_id, words in early.items() if len(words) > 500 and call_id not in needed]
