@@ -29,8 +29,8 @@ def clear(messages: list[Raw], session: Session, *, above: int, down_to: int) ->
     than `down_to`, or nothing is left to clear. The very same list when nothing is cleared.
 
     These stay: the last two turns and what a marker in them points at, all that is not a result, results too short to
-    be worth a note, protected files and files of instructions (`Policy.always`). What any other marker points at goes
-    last, and the marker then says so. Each cleared result leaves a line that says what stood there.
+    be worth a note, protected files and files of instructions (`Policy.always`). What any other marker points at is as
+    old as that marker; when it goes, the marker says so. Each cleared result leaves a line that says what stood there.
 
     The session is told: the next read of these lines is answered in full. With one that only advises, or is off,
     nothing is cleared, nor in a list that is not well formed (see `repair`). Raises UsageError for marks that have no
@@ -56,10 +56,23 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens
-    for though_pinned in (False, True):
-        for place in range(len(work.calls)):
-            if excess > 0 and work.may_go(place, though_pinned=though_pinned):
-                before = count(work.texts[place])
-                work.note(place, f"; cleared to make room{work.invitation(place)}")
-                excess -= before - count(work.texts[place])
+    for place in _oldest_first(work):
+        if excess > 0 and work.may_go(place, though_pinned=True):
+            before = count(work.texts[place])
+            work.note(place, f"; cleared to make room{work.invitation(place)}")
+            excess -= before - count(work.texts[place])
     return update_all(messages, work.finish()) if work.noted else messages
+
+
+def _oldest_first(work: Work) -> list[int]:
+    """The places of the results. One that a marker names is as old as the marker: the agent asked for it then."""
+    used: dict[str, int] = {}
+    for place in range(len(work.calls)):
+        events = [delivery.event for delivery in work.known(place)]
+        used |= {event.call_id: place for event in events}
+        used |= {source: place for event in events for pointer in event.pointers for source in pointer.sources}
+    ages = [
+        max([place, *(used[delivery.event.call_id] for delivery in work.known(place))])
+        for place in range(len(work.calls))
+    ]
+    return sorted(range(len(ages)), key=ages.__getitem__)

@@ -161,16 +161,18 @@ def test_what_a_marker_of_the_last_turns_points_at_stays(shape: str) -> None:
 
 
 @each_shape
-def test_what_another_marker_points_at_goes_last_and_the_marker_says_so(shape: str) -> None:
+def test_what_another_marker_points_at_is_as_old_as_the_marker_which_then_says_that_it_is_gone(shape: str) -> None:
     session = Session("/w")
-    given = [("cat f", text()), ("cat f", text()), ("make", text(of="row")), *NOW]
-    messages = commands(shape, session, *given)
-    some = clear(messages, session, above=tokens(messages) - 1, down_to=tokens(messages) - 1)
-    assert changed(messages, some) == {"c3"}
-    after = clear(some, session, **ALL)
-    assert changed(some, after) == {"c1", "c2"}
-    assert results(after)["c2"].startswith(f"[GONE {session.tag}.2: ")
-    assert_true_markers(session, after)
+    make, test = (("make", text(of="made")), ("pytest", text(of="passed")))
+    messages = commands(shape, session, ("cat f", text()), make, ("cat f", text()), test, *NOW)
+    assert results(messages)["c3"].startswith("[FILE_UNCHANGED")
+    size = tokens(messages)
+    some = clear(messages, session, above=size - 1, down_to=size - 1)
+    assert changed(messages, some) == {"c2"}
+    more = clear(some, session, above=size - 700, down_to=size - 700)
+    assert changed(some, more) == {"c1", "c3"}
+    assert results(more)["c3"].startswith(f"[GONE {session.tag}.3: ")
+    assert_true_markers(session, more)
 
 
 BROKEN: dict[str, Any] = {
