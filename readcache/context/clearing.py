@@ -61,7 +61,8 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
             before = count(work.texts[place])
             work.note(place, f"; cleared to make room{work.invitation(place)}")
             excess -= before - count(work.texts[place])
-    return update_all(messages, work.finish()) if work.noted else messages
+    out = update_all(messages, work.finish())
+    return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
 
 
 def _oldest_first(work: Work) -> list[int]:

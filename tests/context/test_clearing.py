@@ -197,6 +197,14 @@ def test_a_list_of_anything_is_left_alone() -> None:
     assert clear(messages, Session("/w"), **ALL) is messages
 
 
+def test_a_result_that_cannot_be_replaced_is_left_alone() -> None:
+    """Failed: an empty id is none, so that the result was not found, and it was tried for ever."""
+    session = Session("/w")
+    messages: Any = commands("openai", session, ("make", text()), *NOW)
+    messages[2]["tool_calls"][0]["id"] = messages[3]["tool_call_id"] = ""
+    assert clear(messages, session, **ALL) is messages
+
+
 def test_without_ids_the_result_goes_and_the_words_around_it_stay() -> None:
     session = Session("/w")
     head: Messages = [user("fix the bug")]
