@@ -1,5 +1,6 @@
-"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`. They
-remove something from view, so they must not get lost: they wait for a locked store, and fail if they could not record.
+"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`,
+`prune`, `compact`. They remove something from view, so they must not get lost: they wait for a locked store, and fail
+if they could not record.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from readcache.model.policy import Budget
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
+from readcache.serve.fields import strict_json
 
 PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
 TODO = "repeat the command, or start a new session: otherwise lost results still count as visible"
@@ -85,6 +87,47 @@ def sync_command(_: argparse.Namespace, settings: Settings) -> int:
     with _open(settings) as session:
         rewrites = session.sync(messages)
     print(json.dumps(rewrites))
+    return 0
+
+
+def prune_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Print the list without what is not needed."""
+    from readcache.context.pruner import prune
+
+    messages = _read_messages(options.file)
+    with _open(settings) as session:
+        shorter = prune(messages, session)
+    return _hand_over(shorter, messages, settings)
+
+
+def compact_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Print the list compacted, with the summary if one is given; with `--request` the request for one."""
+    from readcache.context.compaction import How
+    from readcache.context.steps import compact_with, compaction_request
+
+    if options.file == options.summary == "-":
+        raise UsageError("FILE and --summary are both stdin: give one of them as a file")
+    messages = _read_messages(options.file)
+    if options.request:
+        with _open(settings) as session:
+            print(json.dumps(compaction_request(messages, session)))
+        return 0
+    summary = "" if options.summary is None else _read_text(options.summary)
+    with _open(settings) as session:
+        shorter, report = compact_with(messages, session, summary)
+    if options.summary is not None and report.how is not How.SUMMARISED:
+        warn(f"the summary was not used: {report.trouble or 'there is nothing to summarise'}")
+    return _hand_over(shorter, messages, settings)
+
+
+def _hand_over(new: list[Mapping[str, Any]], old: list[Mapping[str, Any]], settings: Settings) -> int:
+    """Prints the new list. If that fails the harness goes on with the old one, and the session is told so."""
+    try:
+        print(json.dumps(new), flush=True)
+    except OSError:
+        with _open(settings) as session:
+            session.sync(old)
+        raise
     return 0
 
 
@@ -156,7 +199,7 @@ def _read_plan(file: str) -> RestorePlan:
     return RestorePlan.from_dict(_read_json(file, "what `readcache restore --json` prints"))
 
 
-def _read_messages(file: str) -> list[dict[str, Any]]:
+def _read_messages(file: str) -> list[Mapping[str, Any]]:
     messages = _read_json(file, "a list of messages, each an object")
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise UsageError(f"{_named(file)} is not a list of message objects: give the list itself as JSON")
@@ -165,27 +208,30 @@ def _read_messages(file: str) -> list[dict[str, Any]]:
 
 def _read_json(file: str, expected: str) -> Any:
     """UsageError when it cannot be read or is not JSON."""
-    text = _read_text(file)
+    data = _read_bytes(file)
     try:
-        return json.loads(text)
+        return strict_json(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{_named(file)} is not JSON: {error}; give {expected}") from None
 
 
 def _read_text(file: str) -> str:
-    """All of it, line ends as they are; "-" is stdin. UsageError when it cannot be read."""
+    """All of it, line ends as they are."""
+    return _read_bytes(file).decode("utf-8", "replace")
+
+
+def _read_bytes(file: str) -> bytes:
+    """All of it; "-" is stdin. UsageError when it cannot be read."""
     try:
         if file != "-":
-            data = Path(file).read_bytes()
-        elif sys.stdin is None:
+            return Path(file).read_bytes()
+        if sys.stdin is None:
             raise OSError("it is closed")
-        else:
-            data = sys.stdin.buffer.read()
+        return sys.stdin.buffer.read()
     except OSError as error:
         raise UsageError(
             f"cannot read {_named(file)}: {error.strerror or error}; give a file, or - for stdin"
         ) from None
-    return data.decode("utf-8", "replace")
 
 
 def _named(file: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
-_TOLD = ("compacted", "restore", "rewind", "settle", "sync", "wrote")
+_TOLD = ("compact", "compacted", "prune", "restore", "rewind", "settle", "sync", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_TOLD, "harness") | {
     "clear": "sessions", "init": "hosts", "log": "show", "stats": "show", "uninit": "hosts"

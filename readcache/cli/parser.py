@@ -93,6 +93,13 @@ def _build() -> _Parser:
     for field in dataclasses.fields(Budget):
         option = f"--{field.name.replace('_', '-')}"
         restore.add_argument(option, metavar="N", type=_count, default=field.default, help=f"(default {field.default})")
+    prune = add("prune", "print a message list without what is repeated, outdated or too long; tell the session")
+    compact = add("compact", "print a message list with its old turns replaced by a summary; tell the session")
+    for command in (prune, compact):
+        command.add_argument("file", metavar="FILE", type=_path, help="the message list, as JSON; - for stdin")
+    step = compact.add_mutually_exclusive_group()
+    step.add_argument("--request", action="store_true", help="print the messages that ask a model for the summary")
+    step.add_argument("--summary", metavar="FILE", type=_path, help="the model's answer (default: do without it)")
     wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
     wrote.add_argument("path", metavar="PATH", type=_path)
     wrote.add_argument(

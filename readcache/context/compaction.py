@@ -127,7 +127,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
     count = options.session.policy.tokens
     replaced = options.tokens(split.old) + sum(map(count, split.summaries))
     for chars, share in TRIES:
-        transcript = _transcript(split, options.strategies, chars, share)
+        transcript = transcript_of(split, options.strategies, chars, share)
         try:
             summary = summary_in(_text_of(await ask(request_of(transcript, files))))
         except UsageError:
@@ -145,7 +145,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
     return "", trouble
 
 
-def _transcript(split: Split, strategies: Collection[str], chars: int, share: float) -> str:
+def transcript_of(split: Split, strategies: Collection[str], chars: int, share: float) -> str:
     """The task, the earlier summaries and the old turns, as the summariser is shown them."""
     old = prune_messages(split.old, strategies, PruneRules(max_chars=chars, protect_last_turns=0))
     old = old[len(old) - int(len(old) * share) :]

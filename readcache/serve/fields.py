@@ -1,7 +1,9 @@
-"""The fields of a request, and how they are checked. An error names the wrong one, and says what to give."""
+"""The JSON of a request, and its fields: how they are checked. An error names the wrong one, and says what to give."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -52,3 +54,18 @@ def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], need
     if missing := [name for name in needed if name not in values]:
         raise UsageError(f"{of} needs {' and '.join(sorted(missing))}")
     return values
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; ValueError for what is not JSON, such as NaN, and for numbers beyond a float."""
+    return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(number: str) -> float:
+    if math.isinf(found := float(number)):
+        raise ValueError(f"{number} does not fit a float")
+    return found

@@ -12,7 +12,6 @@ import asyncio
 import dataclasses
 import enum
 import json
-import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -30,6 +29,8 @@ from readcache import (
     UsageError,
     __version__,
 )
+from readcache.context.pruner import prune
+from readcache.context.steps import compact_with, compaction_request
 from readcache.serve.fields import (
     COUNT_OR_IDS,
     FLAG,
@@ -43,6 +44,7 @@ from readcache.serve.fields import (
     TEXT,
     Field,
     checked,
+    strict_json,
 )
 
 VERSION = 1
@@ -151,7 +153,7 @@ def parse(line: bytes | bytearray | None) -> object:
     if line is None:
         return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
     try:
-        return json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+        return strict_json(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return RequestError("not_json", f"the line is not JSON in UTF-8: {error}; send one object per line")
 
@@ -167,16 +169,6 @@ def as_json(value: object) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(map(as_json, value), key=str)
     return [as_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
-
-
-def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is not JSON number")
-
-
-def _finite(number: str) -> float:
-    if math.isinf(found := float(number)):
-        raise ValueError(f"{number} does not fit a float")
-    return found
 
 
 def to_line(answer: Mapping[str, Any]) -> bytes:
@@ -226,9 +218,12 @@ def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> obj
         raise RequestError("cancelled", "the command was killed: its client left, or the server is stopping") from None
 
 
+def _budgeted(given: dict[str, Any]) -> dict[str, Any]:
+    return {**given, "budget": Budget(**checked("budget", given.get("budget", {}), _BUDGET, frozenset()))}
+
+
 def _restore_plan(session: Session, given: dict[str, Any]) -> object:
-    budget = Budget(**checked("budget", given.pop("budget", {}), _BUDGET, frozenset()))
-    plan = session.restore_plan(budget=budget, **given)
+    plan = session.restore_plan(**_budgeted(given))
     return {**plan.to_dict(), "text": plan.render()}
 
 
@@ -262,9 +257,21 @@ def _rewind(session: Session, given: dict[str, Any]) -> object:
 
 
 def _mend(session: Session, given: dict[str, Any]) -> object:
-    """Returns the messages only if one changed: the client has them."""
-    mended = session.mend(**given)
-    return {"changed": False} if mended is given["messages"] else {"changed": True, "messages": mended}
+    return _changed(given["messages"], session.mend(**given))
+
+
+def _prune(session: Session, given: dict[str, Any]) -> object:
+    return _changed(given["messages"], prune(session=session, **given))
+
+
+def _compact(session: Session, given: dict[str, Any]) -> object:
+    shorter, report = compact_with(session=session, **_budgeted(given))
+    return {**_changed(given["messages"], shorter), **as_json(report)}
+
+
+def _changed(before: object, after: object) -> dict[str, Any]:
+    """The messages only if one changed: the client has them."""
+    return {"changed": False} if after is before else {"changed": True, "messages": after}
 
 
 _REPLY_FIELDS = ("text", "exit_code", "outcome", "reason", "call_id", "tokens_saved")
@@ -310,6 +317,21 @@ METHODS: dict[str, Method] = {
     "sync": Method(lambda session, given: {"rewrites": session.sync(**given)}, _LIST, frozenset(("messages",))),
     "mend": Method(_mend, _LIST, frozenset(("messages",))),
     "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
+    "prune": Method(
+        _prune,
+        {"messages": MESSAGES, "strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS},
+        frozenset(("messages",)),
+    ),
+    "compaction_request": Method(
+        lambda session, given: {"request": compaction_request(session=session, **given)},
+        {"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE},
+        frozenset(("messages",)),
+    ),
+    "compact": Method(
+        _compact,
+        {"messages": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": OBJECT},
+        frozenset(("messages",)),
+    ),
     "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
     "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
     "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),

@@ -1,0 +1,63 @@
+"""A compaction in two steps, for a host that calls the model itself, such as a program in another language.
+
+    request = compaction_request(messages, session)  # the host sends it to a model, and gets a summary
+    messages, report = compact_with(messages, session, summary)
+
+Nothing is remembered between the steps: both take the same list. What the conversation gained meanwhile is appended
+afterwards, because the summary does not cover it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from readcache.context.compaction import TRIES, Request, count_tokens, transcript_of
+from readcache.context.compactor import Compactor, Report
+from readcache.context.prompt import known_files, request_of
+from readcache.context.pruner import ALL_STRATEGIES
+from readcache.context.split import split_turns
+from readcache.messages.messages import Raw, normalise
+from readcache.model.policy import Budget
+
+if TYPE_CHECKING:
+    from readcache.session import Session
+
+KEEP_TURNS = 2  # as a `Compactor` does
+
+
+def compaction_request(
+    messages: Sequence[Raw], session: Session, *, keep_turns: int = KEEP_TURNS, attempt: int = 0
+) -> Request:
+    """The first request that `Compactor.compact` would make: a list of one user message; [] when no turn is old enough
+    to be summarised. `attempt`: how many requests for this list were longer than the model's window."""
+    normal = normalise(messages)
+    for turns in range(keep_turns, min(1, keep_turns) - 1, -1):
+        split = split_turns(normal, turns)
+        if split.old:
+            transcript = transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
+            return request_of(transcript, known_files(session))
+    return []
+
+
+def compact_with(
+    messages: list[Raw],
+    session: Session,
+    summary: str = "",
+    *,
+    keep_turns: int = KEEP_TURNS,
+    trigger_tokens: int | None = None,
+    budget: Budget = Budget(),  # noqa: B008  frozen
+) -> tuple[list[Raw], Report]:
+    """The messages compacted with the model's answer to `compaction_request`, and what was done. Without a summary the
+    old turns go mechanically, as when the model fails. `trigger_tokens`: by default what the list counts now."""
+    answers = iter([summary])  # for these old turns alone: a tighter try takes more of them, which it does not cover
+    counted = max(1, count_tokens(normalise(messages), session.policy))
+    compactor = Compactor(
+        session,
+        lambda _: next(answers, ""),
+        trigger_tokens=trigger_tokens or counted,
+        keep_turns=keep_turns,
+        budget=budget,
+    )
+    return compactor.compact(messages), compactor.report
