@@ -103,9 +103,7 @@ class Compactor:
         self._log = MessageLog(session.reader.log.history_log())
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)
         self._summarize = summarize
-        fewest = min(1, keep_turns)
-        self._levels = [Level(turns, is_first=turns == keep_turns) for turns in range(keep_turns, fewest - 1, -1)]
-        self._levels += [Level(fewest, chars) for chars in LAST_TURN_CHARS]
+        self._levels = levels_of(keep_turns)
         self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
 
@@ -131,22 +129,22 @@ class Compactor:
         """The messages as a request may send them: every call with its result, compacted if they are too many, and no
         marker that points at text that is gone. The very same list when there is nothing to do. `tokens`: what the
         model's API last said that the conversation has; else they are counted by the session's policy."""
-        return _run(self._ready(messages, tokens, waits=False))
+        return run_at_once(self._ready(messages, tokens, waits=False))
 
     def ask(self, model: Callable[[list[M]], A], messages: list[M]) -> tuple[A, list[M]]:
         """The model's answer, and the messages that it answers, to which the caller adds it. They are `ready`, and if
         they are too many for the model they are compacted and it is asked again. Raises what the model raises."""
-        return _run(self._ask(model, messages, waits=False))
+        return run_at_once(self._ask(model, messages, waits=False))
 
     def maybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
         as for `ready`."""
-        return _run(self._compact(messages, tokens, waits=False))
+        return run_at_once(self._compact(messages, tokens, waits=False))
 
     def compact(self, messages: list[M]) -> list[M]:
         """The messages compacted now, whatever they count, as when the model said that they are too many: each time
         tighter, where the time before left nothing to gain."""
-        return _run(self._compact(messages, waits=False, is_forced=True))
+        return run_at_once(self._compact(messages, waits=False, is_forced=True))
 
     async def aready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """`ready` with a `summarize` that may be asynchronous."""
@@ -201,7 +199,7 @@ class Compactor:
         may_ask = self.failures < MOST_FAILURES
         ask = partial(_called, self._summarize, waits=waits) if may_ask else None
         if is_forced:
-            result = await self._compact_now(normal, ask)
+            result = await compact_now(normal, options, self._levels[self._level :], ask)
         else:
             result = await self._compact_if_needed(normal, before / max(1, counted), ask)
         if result.how is How.SUMMARISED:
@@ -217,13 +215,6 @@ class Compactor:
         self._log.condense(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
-
-    async def _compact_now(self, messages: Sequence[Message], ask: AskModel) -> CompactionResult:
-        for level in self._levels[self._level :]:
-            result = await compact_once(messages, self._options, level, ask)
-            if result.how is not How.NOTHING:
-                return result
-        return CompactionResult(messages, How.NOTHING)
 
     async def _compact_if_needed(self, messages: Sequence[Message], scale: float, ask: AskModel) -> CompactionResult:
         """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded. `scale`:
@@ -248,6 +239,24 @@ class Compactor:
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
 
+def levels_of(keep_turns: int) -> list[Level]:
+    """The tries of a compaction, each tighter than the one before."""
+    fewest = min(1, keep_turns)
+    levels = [Level(turns, is_first=turns == keep_turns) for turns in range(keep_turns, fewest - 1, -1)]
+    return levels + [Level(fewest, chars) for chars in LAST_TURN_CHARS]
+
+
+async def compact_now(
+    messages: Sequence[Message], options: CompactorOptions, levels: Sequence[Level], ask: AskModel
+) -> CompactionResult:
+    """Compacts by the first of these levels that gains anything."""
+    for level in levels:
+        result = await compact_once(messages, options, level, ask)
+        if result.how is not How.NOTHING:
+            return result
+    return CompactionResult(messages, How.NOTHING)
+
+
 async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) -> Any:
     """What the function gives. Raises UsageError when it has to be awaited and may not."""
     response = function(request)
@@ -261,7 +270,7 @@ async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) 
     raise UsageError(f"{name} is asynchronous: await aask, aready, acompact or amaybe_compact instead")
 
 
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that waits for nothing."""
     try:
         coroutine.send(None)

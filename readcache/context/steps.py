@@ -4,7 +4,8 @@
     messages, report = compact_with(messages, session, summary)
 
 Nothing is remembered between the steps: both take the same list. What the conversation gained meanwhile is appended
-afterwards, because the summary does not cover it.
+afterwards, because the summary does not cover it. Unlike a `Compactor`, these keep no history of the conversation in
+the store: the list is the host's.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.context.compaction import TRIES, Request, count_tokens, transcript_of
-from readcache.context.compactor import Compactor, Report
+from readcache.context.api import is_overflow
+from readcache.context.compaction import TRIES, CompactorOptions, How, Request, count_tokens, transcript_of
+from readcache.context.compactor import TRIGGER_OF_WINDOW, Report, compact_now, levels_of, run_at_once
 from readcache.context.prompt import known_files, request_of
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
-from readcache.messages.messages import Raw, normalise
+from readcache.messages.messages import Raw, normalise, raw_messages
 from readcache.model.policy import Budget
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ def compaction_request(
     """The first request that `Compactor.compact` would make: a list of one user message; [] when no turn is old enough
     to be summarised. `attempt`: how many requests for this list were longer than the model's window."""
     normal = normalise(messages)
-    for turns in range(keep_turns, min(1, keep_turns) - 1, -1):
-        split = split_turns(normal, turns)
+    for level in levels_of(keep_turns):
+        split = split_turns(normal, level.keep_turns)
         if split.old:
             transcript = transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
             return request_of(transcript, known_files(session))
@@ -52,12 +54,15 @@ def compact_with(
     """The messages compacted with the model's answer to `compaction_request`, and what was done. Without a summary the
     old turns go mechanically, as when the model fails. `trigger_tokens`: by default what the list counts now."""
     answers = iter([summary])  # for these old turns alone: a tighter try takes more of them, which it does not cover
-    counted = max(1, count_tokens(normalise(messages), session.policy))
-    compactor = Compactor(
-        session,
-        lambda _: next(answers, ""),
-        trigger_tokens=trigger_tokens or counted,
-        keep_turns=keep_turns,
-        budget=budget,
-    )
-    return compactor.compact(messages), compactor.report
+
+    async def ask(_: Request) -> str:
+        return next(answers, "")
+
+    normal = normalise(messages)
+    counted = count_tokens(normal, session.policy)
+    trigger = trigger_tokens or max(1, counted)
+    within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
+    options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
+    result = run_at_once(compact_now(normal, options, levels_of(keep_turns), ask))
+    report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
+    return messages if result.how is How.NOTHING else raw_messages(result.messages), report

@@ -117,6 +117,15 @@ def test_after_it_only_what_is_in_the_list_is_left_out(
     assert not shows_all(run, f"sed -n '{there[-40]},{there[-1]}p' g")
 
 
+def test_the_store_keeps_no_copy_of_the_list(run: Run, work: Path) -> None:
+    turns = [(role, f"a thing that {role} says {n}") for n in range(9) for role in ("user", "assistant")]
+    said = [{"role": role, "content": words} for role, words in [("user", "go"), *turns]]
+    assert len(printed(run, "compact", save(work, said))) < len(said)
+    held = b"".join(path.read_bytes() for path in (work.parent / "state").rglob("*") if path.is_file())
+    assert held
+    assert b"a thing that" not in held
+
+
 def test_without_turns_to_summarise_the_request_is_empty(run: Run, work: Path) -> None:
     list_file = save(work, chat("openai", Step("ls", "f")))
     assert printed(run, "compact", list_file, "--request") == []

@@ -171,13 +171,15 @@ def test_a_store_that_is_locked_for_a_while_is_waited_for(
     assert shows_all(run, "cat f")
 
 
+@pytest.mark.parametrize("words", [["compacted"], ["prune", "list.json"], ["compact", "list.json"]])
 def test_a_store_that_stays_locked_is_said_and_nothing_else(
-    capfd: Capture, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], capfd: Capture, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("run", "-c", "cat f")
+    (work / "list.json").write_bytes(messages(*[(f"c{n}", f"{n} is said here\n" * 900) for n in range(5)]))
     monkeypatch.setattr(harness, "PATIENCE", 0.0)
     with locked(work, monkeypatch):
-        assert main(["compacted"]) == 1
+        assert main(words) == 1
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "locked" in err
