@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from readcache.model.policy import Mode
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 
@@ -15,8 +14,6 @@ def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
     from readcache.serve.mcp.server import serve_mcp
 
     policy = replace(chosen_policy(settings), horizon_tokens=options.horizon)
-    if settings.mode not in ("on", "advise"):
-        policy = replace(policy, mode=Mode.OFF)
     return serve_mcp(
         options.root,
         policy=policy,

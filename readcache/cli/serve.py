@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from readcache import __version__
@@ -51,8 +50,7 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
     if options.idle is not None:
         raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
     policy, store, way = chosen_policy(settings), _store(options, settings), None
-    if settings.mode not in ("on", "advise"):  # nothing is recorded, so nothing needs a store
-        policy = replace(policy, mode=Mode.OFF)
+    if policy.mode is Mode.OFF:  # nothing is recorded, so nothing needs a store
         store = ""
     host = settings.host or "serve"
     if options.socket is None:  # our parent may run anything anyway

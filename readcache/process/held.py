@@ -71,7 +71,7 @@ def chosen_policy(settings: Settings) -> Policy:
 
     sizes = clip_sizes(settings.clip)
     clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
-    mode = Mode.ADVISE if settings.mode == "advise" else Mode.ON
+    mode = Mode(settings.mode) if settings.mode in ("on", "advise") else Mode.OFF
     return replace(Policy.named(settings.policy).protecting(settings.protected), clip=clip, mode=mode)
 
 

@@ -126,6 +126,16 @@ def test_the_store_keeps_no_copy_of_the_list(run: Run, work: Path) -> None:
     assert b"a thing that" not in held
 
 
+@pytest.mark.parametrize("mode", ["off", "advise", "a mistake"])
+@both_shapes
+def test_switched_off_prune_prints_what_it_was_given(
+    shape: str, mode: str, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READCACHE", mode)
+    messages = chat(shape, Step("cat long", "a line\n" * 9_000), Step("ls", "long"))
+    assert printed(run, "prune", save(work, messages)) == messages
+
+
 def test_without_turns_to_summarise_the_request_is_empty(run: Run, work: Path) -> None:
     list_file = save(work, chat("openai", Step("ls", "f")))
     assert printed(run, "compact", list_file, "--request") == []
