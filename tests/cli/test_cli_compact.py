@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +20,9 @@ from readcache.context import Compactor, normalise
 from readcache.context.compaction import tokens_of
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, texts
 from tests.helpers.compactor import Model
+from tests.helpers.files import WATCHDOG
 
+TOP = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 SUMMARY = "TASK: the first lines of f are fine\nNEXT STEP: read on"
 both_shapes = pytest.mark.parametrize("shape", APIS)
@@ -115,6 +119,20 @@ def test_after_it_only_what_is_in_the_list_is_left_out(
     assert there
     assert shows_all(run, f"sed -n '{lost[0]},{lost[-1]}p' h")
     assert not shows_all(run, f"sed -n '{there[-40]},{there[-1]}p' g")
+
+
+@both_shapes
+def test_the_commands_of_the_document_do_what_it_says(shape: str, work: Path, agent: Callable[[str], Messages]) -> None:
+    page = (TOP / "docs/compaction.md").read_text(encoding="utf-8").partition("## In any language")[2]
+    (block,) = re.findall(r"^```\n(.*?)^```$", page.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+    save(work, agent(shape))
+    (work / "answer.txt").write_text(SUMMARY)
+    program = f'set -e; readcache() {{ "{sys.executable}" -m readcache "$@"; }}\n{block}'
+    subprocess.run(["bash", "-c", program.replace("chat-17", "s")], check=True, timeout=WATCHDOG)
+    request, new = (json.loads((work / name).read_text()) for name in ("request.json", "new.json"))
+    assert "line 3 of the file h" in request[0]["content"]
+    assert any(SUMMARY in each for each in texts(new))
+    assert is_sendable(new)
 
 
 def test_the_store_keeps_no_copy_of_the_list(run: Run, work: Path) -> None:
