@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from readcache import Omitted, Outcome, Reason, Reply
-from readcache.model.checker import Checker, Wrong
+from readcache.spec.marker import Untrue, demand
+from readcache.spec.world import World
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:
@@ -48,13 +49,13 @@ def reconstruct(reply: Reply, context: Mapping[str, str]) -> str:
     `context`: for each call id, the text that the conversation now holds of it: the result, and the command too where
     that was a heredoc with the file's content. AssertionError names the first line that is not there.
     """
-    checker = Checker()
+    world = World()
     for call_id, text in context.items():
-        checker.add(call_id, text, "")
+        world.shown("", call_id, text)
     try:
-        checker.check(reply, reply.full_text)
-    except Wrong as wrong:
-        raise AssertionError(str(wrong)) from None
+        demand(world.answered("", reply, reply.full_text))
+    except Untrue as broken:
+        raise AssertionError(str(broken)) from None
     return reply.full_text
 
 

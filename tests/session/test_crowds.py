@@ -15,7 +15,8 @@ import pytest
 from readcache import Omitted, Reply, Session
 from readcache.log.store import redis, redis_server, sqlite_file
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.checker import Checker
+from readcache.spec.marker import demand
+from readcache.spec.world import World
 from tests.helpers.files import WATCHDOG, text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}
@@ -55,7 +56,7 @@ def a_read(rng: random.Random) -> tuple[str, str]:
 
 def crowd(executor: Executor, ask: Ask, readers: list[Reader]) -> int:
     """In each round a call of each reader, all at once. What they come to, proven: how many left something out."""
-    rng, omitted, checkers = random.Random(0), 0, defaultdict[Reader, Checker](Checker)
+    rng, omitted, worlds = random.Random(0), 0, defaultdict[Reader, World](World)
     for round_ in range(ROUNDS):
         asked = [(reader, f"{round_}.{number}", *a_read(rng)) for number, reader in enumerate(readers)]
         replies = list(executor.map(ask, *zip(*asked, strict=True), timeout=WATCHDOG))
@@ -63,9 +64,9 @@ def crowd(executor: Executor, ask: Ask, readers: list[Reader]) -> int:
             assert reply.full_text == output
             sources = [name for part in reply.segments if isinstance(part, Omitted) for name in part.sources]
             assert call_id not in sources
-            checkers[reader].add(call_id, reply.text, "", "", frozenset(sources))
+            worlds[reader].shown("", call_id, reply.text)
         for (reader, _, _, output), reply in zip(asked, replies, strict=True):
-            checkers[reader].check(reply, output, "")
+            demand(worlds[reader].answered("", reply, output))
             omitted += any(isinstance(part, Omitted) for part in reply.segments)
     return omitted
 

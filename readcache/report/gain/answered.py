@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from readcache import Outcome, Policy
 from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.policy import Policy
 from readcache.model.records import event_for
+from readcache.model.reply import Outcome
 from readcache.model.view import View
 from readcache.report.gain.proof import MarkerProof
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from readcache import Outcome, Reason
 from readcache.model.events import (
     Account,
     Closed,
@@ -17,6 +16,7 @@ from readcache.model.events import (
     Settled,
     Wrote,
 )
+from readcache.model.reply import Outcome, Reason
 from readcache.report.page.glance import link
 from readcache.report.page.lanes import Lane, Step
 from readcache.report.page.markup import attributes, brief, escaped, number, plural

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
-from readcache import Reason
 from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
+from readcache.model.reply import Reason
 from readcache.report.page.calls import time_line
 from readcache.report.page.glance import glance
 from readcache.report.page.lanes import Lane, lanes_of

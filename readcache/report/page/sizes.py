@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from readcache import Outcome
+from readcache.model.reply import Outcome
 from readcache.report.page.lanes import Step
 
 

@@ -1,6 +1,6 @@
-"""Proves each omission of a recorded run from its trajectory alone, with the checker of `readcache replay`.
+"""Proves each omission of a recorded run from its trajectory alone, with the specification.
 
-That checker shares no code with what decides omissions. It is given the texts as the model was sent them: after the
+It shares no code with what decides omissions. It is given the texts as the model was sent them: after the
 observation template, which cuts long outputs.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.model.checker import Checker, Wrong
+from readcache.spec.world import World
 from readcache.transcripts.values import block_text, list_in, object_in
 
 Message = Mapping[str, Any]
@@ -30,7 +30,7 @@ class Found:
 
 def check_omissions(messages: Sequence[Message]) -> Found:
     """Every reply of a conversation."""
-    found, checker, commands = Found(), Checker(), list[str]()
+    found, world, commands = Found(), World(), list[str]()
     for message in messages:
         extra = object_in(message.get("extra"))
         if "actions" in extra:
@@ -41,13 +41,13 @@ def check_omissions(messages: Sequence[Message]) -> Found:
         said = commands.pop(0) if commands else ""
         account = object_in(extra.get("account"))
         if account:
-            _check(checker, found, message, account, said)
+            _check(world, found, message, account, said)
         elif "full_output" in extra:
             found.wrong.append("something was left out of a result that has no account")
     return found
 
 
-def _check(checker: Checker, found: Found, message: Message, account: Message, said: str) -> None:
+def _check(world: World, found: Found, message: Message, account: Message, said: str) -> None:
     extra = object_in(message["extra"])
     shown, call_id, batch = str(extra["raw_output"]), str(account["call_id"]), str(account["batch"])
     full = str(extra.get("full_output", shown))
@@ -57,12 +57,9 @@ def _check(checker: Checker, found: Found, message: Message, account: Message, s
     reply = Reply(shown, 0, Outcome.PARTIAL, Reason.OVERLAP, segments, call_id, 0, full)
     found.accounts += 1
     found.markers += len(omitted)
-    try:
-        checker.check(reply, full, batch)
-    except Wrong as wrong:
-        found.wrong.append(f"{call_id}: {wrong}")
-    sources = frozenset(name for each in omitted for name in each.sources)
-    checker.add(call_id, sent_text(message, shown), said, batch, sources)
+    findings = world.answered("", reply, full, said=said, batch=batch)
+    found.wrong += [f"{call_id}: {finding.fault}" for finding in findings if finding.fault]
+    world.cut("", call_id, sent_text(message, shown))
 
 
 def _segment(given: Message) -> Shown | Omitted:

@@ -1,5 +1,4 @@
-"""Proves each omission against what the reader was shown, for replays, for `gain` and for tests of harnesses. Shares no
-code with the judge.
+"""Lines as a model reads them: when two are the same line, and whether a text has a stretch of them.
 
 Texts are compared by whole lines. What stands in front of a line may differ from the source: a number, if the source
 shows numbers too or the marker names the lines by these numbers; what a diff puts in front of lines that it shows.
@@ -8,10 +7,8 @@ shows numbers too or the marker names the lines by these numbers; what a diff pu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-
-from readcache.model.reply import Omitted, Reply, Shown
 
 # Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names.
 _NUMBER = r"[ \t]*(\d{1,9})(\t|→|: |:| ?\| |\||\. |-)"
@@ -22,10 +19,6 @@ _SHORTER = {": ": 1, "| ": 1, " | ": 2}
 _NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
 _HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
 _IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
-
-
-class Wrong(Exception):
-    """An omission that is not proven. The text says why."""
 
 
 def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
@@ -78,102 +71,6 @@ class VisibleText:
             self._at.append(found)
             for body, numbered in found.items():
                 self._places.setdefault(body, []).append((at, numbered))
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What one call put before the reader: its result, and what the agent said in it."""
-
-    shown: VisibleText
-    said: VisibleText
-    batch: str
-    sources: frozenset[str]  # that its markers name
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """An omission that is right: its characters, the marker in their place, whether they are lines of a file, and
-    whether they stand in what the agent itself wrote."""
-
-    chars: int
-    marker: str
-    of_file: bool
-    own: bool
-
-
-class Checker:
-    """One reader's conversation as it stands."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
-
-    def add(self, call_id: str, shown: str, said: str, batch: str = "", sources: frozenset[str] = frozenset()) -> None:
-        """The call's result and its own text are before the reader now."""
-        self._seen[call_id] = _Seen(VisibleText(shown), VisibleText(said), batch, sources)
-
-    def sees(self, call_id: str) -> bool:
-        """True while the call is in the conversation."""
-        return call_id in self._seen
-
-    def cut(self, kept: frozenset[str], rewrites: Mapping[str, str]) -> list[str]:
-        """All but `kept` is gone, and some results have new texts. Returns what is wrong with the rest: markers without
-        a source."""
-        self._seen = {name: seen for name, seen in self._seen.items() if name in kept}
-        for name, text in rewrites.items():
-            if name in self._seen:
-                self._seen[name].shown, self._seen[name].sources = VisibleText(text), frozenset()
-        lost = ((name, seen.sources - self._seen.keys()) for name, seen in self._seen.items())
-        return [f"the marker in {name} names {', '.join(gone)}, which is gone" for name, gone in lost if gone]
-
-    def check(self, reply: Reply, output: str, batch: str = "") -> list[Proof]:
-        """One proof for each omission. Raises Wrong if one is not proven, or if the rest of the reply differs from the
-        output."""
-        _check_account(reply, output)
-        return [self._prove(*each, batch) for each in reply.omissions()]
-
-    def _prove(self, omitted: Omitted, marker: str, lines: list[str], batch: str) -> Proof:
-        if not omitted.sources:
-            raise Wrong("an omission without a source")
-        sources = []
-        for name in omitted.sources:
-            seen = self._seen.get(name)
-            if seen is None:
-                raise Wrong(f"an omission names {name}, which the reader cannot see")
-            if batch and seen.batch == batch:
-                raise Wrong(f"an omission names {name}, which was called at the same time")
-            sources.append(seen)
-        chars = sum(map(len, lines)) + len(lines)
-        shown, said = [seen.shown for seen in sources], [seen.said for seen in sources]
-        of_file = omitted.path is not None
-        if first_missing(lines, shown, marker) is None:
-            return Proof(chars, marker, of_file, own=False)
-        missing = first_missing(lines, shown + said, marker)
-        if missing is None:
-            return Proof(chars, marker, of_file, own=True)
-        raise Wrong(
-            f"line {omitted.start + missing} of {omitted.path or 'the output'} was left out, but does not stand at "
-            f"{', '.join(omitted.sources)}: {lines[missing][:80]!r}"
-        )
-
-
-def _check_account(reply: Reply, output: str) -> None:
-    """Raises Wrong unless the segments add up to the output and to the reply."""
-    text = full = ""
-    gone = iter(reply.omissions())
-    for segment in reply.segments:
-        if isinstance(segment, Shown):
-            text, full = text + segment.text, full + segment.text
-            continue
-        _, marker, lines = next(gone)
-        if marker[:1] != "[":
-            raise Wrong("an omission has no marker in its place")
-        text, full = f"{text}{marker}\n", "\n".join([full + lines[0], *lines[1:], ""]) if lines else full
-    if text != reply.text:
-        raise Wrong("the segments do not add up to the reply")
-    if reply.segments and isinstance(reply.segments[-1], Omitted) and not output.endswith("\n"):
-        full = full.removesuffix("\n")
-    if full != output or output != reply.full_text:
-        raise Wrong("the segments do not add up to the output")
 
 
 def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
