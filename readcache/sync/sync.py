@@ -17,7 +17,7 @@ from typing import Any
 
 from readcache.messages.editing import TextPlace
 from readcache.messages.messages import Kind, visible_to_model
-from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Settled
+from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Pointer, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
 from readcache.model.withheld import with_settled
@@ -126,7 +126,7 @@ class Reconciler:
             if delivery in settled:
                 event = with_settled(event, settled[delivery])
             lost = dangling(event, remaining)
-            if event.call_id not in self._held:
+            if event.call_id not in self._held and not _is_cut_through(event, lost):
                 if any(pointer.line >= 0 for pointer in lost):
                     self._leave(delivery)
                     settled.pop(delivery, None)
@@ -291,6 +291,12 @@ class Reconciler:
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
         return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _is_cut_through(event: Delivered, pointers: Iterable[Pointer]) -> bool:
+    """True if only the beginning of one of these markers is left: the lines cannot be put back in its place."""
+    lines = event.text.split("\n")
+    return any(pointer.line >= 0 and pointer.marker not in lines[pointer.line] for pointer in pointers)
 
 
 def _is_nowhere_named(event: Delivered) -> bool:

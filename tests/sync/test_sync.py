@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import HeadTail, Outcome, Policy, Reply, Session, UsageError
+from readcache import Head, HeadTail, Outcome, Policy, Reply, Session, UsageError
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
@@ -449,6 +449,15 @@ def test_a_marker_in_a_result_that_is_shown_as_json_is_retired_inside_it(session
     decoded = json.loads(rewrites["c2"])
     assert decoded["output"].startswith("[GONE")
     assert (decoded["returncode"], decoded["note"]) == (0, "naïve")
+
+
+def test_a_marker_that_the_harness_cut_through_is_retired_in_the_first_list_that_has_it() -> None:
+    session = Session("/w", policy=Policy(clip=Head(1_090), any_output=True, min_worth=0))
+    read(session, "c1", output=text(1, 15))
+    call_id, command, shown = read(session, "c2", "g", text(1, 19, of="other") + text(1, 15))
+    assert shown[:1_090].splitlines()[-1].startswith("[LEFT_OUT ")
+    (settled,) = session.sync(message_list("openai", [(call_id, command, shown[:1_090])])).values()
+    assert settled.splitlines()[-1].startswith("[GONE ")
 
 
 def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(session: Session) -> None:
