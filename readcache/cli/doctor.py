@@ -12,17 +12,19 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from readcache import __version__
+from readcache.cli.kept import what_is_kept
 from readcache.cli.terminal import say
+from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_missing, is_unnamed, store_file
-from readcache.process.tidy import DAY, kept_seconds
+from readcache.process.state import is_missing, store_file
 
 
 class _Undone(Exception):
@@ -45,6 +47,7 @@ def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
         ("parser", lambda _: _parser()),
         ("mode", _mode),
         ("store", _store),
+        ("kept", what_is_kept),
         ("server", _server),
         ("client", lambda _: client_state()),
         ("session", _session),
@@ -98,8 +101,9 @@ def _store(settings: Settings) -> str:
     path = store_file(spec)
     if path is None:
         return _store_on_server(spec)
+    _require_room(path)
     if not os.path.exists(path):
-        return f"none yet; will be created at {_writable_place(path)}"
+        return f"none yet; will be created at {path}"
     from readcache.log.store import open_store
     from readcache.model.events import Failed
     from readcache.model.records import unreadable_events
@@ -123,7 +127,7 @@ def _store(settings: Settings) -> str:
         raise Broken(f"{what}; those sessions show everything again")
     size = f"{os.path.getsize(path):,} bytes"
     holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
-    return f"{path}: {holds}{_others_rights(path)}{_kept(settings)}{_set_aside(path)}"
+    return f"{path}: {holds}{_others_rights(path)}{_set_aside(path)}"
 
 
 def _store_on_server(spec: str) -> str:
@@ -132,13 +136,6 @@ def _store_on_server(spec: str) -> str:
     with closing(RedisStore(spec)) as store:
         version, contexts = store.check(), len(store.sessions())
         return f"{store.path}: reachable, {version}, contexts: {contexts}, writable; {store.kept()}"
-
-
-def _kept(settings: Settings) -> str:
-    keep = kept_seconds(os.environ)
-    if not is_unnamed(settings.store):
-        return "; sessions stay until `readcache clear` removes them"
-    return "; sessions never expire" if keep is None else f"; sessions expire after {keep / DAY:g} days"
 
 
 def _set_aside(path: str) -> str:
@@ -163,13 +160,18 @@ def _explained(path: str) -> Iterator[None]:
         raise Broken(explain_error(error, "look into", path)) from None
 
 
-def _writable_place(path: str) -> str:
+def _require_room(path: str) -> None:
+    """Broken where the largest output that is recorded could not be written beside the store, or where it will be."""
     place = os.path.dirname(path)
     while not os.path.exists(place):
         place = os.path.dirname(place)
-    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
-        raise Broken(f"{path} cannot be created, because {place} is not writable: fix that, or use --store")
-    return path
+    try:
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(bytes(LARGEST_OUTPUT))
+    except OSError as error:
+        what = "written" if os.path.exists(path) else "created"
+        todo = "fix that, or use --store"
+        raise Broken(f"{path} cannot be {what}, because {place} takes no more: {error.strerror}; {todo}") from None
 
 
 def _server(settings: Settings) -> str:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from readcache.cli.client import find_client
+from readcache.cli.kept import what_is_kept
 from readcache.cli.terminal import say
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
@@ -20,7 +21,7 @@ from readcache.process.settings import Settings
 from readcache.process.state import state_directory
 
 
-def init_command(options: argparse.Namespace, _: Settings) -> int:
+def init_command(options: argparse.Namespace, settings: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
@@ -35,6 +36,8 @@ def init_command(options: argparse.Namespace, _: Settings) -> int:
     why = host.why if mode == host.mode else "as requested"
     done = "already " if not changes else "would be " if options.dry_run else ""
     say(f"{host.name}: {done}{mode} ({why})")
+    if mode != "off":
+        say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
     return 0
 
 

@@ -16,10 +16,12 @@ with stdout only if both go to the same place. POSIX only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
+from readcache.process.mode import acts
 from readcache.process.plan import Plan, plan_command
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.state import state_directory
@@ -30,8 +32,8 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if "\0" in command:
         raise UsageError("the command contains a NUL character, which bash does not accept: remove it")
     env = dict(os.environ)
-    if not settings.session and settings.mode in ("on", "advise") and INSIDE not in env:
-        _say_once_that_nothing_is_recorded()
+    if acts(settings.mode) and INSIDE not in env:
+        _tell_once(settings)
     if settings.acts:
         env[INSIDE] = settings.context
     try:
@@ -47,17 +49,26 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
         return child.end_unread(lost)
 
 
-def _say_once_that_nothing_is_recorded() -> None:
+def _tell_once(settings: Settings) -> None:
     """Once for each user: stderr is the command's, and an agent may be reading it. `doctor` says it always."""
-    try:
-        place = state_directory()
-        os.makedirs(place, mode=0o700, exist_ok=True)
-        os.close(os.open(os.path.join(place, "said-that-no-session-is-named"), os.O_CREAT | os.O_EXCL, 0o600))
-    except (OSError, ReadcacheError):  # it was said, or that could not be remembered
-        return
     from readcache.cli.terminal import warn
 
-    warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
+    with contextlib.suppress(OSError, ReadcacheError):  # it was said, or that could not be remembered
+        if not settings.session:
+            _remember("said-that-no-session-is-named")
+            warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
+        elif os.isatty(2):
+            _remember("said-what-is-kept")
+            from readcache.cli.kept import what_is_kept
+
+            warn(f"keeps {what_is_kept(settings)}")
+
+
+def _remember(name: str) -> None:
+    """OSError where that was remembered before."""
+    place = state_directory()
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    os.close(os.open(os.path.join(place, name), os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _plan(command: str, settings: Settings) -> Plan | None:

@@ -81,3 +81,4 @@ class Host(NamedTuple):
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
     # Files in which an earlier version put something, and this one does not.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
+    keeps: bool = True  # what it showed stays in the user's store

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import resource
+import signal
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +34,7 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
         "parser",
         "mode",
         "store",
+        "kept",
         "server",
         "session",
         "shims",
@@ -128,6 +133,35 @@ def test_control_characters_in_names_are_shown_and_not_sent(
     monkeypatch.delenv("READCACHE_SESSION")
     main(["log"])
     assert "\x1b" not in "".join(capfd.readouterr())
+
+
+def test_a_disk_that_has_no_room_for_one_more_output_is_found(run: Callable[..., Any]) -> None:
+    """Its few bytes more would have fitted."""
+    run("run", "--store", "db", "-c", "cat f")
+
+    def limit_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    told = run("doctor", "--store", "db", preexec_fn=limit_files)
+    (line,) = [line for line in told.stdout.decode().splitlines() if line.split()[1] == "store"]
+    assert line.startswith("broken")
+    assert "takes no more: File too large" in line
+    assert told.returncode == 1
+
+
+def test_doctor_says_what_is_kept_where_and_for_how_long(
+    capfd: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = work.parent / "state/readcache/readcache.db"
+    says = f"in {store}, for 30 days after a session's last call; `readcache clear` deletes it"
+    assert says in findings(capfd)["kept"][1]
+    monkeypatch.setenv("READCACHE_KEEP", "forever")
+    assert f"in {store}, with no time limit;" in findings(capfd)["kept"][1]
+    monkeypatch.setenv("READCACHE_STORE", "db")
+    assert f"in {work / 'db'}, with no time limit;" in findings(capfd)["kept"][1]
+    monkeypatch.setenv("READCACHE_STORE", "redis://user:word@nowhere/1?expire=7")
+    assert "in redis://nowhere/1, for as long as that store's URL says" in findings(capfd)["kept"][1]
 
 
 def test_a_place_where_no_store_can_be_made_is_found(capfd: Capture) -> None:

@@ -36,6 +36,32 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+# ------------------------------------------------------------ a terminal
+
+
+def test_a_person_at_a_terminal_is_told_once_what_is_kept(start: Start, way: str, work: Path) -> None:
+    if way == "client":
+        pytest.skip("a harness starts it, and no person")
+    told = []
+    for _ in range(2):
+        ours, theirs = pty.openpty()
+        with start("run", "-c", "cat f", stderr=theirs) as process:
+            out, _err = process.communicate(timeout=WATCHDOG)
+        assert out
+        told.append(os.read(ours, 4096).decode() if select.select([ours], [], [], 0)[0] else "")
+        os.close(theirs)
+        os.close(ours)
+    store = work.parent / "state/readcache/readcache.db"
+    assert f"in {store}, for 30 days after a session's last call; `readcache clear` deletes it" in told[0]
+    assert told[0].count("\n") == 1
+    assert told[1] == ""
+
+
+def test_an_agent_is_not_told_what_is_kept(start: Start) -> None:
+    with start("run", "-c", "cat f") as process:
+        assert process.communicate(timeout=WATCHDOG)[1] == b""
+
+
 # ------------------------------------------------------------ a kill
 
 
@@ -106,6 +132,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:De
     ["head -2 f; [ -t 1 ] && echo terminal; [ -t 2 ] && echo terminal", "stty size"],
 )
 def test_on_a_terminal_a_command_prints_what_it_prints_without_us(command: str, run_words: list[str]) -> None:
+    on_a_terminal(*run_words, "true")  # which says once what is kept
     for _ in range(3):
         assert on_a_terminal(*run_words, command) == on_a_terminal("bash", "-c", command)
 

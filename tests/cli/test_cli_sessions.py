@@ -163,7 +163,7 @@ def test_the_store_of_nobody_is_that_also_where_its_path_is_named(
     assert run("run", "-c", "cat f").returncode == 0
     assert names(capsys) == ["young", "s"]
     main(["doctor"])
-    assert "sessions expire after 30 days" in capsys.readouterr().out
+    assert "for 30 days after a session's last call" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("keep", ["2d", "forever", ""])

@@ -54,6 +54,17 @@ def test_a_dry_run_prints_each_change_and_makes_none(project: Path, capfd: pytes
     assert not (project.parent / "state" / "readcache").exists()
 
 
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("name", "what"), [("gemini", "for 30 days"), ("mini-swe-agent", "nothing after a run")])
+def test_init_says_in_one_line_what_is_kept(capfd: pytest.CaptureFixture[str], name: str, what: str) -> None:
+    assert main(["init", name]) == 0
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("kept: ")]
+    assert what in line
+    assert ("`readcache clear`" in line) == (name == "gemini")
+    assert main(["init", name, "--off"]) == 0
+    assert "kept: " not in capfd.readouterr().out
+
+
 def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "gemini"]) == 0
     told = capfd.readouterr().out

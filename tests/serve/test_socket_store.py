@@ -151,4 +151,4 @@ def test_a_sockets_store_loses_what_is_old_with_the_users_own(
     assert [each["session"] for each in json.loads(capfd.readouterr().out)["sessions"]] == ["mine"]
     assert os.stat(at.state / "readcache").st_mode & 0o777 == 0o700
     main(["doctor", "--store", store])
-    assert "sessions expire after 30 days" in capfd.readouterr().out
+    assert "for 30 days after a session's last call" in capfd.readouterr().out

@@ -88,4 +88,12 @@ def _former_files(where: Where) -> Sequence[str]:
     return [str(path)] if path else []
 
 
-HOST = Host(name="mini-swe-agent", mode="on", why=WHY, changes=_changes, in_force=_in_force, former_files=_former_files)
+HOST = Host(
+    name="mini-swe-agent",
+    mode="on",
+    why=WHY,
+    changes=_changes,
+    in_force=_in_force,
+    former_files=_former_files,
+    keeps=False,
+)
