@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-import xxhash
-
 from readcache.model.events import Origin
 from readcache.model.spans import Span
 
@@ -64,11 +62,6 @@ class Source:
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
     form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "within a diff"
-
-
-def tag(session_id: str) -> str:
-    """Four hex digits that mark this session's markers."""
-    return f"{xxhash.xxh3_64_intdigest(session_id.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:

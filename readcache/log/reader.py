@@ -1,7 +1,7 @@
 """What goes in and out between a tool's output and one reader, whatever fails: the small interface that sessions,
 shims, servers and adapters share.
 
-    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, marker.tag(session_id)))
+    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
     reply = reader.answer(call)                    # judged and logged
     reader.tell("call_7", lambda view: [Rewound("call_7")])
 

@@ -137,6 +137,11 @@ def digest(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
+def session_tag(session_id: str) -> str:
+    """Four hex digits that mark this session's markers."""
+    return f"{xxhash.xxh3_64_intdigest(session_id.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
+
+
 def digest_lines(lines: Sequence[str]) -> str:
     """The digest of the text made of these lines, each with a newline."""
     return digest("\n".join(lines) + "\n")

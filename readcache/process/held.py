@@ -80,14 +80,14 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
     from readcache.process import failures
 
     try:
-        from readcache.judging import marker
         from readcache.log.log import Log
         from readcache.log.reader import Reader
         from readcache.log.store import open_store
         from readcache.model.policy import Rules
+        from readcache.model.text import session_tag
 
         log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
-        rules = Rules(chosen_policy(settings), marker.tag(settings.session), settings.host or RUN)
+        rules = Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
         reader = Reader(log, rules, one_call=True)
         try:
             use(reader)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 
 from readcache import Outcome, Policy, Reply, Session
+from readcache.model.spec.marker import Finding, Marker
+from readcache.model.spec.world import World
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.prices import Carried
 from readcache.replay.tally import PolicyTally
-from readcache.spec.marker import Finding, Marker
-from readcache.spec.world import World
 from readcache.transcripts.records import HistoryCut, RecordedCall
 
 # What a session may count of readers that asked again for what was left out, and of failures of ours.

@@ -19,9 +19,9 @@ from functools import lru_cache
 
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
-from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.policy import Rules
+from readcache.model.text import session_tag
 from readcache.process import failures
 from readcache.process.held import RUN, chosen_policy
 from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_command, plan_tool
@@ -197,7 +197,7 @@ def _reader(held: HeldLog, settings: Settings, connection: socket.socket) -> Rea
 
 @lru_cache(maxsize=256)
 def _rules(settings: Settings) -> Rules:
-    return Rules(chosen_policy(settings), marker.tag(settings.session), settings.host)
+    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host)
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:

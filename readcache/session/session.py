@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from readcache.disk.lines import LineReader
 from readcache.disk.links import real_paths
 from readcache.disk.others import Others
-from readcache.judging import marker
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
@@ -31,6 +30,7 @@ from readcache.model.frame import Framing, framed
 from readcache.model.paths import canonical_path, matches
 from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Reason, Reply
+from readcache.model.text import session_tag
 from readcache.session.conversation import Conversation, new_id
 from readcache.session.wrap import Wrapped, wrap, wrap_write
 from readcache.shell.read import read_command
@@ -67,7 +67,7 @@ class Session(Conversation):
         self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
         self.policy = policy
-        self.tag = marker.tag(self.session_id)
+        self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store = store
         log = Log(self._open_store, self.session_id, self.agent_id, clock)

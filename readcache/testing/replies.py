@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from readcache import Omitted, Outcome, Reason, Reply
-from readcache.spec.marker import Untrue, demand
-from readcache.spec.world import World
+from readcache.model.spec.marker import Untrue, demand
+from readcache.model.spec.world import World
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:

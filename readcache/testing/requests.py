@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from readcache.spec.lines import VisibleText, first_missing
+from readcache.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
 
 _MARKER = re.compile(

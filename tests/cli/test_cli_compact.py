@@ -17,7 +17,7 @@ import pytest
 
 from readcache import Session
 from readcache.context import Compactor, normalise
-from readcache.context.compaction import tokens_of
+from readcache.context.compaction import count_tokens
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, texts
 from tests.helpers.compactor import Model
 from tests.helpers.files import WATCHDOG
@@ -93,7 +93,7 @@ def test_two_processes_compact_as_a_compactor_does(
         store.execute("VACUUM INTO ?", (str(copy),))
     model = Model(SUMMARY)
     with Session(os.getcwd(), session_id="s", store=str(copy), local=True) as session:
-        counted = tokens_of(normalise(messages), session.policy)
+        counted = count_tokens(normalise(messages), session.policy)
         expected = Compactor(session, model, trigger_tokens=counted).compact(list(messages))
     request = printed(run, "compact", save(work, messages), "--request")
     assert [message["content"] for message in request] == model.asked

@@ -112,7 +112,13 @@ def test_a_server_that_cannot_be_reached_is_said_once(run: Run) -> None:
 
 
 def test_a_hook_says_nothing_of_it(run: Run) -> None:
-    event = {"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "/w", "tool_use_id": "1"}
+    event: dict[str, object] = {
+        "session_id": "s",
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "cwd": "/w",
+        "tool_use_id": "1",
+    }
     event |= {"tool_input": {"command": "cat f"}, "tool_response": {"stdout": "text\n", "stderr": ""}}
     hooked = run("hook", "claude-code", "--store", NOWHERE, stdin=json.dumps(event).encode())
     assert (hooked.returncode, hooked.stderr) == (0, b"")

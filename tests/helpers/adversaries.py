@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy, Session, Sessions
-from readcache.judging.marker import find_markers, tag
+from readcache.judging.marker import find_markers
 from readcache.log.store.memory import MemoryStore
 from readcache.messages.messages import normalise
 from readcache.messages.structure import cut_points, repair
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.text import session_tag
 from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.shell.parse import parse_command
 from readcache.shell.read import _read, read_command
@@ -35,7 +36,7 @@ Messages = list[dict[str, Any]]
 
 SHORTEST = 0.02  # seconds; below, the clock says little
 MOST = 1_000_000  # characters
-TAG = tag("s")
+TAG = session_tag("s")
 MARKER = f'[UNCHANGED {TAG}.1: f lines 1-9, above in "cat f"; repeat to see]'
 
 

@@ -13,10 +13,10 @@ from readcache.judging.marker import (
     Source,
     find_markers,
     name_lines,
-    tag,
     write_gone,
     write_marker,
 )
+from readcache.model.text import session_tag
 from tests.helpers import strategies
 from tests.helpers.files import TEXT, text, with_numbers
 
@@ -222,8 +222,8 @@ def test_a_reply_has_few_markers_and_they_are_those_that_save_most() -> None:
 
 
 def test_two_sessions_have_two_tags() -> None:
-    assert len({tag(f"session {n}") for n in range(40)}) > 35
-    assert tag("one") == tag("one")
+    assert len({session_tag(f"session {n}") for n in range(40)}) > 35
+    assert session_tag("one") == session_tag("one")
 
 
 @given(strategies.texts(), strategies.texts())

@@ -15,8 +15,8 @@ import pytest
 
 from readcache import Outcome, Session
 from readcache.log.store.sqlite import SqliteStore
-from readcache.spec.marker import demand
-from readcache.spec.world import World
+from readcache.model.spec.marker import demand
+from readcache.model.spec.world import World
 from tests.helpers.files import WATCHDOG, text
 
 ROOT = Path(__file__).resolve().parents[2]

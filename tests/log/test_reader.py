@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from readcache.judging import marker
 from readcache.log.log import LATELY, Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
@@ -18,6 +17,7 @@ from readcache.model.call import Call, command_call
 from readcache.model.events import Compacted, Rewound
 from readcache.model.policy import Head, Policy, Rules
 from readcache.model.reply import Outcome, Reason, Reply
+from readcache.model.text import session_tag
 from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 
@@ -43,7 +43,7 @@ def in_a_process(path: Path, use: Callable[[Reader], Reply | None]) -> Reply | N
     """What one process does that judges one call."""
     log = Log(lambda: open_store(path), "s", "main", time.time)
     try:
-        return use(Reader(log, Rules(Policy(), marker.tag("s")), one_call=True))
+        return use(Reader(log, Rules(Policy(), session_tag("s")), one_call=True))
     finally:
         log.close()
 
@@ -132,7 +132,7 @@ def test_what_was_announced_is_a_source_though_the_log_was_begun_about_another_f
         reader.answer(cat("c2", "cat g", TEXT.upper()))
 
     log = Log(lambda: open_store(path), "s", "main", time.time)
-    reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=True)
+    reader = Reader(log, Rules(Policy(), session_tag("s")), one_call=True)
     reader.answer(cat("c1"), show, announce=lambda: None)
     assert reader.answer(cat("c3")).outcome is Outcome.UNCHANGED
     log.close()
@@ -153,7 +153,7 @@ def test_a_log_that_is_folded_meanwhile_takes_away_what_was_announced_only_where
 
     in_a_process(path, compact)
     log = Log(lambda: open_store(path), "s", "main", time.time)
-    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    reader = Reader(log, Rules(Policy(), session_tag("s")))
     reader.answer(cat("c1"), show, announce=lambda: None)
     assert (reader.answer(cat("c2")).text == TEXT) == compacts
     log.close()
@@ -166,7 +166,7 @@ def test_what_was_announced_is_counted_as_what_was_not(path: Path) -> None:
     for session, announce in (("s", None), ("t", lambda: None)):
         for policy in (Policy(), clipped):
             log = Log(lambda: open_store(path), session, str(policy.clip), time.time)
-            reader = Reader(log, Rules(policy, marker.tag("s")))
+            reader = Reader(log, Rules(policy, session_tag("s")))
             for call in calls:
                 reader.answer(call, lambda _: None, announce=announce)
             counted.append((reader.view.calls.tokens, reader.view.calls.counts))
@@ -203,7 +203,7 @@ def test_what_was_still_being_printed_when_a_call_began_is_not_its_source(path: 
     answer(path, cat("c1"), begin)
     for one_call in (True, False):
         log = Log(lambda: open_store(path), "s", "main", time.time)
-        reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=one_call)
+        reader = Reader(log, Rules(Policy(), session_tag("s")), one_call=one_call)
         reply = reader.answer(cat(f"c2 {one_call}"), began=began)
         log.close()
         assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
@@ -215,7 +215,7 @@ def test_a_call_that_wrote_and_read_is_not_the_source_of_one_that_began_before_i
     in_a_process(path, lambda reader: reader.answer(cat("c1", "date > log; cat f")))
     for one_call in (True, False):
         log = Log(lambda: open_store(path), "s", "main", time.time)
-        reader = Reader(log, Rules(Policy(), marker.tag("s")), one_call=one_call)
+        reader = Reader(log, Rules(Policy(), session_tag("s")), one_call=one_call)
         reply = reader.answer(cat(f"c2 {one_call}"), began=began)
         log.close()
         assert (reply.text, reply.reason) == (TEXT, Reason.SAME_BATCH)
@@ -225,7 +225,7 @@ def test_a_call_that_wrote_and_read_is_not_the_source_of_one_that_began_before_i
 def test_a_log_that_is_held_tells_what_could_be_seen_when_a_call_began(path: Path) -> None:
     now = 0.0
     log = Log(lambda: open_store(path), "s", "main", lambda: now)
-    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    reader = Reader(log, Rules(Policy(), session_tag("s")))
 
     for number in range(1, 3 * LATELY):
         now = float(number)
@@ -238,7 +238,7 @@ def test_a_log_that_is_held_tells_what_could_be_seen_when_a_call_began(path: Pat
 def test_after_a_clock_was_set_back_nothing_could_be_seen_sooner_than_what_came_before_it() -> None:
     now = 0.0
     log = Log(lambda: open_store(None), "s", "main", lambda: now)
-    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    reader = Reader(log, Rules(Policy(), session_tag("s")))
     for number, at in enumerate((10.0, 20.0, 5.0, 6.0, 30.0), 1):
         now = at
         reader.answer(cat(f"c{number}"))
@@ -248,7 +248,7 @@ def test_after_a_clock_was_set_back_nothing_could_be_seen_sooner_than_what_came_
 
 def test_a_reply_counts_from_the_moment_on_at_which_it_was_printed(path: Path) -> None:
     log = Log(lambda: open_store(path), "s", "main", time.time)
-    reader = Reader(log, Rules(Policy(), marker.tag("s")))
+    reader = Reader(log, Rules(Policy(), session_tag("s")))
     printed = 0.0
 
     def show(_: Reply) -> float:
@@ -339,9 +339,9 @@ def test_counters_are_those_of_a_session(path: Path) -> None:
         answer(path, cat(name))
     one = Log(lambda: open_store(path), "s", "main", time.time)
     other = Log(lambda: open_store(None), "s", "main", time.time)
-    session = Reader(other, Rules(Policy(), marker.tag("s")))
+    session = Reader(other, Rules(Policy(), session_tag("s")))
     for name in ("c1", "c2", "c3"):
         session.answer(cat(name))
-    counts = Reader(one, Rules(Policy(), marker.tag("s"))).view.calls.counts
+    counts = Reader(one, Rules(Policy(), session_tag("s"))).view.calls.counts
     one.close()
     assert counts == session.view.calls.counts

@@ -14,8 +14,8 @@ import pytest
 
 from readcache import Outcome, Reply, Session
 from readcache.log.store.redis import RedisStore
-from readcache.spec.marker import demand
-from readcache.spec.world import World
+from readcache.model.spec.marker import demand
+from readcache.model.spec.world import World
 from tests.helpers.files import wait_until
 from tests.helpers.redis_server import Server
 from tests.session.test_crowds import READERS, ROUNDS, a_read, ask, crowd, many, processes

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from readcache import Reply, Session, __version__
-from readcache.judging import marker
 from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Outcome, Reason
+from readcache.model.text import session_tag
 from readcache.process.plan import Plan
 from readcache.serve import logs as held_logs
 from readcache.serve.calls import ShortWay
@@ -27,7 +27,7 @@ def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s",
     """What a call is answered that the server is asked for, and that was printed."""
     call = Plan(command, "/w", read_command(command, "/w", 0), True, "").call(output, 0)
     with logs.use(session, "main") as held:
-        return held.reader(Rules(policy, marker.tag(session))).answer(call, lambda _: None, began=time.time())
+        return held.reader(Rules(policy, session_tag(session))).answer(call, lambda _: None, began=time.time())
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
     call = Plan("cat f7", "/w", read_command("cat f7", "/w"), True, "").call(TEXT.replace("line", "part 7"), 0)
     with logs.use("s", "main") as held:
         began = time.thread_time()
-        reply = held.reader(Rules(policy, marker.tag("s"))).answer(call, lambda _: None, began=time.time())
+        reply = held.reader(Rules(policy, session_tag("s"))).answer(call, lambda _: None, began=time.time())
         answered = time.thread_time() - began
         began = time.thread_time()
     folded = time.thread_time() - began

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from readcache import Session
-from readcache.judging.marker import find_markers, find_possible, tag
+from readcache.judging.marker import find_markers, find_possible
 from readcache.judging.notices import find_cuts
 from readcache.log.store.memory import MemoryStore
+from readcache.model.text import session_tag
 from readcache.shell.read import read_command
 from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 
@@ -31,7 +32,7 @@ def _same_lines_in_any_order() -> None:
     session.observe("cat small.csv", "".join(f"{word}\n" for word in order.sample(words * 8, 4_000)))
 
 
-OPEN = f"[UNCHANGED {tag('s')}.1: "
+OPEN = f"[UNCHANGED {session_tag('s')}.1: "
 FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to longer than anybody waited
     "classes in a sed address that is never closed": lambda: read_command(f"sed -n '/{'[a]' * 300}' f", "/r"),
     "blanks in a sed script": lambda: read_command(f"sed -n '1p{' ' * 5_000}x' f", "/r"),
@@ -39,9 +40,9 @@ FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to l
     "a heredoc of continued lines": lambda: read_command("cat <<A\n" + "x\\\n" * 300_000 + "A\n", "/r"),
     "tildes": lambda: read_command("cat " + "a" * 100_000 + "~" * 100_000, "/r"),
     "digits in a line that was cut": lambda: find_cuts(["x lines omitted " + "1" * 100_000]),
-    "open markers": lambda: find_markers(OPEN * 20_000, tag("s")),
+    "open markers": lambda: find_markers(OPEN * 20_000, session_tag("s")),
     "the lines of a source in any order": _same_lines_in_any_order,
-    "brackets behind open markers": lambda: list(find_possible(OPEN * 5_000 + "]" * 90_000, tag("s"))),
+    "brackets behind open markers": lambda: list(find_possible(OPEN * 5_000 + "]" * 90_000, session_tag("s"))),
 }
 
 

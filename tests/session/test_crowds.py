@@ -15,8 +15,8 @@ import pytest
 from readcache import Omitted, Reply, Session
 from readcache.log.store import redis, redis_server, sqlite_file
 from readcache.log.store.sqlite import SqliteStore
-from readcache.spec.marker import demand
-from readcache.spec.world import World
+from readcache.model.spec.marker import demand
+from readcache.model.spec.world import World
 from tests.helpers.files import WATCHDOG, text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_a_call_does_not_point_at_one_that_was_made_after_it(tmp_path: Path, doo
     (tmp_path / "f").write_text(TEXT)
     store, replies = Held(), list[Reply]()
     first, second = (Session(tmp_path, session_id="s", store=store) for _ in range(2))
-    ask = {
+    ask: Callable[[], Reply] = {
         "observe": lambda: first.observe("cat f", TEXT, call_id="c1"),
         "observe_read": lambda: first.observe_read("f", TEXT, call_id="c1"),
         "read": lambda: first.read("f", call_id="c1"),

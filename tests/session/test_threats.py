@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
-from readcache.judging.marker import tag
 from readcache.log.store.memory import MemoryStore
+from readcache.model.text import session_tag
 from tests.helpers.colliding import ONE, OTHER
 from tests.helpers.oracle import Reader
 
 TEXT = "".join(f"    the line of number {n} says {n * n}\n" for n in range(40))
-OURS = tag("s")  # an agent's enemy may have read a marker of this very session
+OURS = session_tag("s")  # an agent's enemy may have read a marker of this very session
 POLICIES = {name: Policy.named(name) for name in ("default", "delta", "max")}
 
 IMITATIONS = {

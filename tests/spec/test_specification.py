@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.spec.lines import possible_bodies
-from readcache.spec.marker import Finding, Untrue, demand
-from readcache.spec.world import World
+from readcache.model.spec.lines import possible_bodies
+from readcache.model.spec.marker import Finding, Untrue, demand
+from readcache.model.spec.world import World
 
 TEXT = "alpha\nbeta\ngamma\ndelta\n"
 

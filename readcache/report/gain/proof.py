@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from readcache.model.events import Delivered, Origin, Pointer, Record, Settled, Stand
+from readcache.model.spec.lines import is_same_line
 from readcache.model.text import digest_lines, split_lines
 from readcache.model.view import View
-from readcache.spec.lines import is_same_line
 
 MOST_NAMED = 5
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from readcache.spec.lines import VisibleText, first_missing, is_same_line
-from readcache.spec.marker import Finding, Marker, NamedPlace
-from readcache.spec.reply import Answer, account_fault, left_out, markers_of
+from readcache.model.spec.lines import VisibleText, first_missing, is_same_line
+from readcache.model.spec.marker import Finding, Marker, NamedPlace
+from readcache.model.spec.reply import Answer, account_fault, left_out, markers_of
 
 RESULT, COMMAND = "result", "command"  # a call has two texts: what it printed, and what the agent said in it
 _SAYS_UNCHANGED = ("[UNCHANGED ", "[FILE_UNCHANGED ")  # words that also speak of the file

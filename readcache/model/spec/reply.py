@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from readcache.spec.marker import Marker, NamedPlace
+from readcache.model.spec.marker import Marker, NamedPlace
 
 
 class Answer(Protocol):
