@@ -240,10 +240,12 @@ class Compactor:
 
 
 def levels_of(keep_turns: int) -> list[Level]:
-    """The tries of a compaction, each tighter than the one before."""
-    fewest = min(1, keep_turns)
-    levels = [Level(turns, is_first=turns == keep_turns) for turns in range(keep_turns, fewest - 1, -1)]
-    return levels + [Level(fewest, chars) for chars in LAST_TURN_CHARS]
+    """The tries of a compaction, each tighter than the one before. Dropping a quarter of the turns at a time keeps the
+    tries few: a client of the server may ask for 2**53 turns."""
+    levels = [Level(keep_turns, is_first=True)]
+    while levels[-1].keep_turns > 1:
+        levels.append(Level(levels[-1].keep_turns - max(1, levels[-1].keep_turns // 4)))
+    return levels + [Level(levels[-1].keep_turns, chars) for chars in LAST_TURN_CHARS]
 
 
 async def compact_now(

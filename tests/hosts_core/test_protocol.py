@@ -346,6 +346,13 @@ def test_whatever_is_sent_is_answered(sent: list[object]) -> None:
     assert protocol.answer(probe)["result"]["text"] == SONG
 
 
+def test_a_compaction_that_is_to_keep_any_number_of_turns_is_answered_at_once() -> None:
+    """A loop over the turns that are asked for took 24 GB."""
+    turns = [{"role": role, "content": "a text"} for role in ("user", "assistant") * 3]
+    for method in ("compaction_request", "compact"):
+        Client().ask(method, messages=turns, keep_turns=2**53)
+
+
 @given(st.binary(max_size=60))
 def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
     assert set(json.loads(to_line(Protocol(Sessions("/w")).answer(parse(line))))) == {"id", "error"}
