@@ -9,27 +9,40 @@ What the marker saved no longer counts as saved.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from readcache.model.events import Account, Delivered, Moment
 from readcache.model.reply import Outcome, Reason
 from readcache.model.spans import Span, merge_spans, subtract
+from readcache.model.withheld import is_withheld
 
 # A call bounces off an omission when at most this many other calls came between: a model may look around first.
 WITHIN = 3
 # Omissions after which a reader's own share of bounces says as much as what is usual.
 SURE_AFTER = 20
+# Answers on their way to the reader at once, of which the lines are not known yet.
+MOST_WITHHELD = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Left:
-    """What a reply left out: the lines of files."""
+    """What a reply left out: the lines of files. `is_open`: the reader may still ask for them again."""
 
     call: int
     batch: str
     request: str
     lines: dict[str, tuple[Span, ...]]
+    is_open: bool = True
+
+
+class _Answer(NamedTuple):
+    """An answer, the omissions that it may bounce off, and its own one."""
+
+    call: int
+    before: list[_Left]
+    own: _Left | None
 
 
 class Bounces:
@@ -39,6 +52,7 @@ class Bounces:
         self.omissions = 0  # replies that left something out
         self.count = 0
         self._recent: deque[_Left] = deque(maxlen=WITHIN + 1)
+        self._withheld: deque[_Answer] = deque(maxlen=MOST_WITHHELD)
 
     def rate(self, usual: float) -> float:
         """The share of omissions that bounced, from `usual`, before anything is known, to what was seen."""
@@ -51,24 +65,50 @@ class Bounces:
     def take_back(self, call: int) -> None:
         """The reply omitted nothing after all: its lines were shown."""
         self.omissions -= 1
-        self._recent = deque((left for left in self._recent if left.call != call), maxlen=WITHIN + 1)
+        for left in self._recent:
+            left.is_open = left.is_open and left.call != call
 
     def deliver(self, event: Delivered, account: Account) -> list[int]:
         """Take in an answer. Returns the numbers of the calls whose omissions it bounced off."""
-        asked = _lines_of(event, shown=True) if self._recent else {}
-        bounced = [
-            left
-            for left in self._recent
-            if _is_after(event.when, left) and (_is_repeat(account, left) or _has_half(left, asked))
-        ]
-        for left in bounced:
-            self._recent.remove(left)
-        self.count += len(bounced)
+        when, own = event.when, None
+        before = [left for left in self._recent if _is_after(when, left)]
+        repeated = self._bounce(left for left in before if _is_repeat(account, left))
         if account.outcome is not Outcome.FULL:
             self.omissions += 1
-            lines, when = _lines_of(event, shown=False), event.when
-            self._recent.append(_Left(when.call, when.batch, account.request, lines))
-        return [left.call for left in bounced]
+            own = _Left(when.call, when.batch, account.request, {})
+            self._recent.append(own)
+        answer = _Answer(when.call, before, own)
+        if not is_withheld(event):
+            return repeated + self._take_lines(event, answer)
+        self._withheld.append(answer)  # what a repeat got is known, and its lines are not
+        return repeated
+
+    def show(self, event: Delivered) -> list[int]:
+        """Take in the lines of an answer that was withheld from the view until it was shown. Returns what `deliver`
+        does, so that it does not matter in how many steps an answer is logged."""
+        answer = next((answer for answer in self._withheld if answer.call == event.when.call), None)
+        if answer is None:
+            return []
+        self._withheld.remove(answer)
+        return self._take_lines(event, answer)
+
+    def _take_lines(self, event: Delivered, answer: _Answer) -> list[int]:
+        if answer.own is not None:
+            answer.own.lines = _lines_of(event, shown=False)
+        if not answer.before:
+            return []
+        asked = _lines_of(event, shown=True)
+        return self._bounce(left for left in answer.before if _has_half(left, asked))
+
+    def _bounce(self, found: Iterable[_Left]) -> list[int]:
+        """Count those that are still open, close them, and return the numbers of their calls."""
+        calls = []
+        for left in found:
+            if left.is_open:
+                left.is_open = False
+                calls.append(left.call)
+        self.count += len(calls)
+        return calls
 
 
 def _is_after(when: Moment, left: _Left) -> bool:

@@ -10,6 +10,7 @@ from readcache.model.bounces import Bounces
 from readcache.model.events import Account, Delivered, Settled, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.model.reply import Outcome, Reason
+from readcache.model.withheld import is_withheld, with_settled
 
 # Answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64
@@ -72,10 +73,7 @@ class Calls:
         if not event.when.batch or event.when.batch != self._batch:
             self._at_once, self._batch = event.when.call, event.when.batch
         if event.account is not None:
-            for call in self.bounces.deliver(event, event.account):
-                self.bounced[call] = tokens = self._save_nothing(call)
-                self.counts["bounces"] += 1
-                self.counts["tokens_bounced"] += tokens
+            self._bounce(self.bounces.deliver(event, event.account))
             if event.account.outcome is not Outcome.FULL:
                 self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
@@ -94,8 +92,11 @@ class Calls:
                     del self.counts[account.reason.value]
 
     def settle(self, before: Delivered, after: Settled) -> None:
-        """Another text replaced a reply. If it is the whole output, nothing was saved. Nor was anything saved if the
-        harness cuts the reply at once, because it would have cut the longer output too."""
+        """Another text replaced a reply, or the reply was withheld until now. If it is the whole output, nothing was
+        saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the longer output
+        too."""
+        if is_withheld(before):
+            self._bounce(self.bounces.show(with_settled(before, after)))
         account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
         has_marker = any(pointer.line >= 0 for pointer in after.pointers)
         if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
@@ -124,6 +125,12 @@ class Calls:
     def rewind(self, number: int) -> None:
         """Forgets what was left out after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
+
+    def _bounce(self, calls: Iterable[int]) -> None:
+        for call in calls:
+            self.bounced[call] = tokens = self._save_nothing(call)
+            self.counts["bounces"] += 1
+            self.counts["tokens_bounced"] += tokens
 
     def _save_nothing(self, call: int) -> int:
         """Stop counting what that call saved. Returns how many tokens that was."""

@@ -22,6 +22,11 @@ def withhold(event: T) -> T:
     return without
 
 
+def is_withheld(event: Delivered) -> bool:
+    """True for a delivery that stands in the log without its text."""
+    return event.account is not None and event.account.shown_chars is not None
+
+
 def hand_out(event: Delivered) -> Settled:
     """The event after which the view has what `withhold(event)` has not."""
     known = event.call_id, event.text, event.pieces, event.pointers, event.origin
@@ -40,7 +45,7 @@ def as_shown(records: Iterable[Record]) -> list[Record]:
     withheld: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
     for record in records:
         event, call = record.event, (record.agent_id, getattr(record.event, "call_id", ""))
-        if isinstance(event, Delivered) and event.account is not None and event.account.shown_chars is not None:
+        if isinstance(event, Delivered) and is_withheld(event):
             withheld[call] = len(out)
         elif isinstance(event, Settled) and call in withheld:
             place = withheld.pop(call)

@@ -82,13 +82,13 @@ class ReaderFold:
         if self._proof is not None and isinstance(event, Delivered):
             self._proof.delivered(view, event)
         replaced = self._replaced(event)
-        before, bounced = view.calls.counts.copy(), len(view.calls.bounced)
+        before, bounced, carried = view.calls.counts.copy(), len(view.calls.bounced), view.carried
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
             self._answer(event, event.account, at)
         elif isinstance(event, Settled) and self._proof is not None:
             self._proof.settled(view, event, replaced)
-        self._book(event, at, before, [*view.calls.bounced.items()][bounced:])
+        self._book(event, at, before, [*view.calls.bounced.items()][bounced:], carried)
         if isinstance(event, _TAKES_AWAY):
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
@@ -109,9 +109,11 @@ class ReaderFold:
         call.is_cut = account.outcome is not Outcome.FULL
         self._by_number[call.number] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
-    def _book(self, event: Event, at: float, before: Counter[str], bounced: Iterable[tuple[int, int]]) -> None:
+    def _book(
+        self, event: Event, at: float, before: Counter[str], bounced: Iterable[tuple[int, int]], carried: int
+    ) -> None:
         """What the event changed in the counters. What an answer bounced off, (call, tokens) each, is taken off where
-        it had been saved."""
+        it had been saved. `carried`: characters that the reader's model had in view when it asked."""
         counts = self._view.calls.counts
         changed = {name: counts[name] - before[name] for name in counts.keys() | before.keys()}
         call = self._by_id.get(getattr(event, "call_id", ""))
@@ -126,7 +128,7 @@ class ReaderFold:
             call.counts.subtract(moved)
             omission = self._by_number[number]
             omission.counts.update(moved)
-            omission.turns += PRICES.of_turn(self._view.carried // PRICES.chars_per_token)
+            omission.turns += PRICES.of_turn(carried // PRICES.chars_per_token)
 
     def _end(self, call_ids: Iterable[str]) -> None:
         """These calls are no longer carried."""
