@@ -8,7 +8,7 @@ import pytest
 
 from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
-from readcache.model.events import Account, Delivered, Moment
+from readcache.model.events import Account, Delivered, Moment, Pointer
 from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import gain_table, short_line
@@ -182,7 +182,7 @@ def test_every_marker_is_proven_from_the_log(store: Store) -> None:
     assert proof.faults == []
 
 
-@pytest.mark.parametrize("kind", ["other lines", "not visible", "nowhere"])
+@pytest.mark.parametrize("kind", ["other lines", "not visible"])
 def test_a_marker_whose_lines_the_log_does_not_have_is_named(store: Store, kind: str) -> None:
     session = session_in(open_store(None))
     read_twice(session)
@@ -192,15 +192,36 @@ def test_a_marker_whose_lines_the_log_does_not_have_is_named(store: Store, kind:
     assert isinstance(marked, Delivered)
     if kind == "other lines":
         shown = dataclasses.replace(shown, text=shown.text.replace("7: a line", "7: A line", 1))
-    elif kind == "not visible":
-        shown = dataclasses.replace(shown, call_id="another")
     else:
-        marked = dataclasses.replace(marked, pointers=(dataclasses.replace(marked.pointers[0], stands=()),))
+        shown = dataclasses.replace(shown, call_id="another")
     store.append("s", "main", [shown, marked], NOON)
     gain = gain_of(store)
     assert (gain.proof.proven, gain.proof.markers) == (0, 1)
     assert "session s, main, call s-2" in gain.proof.faults[0]
     assert any(line.startswith("NOT PROVEN: session s") for line in gain_table(gain))
+
+
+def test_markers_of_a_version_that_did_not_log_places_are_counted_as_old(store: Store) -> None:
+    """`gain` said NOT PROVEN of each, and ended with status 1."""
+    session = session_in(open_store(None))
+    read_twice(session)
+    shown, marked = (record.event for record in session.events())
+    assert isinstance(marked, Delivered)
+    store.append("s", "main", [shown, dataclasses.replace(marked, pointers=(_without_places(marked),))], NOON)
+    gain = gain_of(store)
+    assert (gain.proof.proven, gain.proof.markers, gain.proof.old, gain.proof.faults) == (0, 0, 1, [])
+    assert any(line.startswith("not checked: 1 markers of an earlier version") for line in gain_table(gain))
+
+
+def _without_places(event: Delivered) -> Pointer:
+    return dataclasses.replace(event.pointers[0], stands=())
+
+
+def test_what_run_does_not_record_is_named_beside_the_total(store: Store) -> None:
+    read_twice(session_in(store, host="run"))
+    assert "not counted: commands that neither read nor write a file; run do not" in "\n".join(
+        gain_table(gain_of(store))
+    )
 
 
 def test_lines_with_other_numbers_are_compared_without_them(store: Store) -> None:
@@ -268,7 +289,7 @@ def test_json_has_the_counters_of_stats(store: Store) -> None:
     assert list(said["by_host"]) == ['a, "b"']
     counters = said["by_host"]['a, "b"']["counters"]
     assert {name: count for name, count in counters.items() if count} == {k: v for k, v in session.stats().items() if v}
-    assert said["checked"] == {"markers": 1, "proven": 1, "faults": []}
+    assert said["checked"] == {"markers": 1, "proven": 1, "old": 0, "faults": []}
 
 
 def today(store: Store) -> str:

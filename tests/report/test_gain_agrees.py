@@ -70,7 +70,6 @@ class Conversation:
             with contextlib.suppress(UsageError):
                 session.settle(calls[-1], text if flag else text[: len(text) // 2])
 
-
     def observe(self, session: Session, command: str, output: str, call_id: str, batch: str) -> None:
         """In two steps, the reply is logged before it is shown and completed afterwards: the server and `run` do so,
         `run` with a process for each call."""

@@ -23,7 +23,7 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
             f"by_{dimension}": {name: _object(totals, price) for name, totals in sorted(groups.items())}
             for dimension, groups in gain.by.items()
         },
-        "checked": {"markers": gain.proof.markers, "proven": gain.proof.proven, "faults": gain.proof.faults},
+        "checked": {name: getattr(gain.proof, name) for name in ("markers", "proven", "old", "faults")},
         "damaged_rows": gain.damaged,
     }
 

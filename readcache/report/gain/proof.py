@@ -19,6 +19,7 @@ class MarkerProof:
     def __init__(self) -> None:
         self.markers = 0
         self.proven = 0
+        self.old = 0  # beside these: markers of a version that did not log where their lines stand
         self.faults: list[str] = []  # of the first few that are not proven, what is wrong
         self._where = ""
         self._erased: dict[tuple[str, Origin], list[str]] = {}
@@ -48,6 +49,9 @@ class MarkerProof:
     def _take(self, view: View, call_id: str, batch: str, pointers: Iterable[Pointer]) -> None:
         for pointer in pointers:
             if not pointer.sources:  # it says that the lines are gone
+                continue
+            if not pointer.stands:
+                self.old += 1
                 continue
             self.markers += 1
             fault = next(self._faults(view, batch, pointer), "")

@@ -32,15 +32,19 @@ def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOC
 
 
 def _proof(gain: Gain) -> Iterator[str]:
-    """How many markers the log proves, and what could not be read from the store."""
+    """How many markers the log proves, and what could not be read from the store or was never in it."""
     proof = gain.proof
     yield f"omissions checked: {proof.proven:,} of {proof.markers:,} markers stand for lines that were visible then"
     yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)
     if (more := proof.markers - proof.proven - len(proof.faults)) > 0:
         yield f"NOT PROVEN: {more:,} more"
+    if proof.old:
+        yield f"not checked: {proof.old:,} markers of an earlier version, which did not log where their lines stand"
     if gain.damaged:
         yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
         yield from gain.damaged[:MOST_NAMED]
+    if doors := [host for host in ("run", "shims") if host in gain.hosts]:
+        yield f"not counted: commands that neither read nor write a file; {' and '.join(doors)} do not record them"
 
 
 def short_line(gain: Gain | None) -> str:

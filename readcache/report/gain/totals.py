@@ -95,6 +95,7 @@ class Gain:
         self.by: dict[str, dict[str, Totals]] = {dimension: {} for dimension in asked.by}
         self.proof = MarkerProof()
         self.sessions: set[str] = set()
+        self.hosts: set[str] = set()
         self.first: date | None = None  # day of the first call
         self.damaged: list[str] = []
         self.asked, self._proves = asked, proves
@@ -118,6 +119,7 @@ class Gain:
     def _add(self, call: AnsweredCall) -> None:
         day = self.asked.day_of(call.at)
         self.sessions.add(call.session)
+        self.hosts.add(call.host)
         self.first = day if self.first is None else min(day, self.first)
         for name, totals in self.windows.items():
             if name == ALL or day > self.asked.today - timedelta(days=WINDOWS[name]):
