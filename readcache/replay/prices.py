@@ -7,6 +7,7 @@ transcript's own fields, and says how many of its turns the model reproduces.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -113,36 +114,43 @@ class Bill:
             self.prices = max(ways, key=self._reproduced)
 
     def counts(self) -> dict[str, int]:
-        """`prompt` (tokens of all requests), `bill` (in tokens of uncached input), `requests`, `predicted` and
-        `reproduced` (turns)."""
+        """`prompt` (tokens of all requests), `bill` (in tokens of uncached input, 0 where the prices do not hold),
+        `requests`, `predicted` and `reproduced` (turns)."""
         if not self.known:
             return {}
         return {
             "prompt": sum(request.prompt for request in self._requests),
-            "bill": round(sum(self._cost(i) for i in range(len(self._requests)))),
+            "bill": round(sum(self._cost(i) for i in range(len(self._requests)))) if self.holds else 0,
             "requests": len(self._requests),
             "predicted": len(self._followers()),
             "reproduced": self._reproduced(self.prices),
         }
 
-    def saved(self, stays: Sequence[Stay]) -> tuple[float, float]:
-        """(tokens of input, cost in tokens of uncached input) of texts that would not have been sent."""
-        tokens = cost = 0.0
-        for stay in stays if self.known else ():
-            size = stay.chars * self._tokens_per_char
-            place = self._requests[stay.first].prompt if stay.first < len(self._requests) else 0
-            for number in range(stay.first, min(stay.end, len(self._requests))):
-                tokens += size
-                cost += size * self._price_at(number, place, is_new=number == stay.first)
-        return tokens, cost
+    @property
+    def holds(self) -> bool:
+        """True if the prices reproduce at least half of the turns: else nothing is said of the bill."""
+        return self.known and 2 * self._reproduced(self.prices) >= len(self._followers())
 
-    def _price_at(self, number: int, place: int, *, is_new: bool) -> float:
-        """The price of a token before token `place` of request `number`: read from the cache, if the cache reached so
-        far."""
-        request = self._requests[number]
-        if not is_new and request.cache_read >= place * (1 - NEAR):
-            return self.prices.read
-        return self.prices.write if request.prompt > request.fresh else 1.0
+    def saved(self, stays: Sequence[Stay]) -> tuple[float, float]:
+        """(tokens of input, cost in tokens of uncached input) of texts that would not have been sent. Of no request
+        more is saved than it had: neither of its tokens, nor of those that no cache had."""
+        written, read = Counter[int](), Counter[int]()  # characters by request: without a cache, from a cache
+        for stay in stays if self.known else ():
+            end = min(stay.end, len(self._requests))
+            place = self._requests[stay.first].prompt if stay.first < end else 0
+            for number in range(stay.first, end):
+                if number in self._cuts:
+                    place = 1  # what outlives a cut stands earlier afterwards, nobody knows where
+                is_cached = number > stay.first and self._requests[number].cache_read >= place * (1 - NEAR)
+                (read if is_cached else written)[number] += stay.chars
+        tokens = cost = 0.0
+        for number, request in enumerate(self._requests):
+            cached = min(read[number] * self._tokens_per_char, request.cache_read)
+            most = request.prompt - request.cache_read
+            uncached = min(written[number] * self._tokens_per_char, most)
+            tokens += cached + uncached
+            cost += cached * self.prices.read + (uncached / most * _uncached_cost(request) if most else 0.0)
+        return tokens, cost
 
     def _followers(self) -> list[int]:
         """Requests that go on where the one before them ended."""
@@ -170,8 +178,7 @@ class Bill:
 
     def _cost(self, i: int) -> float:
         request, prices = self._requests[i], self.prices
-        written = WRITE * request.cache_write + WRITE_HOUR * request.cache_write_hour
-        return request.fresh + written + prices.read * request.cache_read + prices.output * request.output
+        return _uncached_cost(request) + prices.read * request.cache_read + prices.output * request.output
 
     def _reproduced(self, prices: ProviderPrices) -> int:
         """Turns whose cost is met."""
@@ -186,6 +193,11 @@ class Bill:
         read = kept * self._reach
         written = before.prompt + answer + new - read
         return prices.read * read + prices.write * written + prices.output * request.output
+
+
+def _uncached_cost(request: RequestSent) -> float:
+    """Of the tokens of a request that no cache had."""
+    return request.fresh + WRITE * request.cache_write + WRITE_HOUR * request.cache_write_hour
 
 
 def _prices_of(requests: Sequence[RequestSent]) -> ProviderPrices:

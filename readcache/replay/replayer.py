@@ -40,11 +40,11 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy]) -> Re
     bill = requests.bill()
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
-    tally.counts["billed_sessions"] += bill.known
+    tally.counts.update(billed_sessions=bill.known, unpriced_sessions=bill.known and not bill.holds)
     tally.dearest = onlooker.dearest
     for name, arm in arms.items():
         tally.policies[name] = arm.end()
         if bill.known:
             tokens, cost = bill.saved(requests.stays(name))
-            tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(cost))
+            tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(cost) if bill.holds else 0)
     return Replayed(tally, recording.first_call)

@@ -56,7 +56,7 @@ def _head(total: Tally) -> Iterator[str]:
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
         yield (
-            f"reads of files: {share(counts['read'], counts['out'])} of the output. Shown before, line by line: "
+            f"lines of files, by any tool: {share(counts['read'], counts['out'])} of the output. Shown before: "
             f"{share(counts['bound'], counts['read'])} of that, {share(counts['bound'], counts['out'])} of all"
         )
     yield from _usage(total)
@@ -71,6 +71,8 @@ def _usage(total: Tally) -> Iterator[str]:
     yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes};"
     turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
     yield f"  the price model reproduces the cost of {turns} within 2 %"
+    if aside := counts["unpriced_sessions"]:
+        yield f"  and less than half of the turns of {_many(aside, 'conversation')}: no part of the bill is known there"
 
 
 def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
@@ -142,6 +144,7 @@ def _dearest(rereads: Sequence[DearReread], policies: Sequence[str]) -> Iterator
         label = f"  {round(reread.price / CHARS_PER_TOKEN):>9,}{reread.chars:>11,}"
         yield _row(label, [f"{reread.saved.get(name, 0):,}" for name in policies])
         yield f"      {_fitted(reread.what, 56)}  {_fitted(reread.where, 34)}"
+    yield "  (the first two: of file lines shown before, without numbers; saved: of the whole result)"
 
 
 def _faults(name: str, arm: PolicyTally) -> Iterator[str]:

@@ -84,6 +84,20 @@ def test_pi_has_a_tree_too_and_names_the_first_entry_that_a_compaction_kept(tmp_
     assert calls(found)[0].asked == AskedRead("/w/a", 3, 4, numbered=False, tail=2)
 
 
+def test_a_request_that_shrinks_without_a_cut_shows_that_something_left_unseen(tmp_path: Path) -> None:
+    """An extension of pi that prunes leaves no trace but the usage: what it took away was left out by reference."""
+    rows: list[Row] = [{"type": "session", "id": "s", "cwd": "/w", "version": 3}]
+    parent: str | None = None
+    for number, tokens in enumerate((9_000, 10_000, 6_000)):
+        call, result = pi_call(str(number), parent)
+        call["message"]["usage"] = {"input": tokens, "output": 9}
+        rows += [call, result]
+        parent = result["id"]
+    (found,) = load_rows(tmp_path, rows)
+    assert [(cut.kept, cut.compacts) for cut in cuts(found)] == [(frozenset(), False)]
+    assert isinstance(found.items[found.items.index(cuts(found)[0]) + 1], RequestSent)
+
+
 def test_opencode_notes_when_a_result_was_pruned(tmp_path: Path) -> None:
     def message(at: int, name: str, pruned: int | None = None) -> Row:
         state = {"status": "completed", "input": {"command": "cat a"}, "output": "a\n", "time": {"compacted": pruned}}
