@@ -183,7 +183,8 @@ class _Reader:
         if self.value < 0:
             assigned = _ASSIGNED.match(self.source, self.start)
             self.value = len(self.source) if assigned is None else assigned.end()
-        return self.value == self.pos or (self.value < self.pos and self.source[self.pos - 1] == ":")
+        is_behind_colon = self.source[self.pos - 1] == ":" and not self.quoted  # `\:` is not one
+        return self.value == self.pos or (self.value < self.pos and is_behind_colon)
 
     def tilde(self) -> None:
         following = self.source[self.pos + 1 : self.pos + 2]

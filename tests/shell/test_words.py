@@ -58,6 +58,7 @@ words = st.lists(st.lists(pieces, min_size=1, max_size=5).map("".join), min_size
 @example(r'"a\|b" "\n" "D:\src\x.go" "\\" "\$x" "\`"')
 @example("-F'[|\"]' query='{ \"x\" }'")
 @example("~\\\n a")
+@example(r"a=~/x\:~ a=x\\:~ a='x':~")
 @example("{} \\; - -- '' \"\" a''b")
 def test_literal_words_are_the_words_of_bash(source: str) -> None:
     assume(not source.lstrip(" ").startswith("#") and " #" not in source)
