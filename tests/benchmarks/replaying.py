@@ -5,7 +5,8 @@
 
 Without `--data` it replays the transcripts of the tests. The check is the black-box one beside the recordings: it knows
 the public interface alone, keeps the agent's context itself, and counts what was read again with a parser of its own.
-`--write` keeps the figures in measured-replay.json, of which the README's are made.
+`--write` keeps the figures in measured-replay.json, of which the README's are made. With `--bill NAME`, which says
+where these transcripts are public, it keeps what they say of the bill in measured-bill.json, and does nothing else.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from readcache import __version__
 from readcache.model.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-replay.json")
+BILL = Path(__file__).with_name("measured-bill.json")
 TOP = Path(__file__).parents[2]
 TRANSCRIPTS = TOP / "tests/replay/data"
 MOST_SECONDS, MOST_BYTES = 120, 1_000_000_000  # of two cores, for 33,000 calls
@@ -124,12 +126,29 @@ def kept(told: Mapping[str, Any], of: Figures, checked: Mapping[str, Any], paths
     }
 
 
+def billed(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What measured-bill.json has of it."""
+    counts = told["counts"]
+    sizes = ("sessions", "calls", "requests", "prompt", "unpriced_sessions")
+    return {"transcripts": name, **{size: counts[size] for size in sizes}} | {
+        "policies": {
+            preset: {
+                "plain": round(found["saved"] / counts["out"], 5),
+                "input": round(found["saved_input"] / counts["prompt"], 5),
+                "bill": round(found["saved_bill"] / counts["bill"], 5),
+            }
+            for preset, found in told["policies"].items()
+        }
+    }
+
+
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, nargs="+", default=[TRANSCRIPTS], metavar="PATH", help="recorded sessions")
     parser.add_argument("--checks", type=Path, metavar="FILE", help="the black-box check, trajectories.py")
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {MEASURED.name}")
+    parser.add_argument("--bill", metavar="NAME", help=f"keep what public transcripts say of the bill in {BILL.name}")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is clearly missed")
     chosen = parser.parse_args()
     if chosen.write and not (chosen.checks and all(path.is_dir() for path in chosen.data)):
@@ -140,6 +159,9 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     chosen, table = parsed(), Table()
     told, seconds, of_processors, size = replay(chosen.data)
+    if chosen.bill:
+        BILL.write_text(json.dumps(billed(told, chosen.bill), indent=1) + "\n", encoding="utf-8")
+        return
     of = figures(told)
     print("{sessions} sessions, {calls:,} calls, {out:,} characters".format(**told["counts"]))
     table.row("all presets, on all cores", seconds, f"{MOST_SECONDS} are wanted where nothing else runs", unit="s")

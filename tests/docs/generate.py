@@ -43,6 +43,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "hosts": hosts.hosts,
     "headline": rivals.headline,
     "presets": rivals.presets,
+    "bill": rivals.bill,
     "reread": rivals.reread,
     "rivals": rivals.contest,
     "power": tables.power,

@@ -16,6 +16,7 @@ from tests.docs.tables import TOP, table
 
 MEASURED = TOP / "tests/benchmarks/measured-rivals.json"
 REPLAYED = TOP / "tests/benchmarks/measured-replay.json"
+BILLED = TOP / "tests/benchmarks/measured-bill.json"
 WIDTH = 120
 # rows of the tables -> what they are
 SETTINGS = {
@@ -60,12 +61,14 @@ def replayed() -> dict[str, Any]:
 
 def headline() -> str:
     """The first figures that a visitor reads."""
-    found = replayed()
+    found, of_bill = replayed(), json.loads(BILLED.read_text(encoding="utf-8"))["policies"]
     default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
     return _paragraph(
         f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
         f"{_percent(default['bound'], 0)} of what they read again, which is {_percent(default['plain'], 0)} of all "
-        f"tool output; {_percent(most['plain'], 0)} with everything switched on; and **{wrong}**. "
+        f"tool output; {_percent(most['plain'], 0)} with everything switched on; and **{wrong}**. Of a bill that is "
+        f"[{_percent(of_bill['default']['bill'], 1).removesuffix(' %')} to {_percent(of_bill['max']['bill'], 1)}]"
+        "(docs/measuring.md). "
         "This is what `readcache demo` prints:"
     )
 
@@ -103,6 +106,22 @@ def presets() -> str:
         f"{_percent(shares[0], 0).removesuffix(' %')} to {_percent(shares[-1], 0)} of the output."
     )
     return f"{table(head, rows)}\n{_facts(found, digits=16)}\n\n{who}\n"
+
+
+def bill() -> str:
+    """What each preset saves of the bill of public transcripts, by their own usage fields."""
+    found = json.loads(BILLED.read_text(encoding="utf-8"))
+    head = ("settings", "of all tool output", "of all input", "of the bill")
+    rows = [
+        (f"`{name}`", *(_percent(found["policies"][name][part], 1) for part in ("plain", "input", "bill")))
+        for name in SETTINGS
+    ]
+    sizes = f"{found['sessions']:,} conversations, {found['requests']:,} requests, {found['prompt'] / 1e6:,.0f} million"
+    facts = _paragraph(
+        f"{found['transcripts']}: {sizes} tokens of input. The bill is that of the "
+        f"{found['sessions'] - found['unpriced_sessions']:,} whose turns the price model reproduces."
+    )
+    return f"{table(head, rows)}\n{facts}\n"
 
 
 def _paragraph(text: str) -> str:
