@@ -84,6 +84,7 @@ class Search:
             event = delivery.event
             groups.setdefault((event.origin, event.text), _Group([])).deliveries.append(delivery)
         self._groups = list(groups.values())
+        self._voters = _by_all_lines(self._groups)
 
     def find_whole(self) -> dict[Delivery, Standing]:
         """The deliveries that stand whole. The longest are taken first: they may hold shorter ones."""
@@ -97,7 +98,7 @@ class Search:
             for group in self._perhaps_in(text, lines, wanted):
                 while len(group.found) < len(group.deliveries):
                     stretch = locate(group.event, text.free)
-                    if stretch is None:
+                    if stretch is None or self._is_within_another(group, text.free, stretch):
                         break
                     found = _Found(text, stretch)
                     text.claim(found, stretch)
@@ -109,6 +110,18 @@ class Search:
                 if (len(group.found) < len(group.deliveries)) is is_short and group.found:
                     self._assign(group)
         return self._places
+
+    def _is_within_another(self, group: _Group, content: str, stretch: CharSpan) -> bool:
+        """True if the line before or behind the stretch makes it a part of a longer delivery: that one was cut, and is
+        what stands here."""
+        start, end = stretch
+        before = content[content.rfind("\n", 0, max(0, start - 1)) + 1 : start]
+        behind = content[end : (content.find("\n", end + 1) + 1 or len(content) + 1) - 1]
+        lines = split_lines(group.event.text)
+        first = next((line for line in lines if not is_blank(line)), None)
+        longer = [other for other in self._voters.get(first or "", ()) if len(other.event.text) > len(group.event.text)]
+        around = [before + content[start:end]] * (start > 0) + [content[start:end] + behind] * (end < len(content))
+        return any(part in other.event.text for other in longer for part in around)
 
     def find_parts(self) -> Iterator[tuple[Delivery, Standing]]:
         """The deliveries of which something is left, or that stand there with markers that were replaced. Claim each

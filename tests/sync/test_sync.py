@@ -245,6 +245,18 @@ def test_a_result_that_is_not_in_the_list_yet_is_gone_until_it_is_read_again(ses
     assert session.observe("cat g", text(of="g")).text == text(of="g")
 
 
+def test_without_ids_lines_are_of_the_longer_result_that_was_cut_and_not_of_one_that_equals_its_rest(
+    session: Session,
+) -> None:
+    """The lines of the shorter result stand whole in what a cut left of the longer one; its own result has lost them."""
+    rows = text().splitlines(True)
+    short = session.observe("sed -n '30,60p' f", "".join(rows[29:60]), call_id="c1", batch="b").text.splitlines(True)
+    session.observe("cat f", "".join(rows), call_id="c2", batch="b")
+    left = "".join([*short[:5], "[cut]\n", *short[-5:]]), "".join([*rows[:10], "[cut]\n", *rows[25:]])
+    session.mend(message_list("plain", [("c1", "one", left[0]), ("c2", "two", left[1])]))
+    assert sources(session.observe("sed -n '30,60p' f", "".join(rows[29:60]), call_id="c3")) == {"c2"}
+
+
 def test_of_two_equal_results_without_ids_one_that_is_left_is_one_source(session: Session) -> None:
     first = read(session, "c1")
     session.wrote("f")
