@@ -211,11 +211,12 @@ def _server_beside(settings: Settings, socket: str) -> str:
     from readcache.cli.serve import ask_status
     from readcache.serve.place import NoServer
 
-    start = f"`readcache serve --socket {shlex.quote(socket)}`"
+    start = f"`readcache serve --socket {shlex.quote(socket)} --session ID`"
     try:
         found = ask_status(settings, socket)
     except NoServer:
-        raise Broken(f"the server at {socket} is of another version, or hangs: stop it, then run {start}") from None
+        what = "is of another version, does not serve sandboxes, or hangs"
+        raise Broken(f"the server at {socket} {what}: stop it, then run {start}") from None
     if found is None:
         return f"no server at {socket}, so every byte is shown: run {start}"
     return f"server at {socket}: process {found['pid']}, store {found['store']}"

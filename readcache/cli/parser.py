@@ -112,7 +112,15 @@ def _build() -> _Parser:
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     _add_hosts(commands)
-    serve = add("serve", "answer requests, a line of JSON each: see docs/protocol.md")
+    serve = _add(commands, "serve", "answer requests, a line of JSON each: see docs/protocol.md")
+    _add_options(serve, {"store": READER_OPTIONS["store"]})
+    serve.add_argument(
+        "--session",
+        metavar="ID",
+        dest="sessions",
+        action="append",
+        help="--socket for sandboxes: serve the calls of this conversation alone; may be repeated",
+    )
     serve.add_argument(
         "--socket",
         metavar="PATH",

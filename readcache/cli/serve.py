@@ -49,16 +49,29 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
     if options.idle is not None:
         raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
+    if options.sessions:
+        return _serve_sandboxes(options, settings)
     policy, store, way = chosen_policy(settings), _store(options, settings), None
     if policy.mode is Mode.OFF:  # nothing is recorded, so nothing needs a store
         store = ""
     host = settings.host or "serve"
     if options.socket is None:  # our parent may run anything anyway
         return server.answer_stdin(store=store or None, policy=policy, host=host)
-    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version do not ask this version's server
-    if store and (file := store_file(store)) is not None:
-        way = _Ways(file, has_hooks=options.run)
+    if options.run and store and (file := store_file(store)) is not None:
+        way = _Ways(file, has_hooks=True)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
+
+
+def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
+    """Serve the calls of the named conversations and nothing else: a sandbox may run anything. UsageError."""
+    if options.socket is None or options.run:
+        raise UsageError("serve --session is for sandboxes: give --socket with it, and no --run")
+    file = store_file(_store(options, settings))
+    if file is None:
+        raise UsageError("serve --session needs a store in a file: a store on a server has every conversation in it")
+    chosen_policy(settings)
+    bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version do not ask this version's server
+    return server.answer_calls(options.socket, _Ways(file, has_hooks=False, sessions=frozenset(options.sessions)))
 
 
 def _store(options: argparse.Namespace, settings: Settings) -> str:
@@ -105,23 +118,24 @@ def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
     sys.setswitchinterval(_SWITCH)
     _warm_up()
     try:
-        return server.answer_on_demand(path, _Ways(file, has_hooks=True), idle_seconds)
+        return server.answer_calls(path, _Ways(file, has_hooks=True), idle_seconds)
     finally:
         os.close(lock)
 
 
 class _Ways:
     """The short way of a server for the store at an absolute path: calls, status, and hooks. Hooks only for clients on
-    this machine, because the adapters read the hosts' own files."""
+    this machine, because the adapters read the hosts' own files. `sessions`: the conversations that it serves; None for
+    all of them."""
 
-    def __init__(self, file: str, *, has_hooks: bool) -> None:
+    def __init__(self, file: str, *, has_hooks: bool, sessions: frozenset[str] | None = None) -> None:
         from readcache.cli.served_hooks import ServedHooks
         from readcache.serve.calls import ShortWay
 
         self._file, self._began = file, time.time()
         self._hooks = ServedHooks(file)
         kinds = {"status": self._tell_status} | ({"hook": self._hooks.converse} if has_hooks else {})
-        self._calls = ShortWay(file, kinds)
+        self._calls = ShortWay(file, kinds, sessions)
 
     def converse(self, connection: socket.socket, silent: contextlib.AbstractContextManager[None]) -> None:
         """One connection, to its end. `silent` is entered until its call has come. OSError when it breaks."""

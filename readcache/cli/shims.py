@@ -50,9 +50,8 @@ def install(directory: str, tools: Sequence[str]) -> int:
     say(f"{place}: shims for {', '.join(chosen)}")
     if client:
         socket = shlex.quote(os.path.join(place, shim_files.SOCKET))
-        say(
-            f"for a sandbox without Python: mount {place} in it, and run on the host: readcache serve --socket {socket}"
-        )
+        say(f"for a sandbox without Python: mount {place} in it, and run on the host:")
+        say(f"  readcache serve --socket {socket} --session ID")
     return 0
 
 

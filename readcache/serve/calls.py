@@ -41,10 +41,13 @@ class NotShown(Exception):
 
 class ShortWay:
     """Judges the calls of any number of clients by the log in one store, whose absolute path is given. Safe to call
-    from any thread. `kinds`: what serves the heads of other kinds."""
+    from any thread. `kinds`: what serves the heads of other kinds. `sessions`: the conversations whose calls are
+    judged; None for all of them."""
 
-    def __init__(self, store: str, kinds: Mapping[str, Serve] | None = None) -> None:
-        self._store = store
+    def __init__(
+        self, store: str, kinds: Mapping[str, Serve] | None = None, sessions: frozenset[str] | None = None
+    ) -> None:
+        self._store, self._sessions = store, sessions
         self._kinds = dict(kinds or {})
         self.logs = HeldLogs(store)
         self.causes: Counter[str] = Counter()  # why clients did without us
@@ -71,6 +74,9 @@ class ShortWay:
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
         self.calls += 1
         settings = read_settings(head.environ)
+        if self._sessions is not None and settings.session not in self._sessions:
+            self._refuse(connection, "session")
+            return
         try:
             plan = _plan(head, settings)
         except Exception as error:
@@ -84,8 +90,12 @@ class ShortWay:
         settings = settings._replace(host=settings.host or (SHIMS if head.kind == "tool" else RUN))
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
         otherwise = "W" if plan.reading.writes else "B"
-        send_frame(connection, *((b"H", texts(otherwise, *paths)) if plan.is_held else (b"W", b"")))
-        with self._awaited(connection, settings) if plan.reading.writes else contextlib.nullcontext():
+        verdict = (b"H", texts(otherwise, *paths)) if plan.is_held else (b"W", b"")
+        # Before the verdict: with it the command runs, and the next one may be here as soon as it has ended.
+        with self._awaited(connection, settings) if plan.reading.writes else contextlib.nullcontext() as held:
+            send_frame(connection, *verdict)
+            if held is not None and connection.recv(1, socket.MSG_PEEK) == b"E":  # an output must still be judged
+                held.has_arrived(connection)
             letter, data = read_frame(connection, MOST_OUTPUT)
             if letter in (b"E", b"O"):
                 self._end(letter, data, connection, plan, settings)
@@ -93,12 +103,10 @@ class ShortWay:
                 self._count(letter, data)
 
     @contextlib.contextmanager
-    def _awaited(self, connection: socket.socket, settings: Settings) -> Iterator[None]:
-        """Until it is logged what a command wrote: the next one may be here before that, and waits for it."""
+    def _awaited(self, connection: socket.socket, settings: Settings) -> Iterator[HeldLog]:
+        """Until it is logged what a command wrote, the next one waits for that."""
         with self.logs.use(settings.session, settings.agent) as held, held.waiting(connection):
-            if connection.recv(1, socket.MSG_PEEK) == b"E":  # an output must still be judged, so no call waits for it
-                held.has_arrived(connection)
-            yield
+            yield held
 
     def _end(self, letter: bytes, data: bytes, connection: socket.socket, plan: Plan, settings: Settings) -> None:
         status, output = split_text(data)

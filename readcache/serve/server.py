@@ -60,8 +60,8 @@ def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
 
 def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
     """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
-    cannot be made. `way`: None where the short way is closed. `store`: None is memory. `may_run`: `run` and `read` are
-    offered, and the files are those of this machine."""
+    cannot be made. `way`: the short way beside JSON; None where it is closed. `store`: None is memory. `may_run`: `run`
+    and `read` are offered, and the files are those of this machine."""
     with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
 
         def serve(connection: socket.socket) -> None:
@@ -83,17 +83,21 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
     return 0
 
 
-def answer_on_demand(path: str, way: Way, idle_seconds: float) -> int:
-    """Serve only the short way until a SIGTERM arrives, no client came for `idle_seconds`, or this package was
-    replaced. Returns the exit status. The caller holds the lock of this `path`. UsageError."""
+def answer_calls(path: str, way: Way, idle_seconds: float | None = None) -> int:
+    """Serve only the short way until a SIGTERM arrives. Returns the exit status. UsageError. `idle_seconds`: the server
+    was started on demand, and ends if no client came for so long or this package was replaced; the caller holds the
+    lock of this `path`."""
 
     def serve(connection: socket.socket) -> None:
         way.converse(connection, connections.silent(connection))
 
     connections = Connections(serve, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
-        with listening(path, any_length=True) as listener, connections.accepted(listener):
-            wait_until_useless(ended, path, connections.idle_for, idle_seconds)
+        with listening(path, any_length=idle_seconds is not None) as listener, connections.accepted(listener):
+            if idle_seconds is None:
+                ended.wait()
+            else:
+                wait_until_useless(ended, path, connections.idle_for, idle_seconds)
         deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer those that are here
         while not connections.idle_for() and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,8 @@ class _Busy:
     """The server's end of a connection, on a machine on which it comes late to what is there."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self.fileno, self.sendall, self._connection = connection.fileno, connection.sendall, connection
+        self.fileno, self._connection = connection.fileno, connection
+        self.sendall: Callable[[bytes], None] = connection.sendall
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         data = self._connection.recv(size, flags)
@@ -136,6 +138,27 @@ def read_by(way: ShortWay, command: str) -> bytes:
         ours.sendall(frame(b"S", texts(str(time.time()))))
     thread.join()
     return letter
+
+
+def test_what_a_command_is_about_to_write_is_awaited_before_it_may_run(path: str) -> None:
+    """The next command may be here before the thread that answered goes on."""
+    way, seen = ShortWay(path), list[int]()
+
+    ours, theirs = socket.socketpair()
+
+    def send(data: bytes) -> None:
+        seen.append(sum(len(held._waiting) for held in way.logs._held.values()))
+        theirs.sendall(data)
+
+    watched = _Busy(theirs)
+    watched.sendall = send
+    with ours, theirs:
+        environment = ("READCACHE=on", "READCACHE_SESSION=s")
+        send_frame(ours, b"Q", head_texts((__version__, "run", "", "/w", ""), environment, ("sed -i s/a/b/ f",), ()))
+        ours.sendall(frame(b"E", texts("0")))
+        way.converse(watched)  # type: ignore[arg-type]
+    way.close()
+    assert seen == [1]
 
 
 def test_what_a_command_wrote_is_known_to_the_next_one_on_a_busy_machine(

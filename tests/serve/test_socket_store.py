@@ -17,10 +17,12 @@ import pytest
 
 from readcache import Session, __version__
 from readcache.cli.main import main
+from readcache.model.events import Delivered
 from readcache.serve import frames, place
 from readcache.serve.place import socket_store
 from tests.serve.conftest import ServerPlace
 
+PLANNED = "cat plan"
 PLAN = "".join(f"line {number} of the plan\n" for number in range(40))
 OTHER = "".join(f"row {number} that nobody was shown\n" for number in range(40))
 
@@ -63,11 +65,11 @@ def read_line(connection: frames.Connection) -> bytes:
     return found
 
 
-def run_shortly(path: Path, command: str, output: str, store: str = "") -> bytes:
-    """By the short way: the letter that the server answers to a command of `mine` with that output."""
+def run_shortly(path: Path, command: str, output: str, store: str = "", session: str = "mine") -> bytes:
+    """By the short way: the letter that the server answers to a command with that output; b"" where it hangs up."""
     connection = place.reach(str(path), 20)
     try:
-        env = ("READCACHE_SESSION=mine", "READCACHE=on")
+        env = (f"READCACHE_SESSION={session}", "READCACHE=on")
         head = frames.head_texts((__version__, "run", store, "/repo", ""), env, (command,), ())
         frames.send_frame(connection, b"Q", head)
         letter, _ = frames.read_frame(connection, 1 << 20)
@@ -76,6 +78,8 @@ def run_shortly(path: Path, command: str, output: str, store: str = "") -> bytes
             letter, _ = frames.read_frame(connection, 1 << 20)
             frames.send_frame(connection, b"S", frames.texts(str(time.time())))
         return letter
+    except ConnectionResetError:
+        return b""
     finally:
         connection.close()
 
@@ -110,12 +114,65 @@ def test_the_users_own_conversations_can_neither_be_read_nor_written(
         }
         for method in ask(socket, "hello")["result"]["methods"]:
             assert "of the plan" not in json.dumps(ask(socket, method, **needed.get(method, {}))), method
-        assert run_shortly(socket, "cat plan", PLAN, store) == b"B"
-        assert run_shortly(socket, "cat fourth", OTHER) in (b"A", b"T")
+        assert run_shortly(socket, "cat plan", PLAN, store) == b""
+        assert run_shortly(socket, "cat fourth", OTHER) == b""
     with conversation(store) as session:
         assert session.events()[:-1] == before  # the last says that the session was closed
         assert session.observe("cat fourth", OTHER).text == OTHER
         assert session.observe("cat plan", PLAN).outcome.value == "unchanged"
+
+
+def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(at: ServerPlace, socket: Path) -> None:
+    store = socket_store(str(socket))
+    with conversation(at.store) as session:
+        session.observe(PLANNED, PLAN)
+    with Session("/repo", session_id="other", store=store, local=False) as session:
+        session.observe(PLANNED, PLAN)
+    with serving(at, socket, "--session", "mine", "--session", "second"):
+        for session_id in ("mine", "second"):
+            assert run_shortly(socket, "cat fourth", OTHER, session=session_id) == b"A"
+            assert run_shortly(socket, "cat fourth", OTHER, session=session_id) == b"T"
+        for session_id in ("other", "mine/", "Mine", ""):
+            assert run_shortly(socket, "cat fifth", OTHER, session=session_id) == b"B"
+        assert run_shortly(socket, "cat plan", PLAN, at.store) == b"B"
+        assert hook(socket, store) == b"B"
+        assert raw_answer(socket, b'{"id": 1, "method": "hello"}\n') == b""
+    for other in (at.store, store):
+        with Session("/repo", session_id="other" if other == store else "mine", store=other, local=False) as session:
+            assert [record.event.label for record in session.events() if isinstance(record.event, Delivered)] == [
+                PLANNED
+            ]
+
+
+def hook(path: Path, store: str) -> bytes:
+    """The letter that answers an event of a host, which would have the server read the host's files."""
+    connection = place.reach(str(path), 20)
+    try:
+        head = frames.head_texts((__version__, "hook", store, "/repo", ""), ("READCACHE_SESSION=mine",), ("codex",), ())
+        frames.send_frame(connection, b"Q", head)
+        return frames.read_frame(connection, 1 << 20)[0]
+    finally:
+        connection.close()
+
+
+def raw_answer(path: Path, sent: bytes) -> bytes:
+    """What comes back until the server hangs up."""
+    connection = place.reach(str(path), 20)
+    try:
+        connection.sendall(sent)
+        return read_line(connection)
+    except ConnectionResetError:
+        return b""
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("words", [(), ("--run", "--socket", "s"), ("--socket", "s", "--store", "redis://localhost")])
+def test_conversations_are_named_for_sandboxes_alone(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--session", "mine", *words]) == 2
+    assert "serve --session" in capsys.readouterr().err
 
 
 def test_each_socket_has_a_store_and_finds_it_again(at: ServerPlace, socket: Path) -> None:

@@ -328,7 +328,7 @@ def test_doctor_tells_how_the_server_of_a_sandbox_is(capfd: Capture, place: Path
     verdict, line = doctor(capfd, "--shims", "d")
     assert verdict == "ok"
     assert f"no server at {place}/d/.socket, so every byte is shown: run `readcache serve --socket" in line
-    words = [sys.executable, "-m", "readcache", "serve", "--socket", f"{place}/d/.socket"]
+    words = [sys.executable, "-m", "readcache", "serve", "--socket", f"{place}/d/.socket", "--session", "s"]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL) as server:
         try:
             deadline = time.monotonic() + WATCHDOG

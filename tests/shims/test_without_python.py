@@ -76,11 +76,14 @@ def container(
     return words
 
 
+SERVED = ("--session", "c", "--session", "w", "--session", "s")  # the conversations that the tests name
+
+
 @pytest.fixture
 def server(static: Sandbox) -> Iterator[None]:
     """On the host."""
     static.reset()
-    with served(static, "--socket", str(static.shims / shim_files.SOCKET)):
+    with served(static, "--socket", str(static.shims / shim_files.SOCKET), *SERVED):
         yield
 
 

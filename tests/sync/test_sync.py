@@ -248,7 +248,7 @@ def test_a_result_that_is_not_in_the_list_yet_is_gone_until_it_is_read_again(ses
 def test_without_ids_lines_are_of_the_longer_result_that_was_cut_and_not_of_one_that_equals_its_rest(
     session: Session,
 ) -> None:
-    """The lines of the shorter result stand whole in what a cut left of the longer one; its own result has lost them."""
+    """The shorter result was cut; all of its lines stand in what a cut left of the longer one."""
     rows = text().splitlines(True)
     short = session.observe("sed -n '30,60p' f", "".join(rows[29:60]), call_id="c1", batch="b").text.splitlines(True)
     session.observe("cat f", "".join(rows), call_id="c2", batch="b")
