@@ -26,6 +26,7 @@ RUN_OPTIONS = {
     "batch": Option("ID", "id shared by calls the model made at once ($READCACHE_BATCH)"),
     "clip": Option("HEAD[,TAIL]", "how many characters of an output the harness shows ($READCACHE_CLIP)"),
     "policy": Option("NAME", "default, delta or max ($READCACHE_POLICY)"),
+    "protected": Option("GLOBS", "files never to omit or store, with commas between ($READCACHE_PROTECTED)"),
 }
 # What a user sets. Other variables that begin so are set by readcache itself, for the processes that it starts.
 VARIABLES = {

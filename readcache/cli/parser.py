@@ -134,7 +134,7 @@ def _build() -> _Parser:
     idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
     serve.add_argument("--idle", metavar="SECONDS", type=_count, help=idle)
     serve.add_argument("--stop", action="store_true", help="stop the servers of this store that were started on demand")
-    _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip")})
+    _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip", "protected")})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
     mcp.add_argument(
@@ -150,7 +150,7 @@ def _build() -> _Parser:
         help="one conversation uses this server, and its host calls `compacted`; else nothing is omitted",
     )
     mcp.add_argument("--hooks", action="store_true", help=argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
-    _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy")})
+    _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy", "protected")})
     mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="forget results after this many later tokens")
     shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
     shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
@@ -160,7 +160,7 @@ def _build() -> _Parser:
     _accept_former(shims, "--compile", "--static")
     shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, through BASH_ENV")
     shims.add_argument("--whole-command", action="store_true", help="env --launch: through `readcache run`")
-    _add_options(shims, {"policy": RUN_OPTIONS["policy"]})
+    _add_options(shims, {name: RUN_OPTIONS[name] for name in ("policy", "protected")})
     return parser
 
 
@@ -216,12 +216,13 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = _add(commands, "hook", text)
-    hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--store FILE]"
+    hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--protected GLOBS] [--store FILE]"
     hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
     hook.add_argument("--advise", action="store_true", help=ADVISE.help)
     hook.add_argument("--off", action="store_true", help="answer nothing")
-    hook.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
-    hook.add_argument("--store", metavar="FILE", help=READER_OPTIONS["store"].help)
+    _add_options(
+        hook, {**{name: RUN_OPTIONS[name] for name in ("policy", "protected")}, "store": READER_OPTIONS["store"]}
+    )
 
 
 def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:

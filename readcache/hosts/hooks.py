@@ -18,7 +18,7 @@ from readcache.process.settings import Settings, read_settings
 if TYPE_CHECKING:
     from readcache import Session, Sessions
 
-WITH_VALUE = ("--policy", "--store")
+WITH_VALUE = ("--policy", "--protected", "--store")
 
 
 def hook(words: Sequence[str], data: bytes) -> None:

@@ -17,7 +17,7 @@ from readcache.judging.insistence import find_rest, insists
 from readcache.judging.line_index import LineIndex
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
-from readcache.judging.protect import concerns_protected, shows_lines_of
+from readcache.judging.protect import concerns_protected, may_show_secrets, shows_lines_of
 from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
 from readcache.model import text
@@ -108,6 +108,8 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
     if len(call.output) > LARGEST_OUTPUT:
         return Reason.TOO_LARGE
     if concerns_protected(call, rules.policy) or shows_lines_of(rules.policy.protected, call.output):
+        return Reason.PROTECTED
+    if may_show_secrets(call, rules.policy):
         return Reason.PROTECTED
     if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, islice
 
 from readcache.model.call import Call
 from readcache.model.paths import literals_of, matches
-from readcache.model.policy import Policy
+from readcache.model.policy import SECRET_TEXT, Policy
 
 HIDDEN = "(a command that names a protected file)"  # it may hold what is written there
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 _PATTERN = re.compile(r"[*?\[]")
+_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*)\}")
+_UNSPLIT = re.compile(r"[^\s'\"`;|&<>()]+")  # the same, braces in it
+MOST_EXPANDED, MOST_BRACES = 64, 6  # words that one is expanded to, by so many pairs of braces
+# Commands that read files whose names they do not tell: `cat $(ls -A)`, `find . | xargs cat`, `grep -rh KEY .`.
+_UNNAMED = re.compile(
+    r"\$\(|`|\bxargs\b|\bwhile\b.{0,80}\bread\b|\s-exec|\b(?:grep|rg)\b[^|;]{0,80}\s(?:-\w{0,9}[hI]\b|--no-filename)"
+)
+_ASSIGNED = re.compile(  # as in a file `.env`
+    r"^(?:export )?[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]*=\S{6,}", re.MULTILINE
+)
 # How tools name the file of the lines that they print.
 _NAMES = re.compile(
     r"==> (.+) <==$"  # head and tail
@@ -36,9 +46,28 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
 
 def may_name(command: str, globs: tuple[str, ...]) -> bool:
     """True if a word of the command may name a file of these globs."""
-    if literals_of(globs).search(command) is None and _PATTERN.search(command) is None:
+    braced = [word for word in _UNSPLIT.findall(command) if _BRACES.search(word)] if "{" in command else []
+    if not braced and literals_of(globs).search(command) is None and _PATTERN.search(command) is None:
         return False  # as for nearly every command
-    return any(_may_be(word, globs) for word in _WORD.findall(command))
+    expanded = (word for each in braced for word in islice(_expand(each), MOST_EXPANDED))
+    return any(_may_be(word, globs) for word in chain(_WORD.findall(command), expanded))
+
+
+def _expand(word: str, most: int = MOST_BRACES) -> Iterator[str]:
+    """The words that bash makes of one with braces, `most` pairs of them."""
+    found = _BRACES.search(word) if most else None
+    if found is None:
+        yield word
+        return
+    for part in found[1].split(","):
+        yield from _expand(word[: found.start()] + part + word[found.end() :], most - 1)
+
+
+def may_show_secrets(call: Call, policy: Policy) -> bool:
+    """True if the call reads files that it does not name, and prints what looks like secrets."""
+    if not policy.protected or _UNNAMED.search(call.label) is None:
+        return False
+    return SECRET_TEXT.search(call.output) is not None or _ASSIGNED.search(call.output) is not None
 
 
 def _may_be(word: str, globs: tuple[str, ...]) -> bool:

@@ -77,6 +77,11 @@ SECRET_NAMES = (
     *("*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
 )
 
+# The same tools' rules for texts that cannot be anything else: private keys, AWS's and GitHub's tokens.
+SECRET_TEXT = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
+)
+
 # Files of instructions. Agents obey less what they were shown as a marker (NousResearch/hermes-agent#44819).
 INSTRUCTIONS = (
     "SKILL.md",

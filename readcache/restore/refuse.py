@@ -6,14 +6,10 @@ import re
 from collections.abc import Sequence
 
 from readcache.model.paths import matches
-from readcache.model.policy import INSTRUCTIONS
+from readcache.model.policy import INSTRUCTIONS, SECRET_TEXT
 
 # Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
 SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
-# The same tools' rules for texts that cannot be anything else: private keys, AWS's and GitHub's tokens.
-_SECRET = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
-)
 _WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 # Lock files and build products, as GitHub's linguist knows generated files by their names.
 GENERATED_NAMES = (
@@ -48,7 +44,7 @@ def why_not_text(path: str, text: str) -> str | None:
     """Why a file with this text must not be restored; None when it may."""
     if "\0" in text:
         return "binary"
-    if _SECRET.search(text):
+    if SECRET_TEXT.search(text):
         return "looks like a secret"
     lines = text.split("\n")
     minified = path.endswith((".js", ".css")) and len(text) > MINIFIED * len(lines)
@@ -61,4 +57,4 @@ def why_not_output(command: str, text: str) -> str | None:
     """Why a command's result must not be restored; None when it may."""
     if any(matches(word.rsplit("/", 1)[-1], SECRET_NAMES) for word in _WORD.findall(command)):
         return "looks like a secret"
-    return "binary" if "\0" in text else "looks like a secret" if _SECRET.search(text) else None
+    return "binary" if "\0" in text else "looks like a secret" if SECRET_TEXT.search(text) else None

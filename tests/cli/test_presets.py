@@ -126,6 +126,12 @@ def test_the_environment_chooses_a_preset_and_an_option_overrides_it(way: Way, e
     assert way(Path.cwd(), ["--policy", "default"], other) == song(2)
 
 
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_an_option_protects_files_at_every_door(way: Way, env: Env) -> None:
+    """A file is read twice, and by the preset only what is new in it would be shown."""
+    assert way(Path.cwd(), ["--policy", "delta", "--protected", "*.key,song,file"], env) == song(2)
+
+
 # ---------------------------------------------------------------- shims
 
 

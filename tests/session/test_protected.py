@@ -273,6 +273,9 @@ def planted(tmp_path: Path) -> Path:
         *("cat $(echo .env)", "ls .env | xargs cat", "find . -name '.env*' -exec cat {} +", "xargs cat <<< .env"),
         *("python3 -c \"print(open('.env').read())\"", "while read l; do echo $l; done < .env", "diff -u a.py .env"),
         *("git diff --no-index a.py .env", "grep -c '' .env && cat <.env"),
+        *("cat .{env,none} 2>/dev/null", "cat {a.py,.{x,env}} 2>/dev/null", "cat $(ls -A | grep -w env)"),
+        *("for f in $(ls -A); do cat $f; done 2>/dev/null", "ls -A | while read f; do cat $f; done 2>/dev/null"),
+        *("grep -rh KEY .", "find . -type f | grep -v db | xargs cat"),
         *("sed -n 1,5p ./.env", "base64 .env | base64 -d", "cp .env x.txt; cat x.txt", "ln -s .env x; cat x"),
     ],
 )
