@@ -1,6 +1,6 @@
 # Sourced by the agent's own shell, once, before its command runs: by bash through BASH_ENV, in a profile, or with `.`.
-# Writes down in READCACHE_SINK which shell this is and what its stdout is, as "PID mnt_id:N ino:N KIND SHELL", and
-# lets it find the shims: bash alone, and no child of it, by `hash -p`; any other shell, and its children, by PATH.
+# Writes down in READCACHE_SINK which shell this is and what its stdout is, as "PID mnt_id:N ino:N [at:TIME] KIND SHELL",
+# with the time at which it began where bash tells that, and lets it find the shims: bash alone, and no child of it, by `hash -p`; any other shell, and its children, by PATH.
 # KIND: `command` for a shell that was given one command, `shell` for one that stays. No process is started for this.
 {
   readcache_kind=command readcache_fd= readcache_served= readcache_dot= readcache_env= readcache_again= readcache_kept=
@@ -126,7 +126,8 @@ READCACHE_END"
     export READCACHE_SINK=none # below a shell that is not served none is
     case $readcache_fd${BASH_VERSION+bash} in
       *ino:*bash)
-        READCACHE_SINK="$$ $readcache_fd$readcache_again$readcache_kind bash" readcache_served=yes
+        READCACHE_SINK="$$ $readcache_fd$readcache_again${EPOCHREALTIME+at:$EPOCHREALTIME }$readcache_kind bash"
+        readcache_served=yes
         for readcache_name in @TOOLS@; do
           hash -p @DIR@/"$readcache_name" "$readcache_name"
         done ;;

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from readcache import __version__
 from readcache.process import child
-from readcache.process.plan import RUN, SHIMS, SINK, Plan, is_own_command, plan_tool
+from readcache.process.plan import RUN, SINK, Plan, is_own_command, plan_tool, settings_of
 
 if TYPE_CHECKING:
     from readcache.process.settings import Settings
@@ -31,12 +31,7 @@ def stand_in(place: str, tool: str, args: list[str]) -> int:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
     settings, plan = None, None
     try:
-        from readcache.process.settings import read_settings
-
-        settings = read_settings(os.environ)
-        settings = settings._replace(host=settings.host or SHIMS)
-        if not os.environ.get("READCACHE"):  # nobody says that compactions are reported: nothing may be omitted
-            settings = settings._replace(mode="advise")
+        settings = settings_of(os.environ, "tool")
         if _is_agents_own():
             plan = _plan(tool, args, settings)
     except OSError:

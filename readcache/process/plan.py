@@ -10,20 +10,38 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from readcache.process.settings import Settings, clip_sizes
+from readcache.process.settings import Settings, clip_sizes, read_settings
 from readcache.shell.prefilter import may_matter
 
 if TYPE_CHECKING:
     from readcache.model.call import Call
     from readcache.model.claims import Reading
 
-SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N KIND SHELL", see shims/agent-shell.sh
+SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N [at:TIME] KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, if none was named
 RUN = "readcache-run"  # among the shims, the program that runs a whole command
 _SEDS = ("sed", "gsed")
+
+
+def settings_of(env: Mapping[str, str], kind: str) -> Settings:
+    """The settings of a call that shims make: of one tool ("tool"), of a whole command by a shell ("command"), or by a
+    harness ("run")."""
+    settings = read_settings(env)
+    if kind != "run" and settings.mode == "on" and not env.get("READCACHE"):
+        settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+    if kind == "tool":
+        # The agent made the call when its shell began: what was logged since was not there to be pointed at.
+        settings = settings._replace(began=min(settings.began, _began(env[SINK], settings.began)))
+    return settings._replace(host=settings.host or (SHIMS if kind == "tool" else "run"))
+
+
+def _began(sink: str, now: float) -> float:
+    """When the shell of one command began; `now` for a shell that stays, and where bash does not tell."""
+    at = re.search(r" at:(\d+)[.,](\d+) .*\bcommand ", sink)
+    return float(f"{at[1]}.{at[2]}") if at else now
 
 
 class Plan(NamedTuple):

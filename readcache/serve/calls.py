@@ -23,9 +23,9 @@ from readcache.log.reader import Reader
 from readcache.model.policy import Rules
 from readcache.model.text import session_tag
 from readcache.process import failures
-from readcache.process.held import RUN, chosen_policy
-from readcache.process.plan import SHIMS, SINK, Plan, is_own_command, plan_command, plan_tool
-from readcache.process.settings import INSIDE, Settings, read_settings
+from readcache.process.held import chosen_policy
+from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, settings_of
+from readcache.process.settings import INSIDE, Settings
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import read_frame, send_frame, split_text, texts
 from readcache.serve.head import MOST_OUTPUT, CallHead, read_head
@@ -73,7 +73,7 @@ class ShortWay:
 
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
         self.calls += 1
-        settings = read_settings(head.environ)
+        settings = settings_of(head.environ, head.kind)
         if self._sessions is not None and settings.session not in self._sessions:
             self._refuse(connection, "session")
             return
@@ -85,9 +85,6 @@ class ShortWay:
         if plan is None:
             self._refuse(connection, "")
             return
-        if head.kind != "run" and settings.mode == "on" and not head.environ.get("READCACHE"):
-            settings = settings._replace(mode="advise")  # nobody says that compactions are reported
-        settings = settings._replace(host=settings.host or (SHIMS if head.kind == "tool" else RUN))
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
         otherwise = "W" if plan.reading.writes else "B"
         verdict = (b"H", texts(otherwise, *paths)) if plan.is_held else (b"W", b"")

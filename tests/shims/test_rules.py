@@ -60,6 +60,22 @@ def test_no_marker_points_at_a_read_of_the_same_command(sandbox: Sandbox) -> Non
     assert bash(sandbox, "cat sub/g").startswith(CUT)
 
 
+def test_no_marker_points_at_a_read_of_a_command_that_the_model_called_at_once(sandbox: Sandbox) -> None:
+    """The later of two parallel commands reads when the other one has ended: its model has not seen that result."""
+    gate = sandbox.place / "gate"
+    os.mkfifo(gate)
+    words = ["bash", "-c", "read -r x <gate; cat sub/g"]
+    env = sandbox.by_bash_env()
+    with subprocess.Popen(words, env=env, cwd=sandbox.place, stdout=subprocess.PIPE, text=True) as parallel:
+        with gate.open("w") as opened:
+            assert bash(sandbox, "head -n 35 sub/g").count("\n") == 35
+            opened.write("go\n")
+        out, _ = parallel.communicate()
+    gate.unlink()
+    assert out == OTHER
+    assert bash(sandbox, "cat sub/g").startswith(CUT)
+
+
 def test_what_did_not_reach_the_agent_was_not_seen(sandbox: Sandbox) -> None:
     for command in ("cat sub/g >out", "cat sub/g | wc", "x=$(cat sub/g)", "cat sub/g >/dev/null", "./script >out"):
         bash(sandbox, command)
