@@ -76,14 +76,13 @@ def headline() -> str:
 def reread() -> str:
     """What was left out of the lines that agents read again, and who says so."""
     found = replayed()
-    ours = [_percent(row["bound"], 0).removesuffix(" %") for row in found["policies"].values()]
-    exact = _percent(found["exact_bound"], 0)
+    ours, exact = _percent(found["policies"]["default"]["bound"], 0), _percent(found["exact_bound"], 0)
     return _paragraph(
-        "Of the lines that agents read again, lines of files that had been shown before and could still be seen, the "
-        f"presets left out {', '.join(ours[:-1])} and {ours[-1]} % (the cache {exact}), counted in characters by an "
-        "independent parser, which does not credit lines shown in a search, a diff or a command; and "
-        f"{_wrong(found).replace('not one line', 'no line')}: a program that knows only the public interface keeps the "
-        "agent's context itself and checks every omission against it."
+        "Of the lines that agents read again, lines of files that had been shown before and could still be seen, "
+        f"`default` left out {ours} (the cache {exact}), counted in characters by an independent parser, which does "
+        "not credit lines shown in a search, a diff or a command. `delta` and `max` also leave out lines that this "
+        f"count does not have. They left out {_wrong(found).replace('not one line', 'no line')}: a program that knows "
+        "only the public interface keeps the agent's context itself and checks every omission against it."
     )
 
 

@@ -12,6 +12,7 @@ from readcache.model.events import Event, Failed, Record
 from readcache.report.page.page import write_page
 from tests.helpers.strategies import histories
 from tests.report.parsed import Node, page_of, parse
+from tests.report.reported import gain_of
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told
 
 
@@ -131,6 +132,11 @@ def test_the_totals_are_the_sessions(page: Node) -> None:
     assert totals["calls answered"] == str(stats["calls"] + theirs)
     assert totals["tokens saved, net, about"] == f"{stats['tokens_saved']:,}"
     assert totals["bounces: asked for again"] == str(stats["bounces"]) == "2"
+    gain = gain_of(session.reader.log.store).total
+    assert totals["left out, net of markers and bounces"].split(" · ") == [
+        f"{gain.chars_net:,}",
+        f"{100 * gain.chars_net / gain.counts['output_chars']:.1f}\xa0%",
+    ]
     assert totals["compactions"] == "1"
     assert totals["failures of readcache"] == "0"
 

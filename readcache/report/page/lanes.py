@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -98,7 +97,7 @@ class Lane:
     agent_id: str
     steps: list[Step]
     strips: list[Strip]
-    counts: Counter[str]  # of the view at the end, see `Session.stats`, and `markers`
+    markers: int
 
 
 class Names:
@@ -151,9 +150,7 @@ class _LaneMaker:
             self._take(step, event)
             self._find_bounces(step, cursor.view.calls.bounced)
             self._strips.look(cursor.view, step.at, changed)
-        counts = Counter(cursor.view.calls.counts)
-        counts["markers"] = self._markers
-        return Lane(self._agent_id, self._steps, self._strips.end(len(self._steps)), counts)
+        return Lane(self._agent_id, self._steps, self._strips.end(len(self._steps)), self._markers)
 
     def _step(self, record: Record, event: Event) -> Step:
         """The call's that the event belongs to; else a new one."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.model.reply import Reason
+from readcache.report.gain.answered import ReaderFold
+from readcache.report.gain.totals import Totals
 from readcache.report.page.calls import time_line
 from readcache.report.page.glance import glance
 from readcache.report.page.lanes import Lane, lanes_of
@@ -53,7 +54,11 @@ def write_page(
     for part in _head(title, style, script):
         write(part)
     times = [step.record.at for lane in lanes for step in lane.steps if step.record.at > 0]
-    for part in _top(title, about, times, lanes):
+    totals = Totals()
+    for lane in lanes:
+        for call in ReaderFold(title, lane.agent_id, None).take(records):
+            totals.add(call)
+    for part in _top(title, about, times, lanes, totals):
         write(part)
     began = min(times, default=0.0)
     for place, lane in enumerate(lanes, 1):
@@ -83,7 +88,9 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _top(title: str, about: Mapping[str, str], times: Sequence[float], lanes: Sequence[Lane]) -> Iterator[str]:
+def _top(
+    title: str, about: Mapping[str, str], times: Sequence[float], lanes: Sequence[Lane], totals: Totals
+) -> Iterator[str]:
     yield '<a class="skip" href="#calls-1">To the calls</a>\n'
     yield f'<header><p class="by">readcache report</p><h1>{escaped(title)}</h1>\n<p class="about">'
     facts = dict(about)
@@ -100,23 +107,25 @@ def _top(title: str, about: Mapping[str, str], times: Sequence[float], lanes: Se
         )
         yield "</ul></nav>"
     yield '</header>\n<main>\n<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
-    counts = sum((lane.counts for lane in lanes), Counter[str]())
+    markers = sum(lane.markers for lane in lanes)
     steps = [step for lane in lanes for step in lane.steps if step.record.agent_id == lane.agent_id]
-    yield from _totals(counts, [event for step in steps for event in step.events])
+    yield from _totals(totals, markers, [event for step in steps for event in step.events])
     yield "</section>\n"
 
 
-def _totals(counts: Mapping[str, int], events: Sequence[Event]) -> Iterator[str]:
-    output, shown = counts["output_chars"], counts["shown_chars"]
-    share = f" · {100 * (output - shown) / output:.1f}&nbsp;%" if output else ""
+def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
+    """The same figures as `readcache gain` has."""
+    counts = totals.counts
+    output = counts["output_chars"]
+    share = f" · {100 * totals.chars_net / output:.1f}&nbsp;%" if output else ""
     restored = sum(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in events)
     rows = (
         ("calls answered", number(counts["calls"])),
         ("characters printed", number(output)),
-        ("characters shown", number(shown)),
-        ("left out, net of markers", number(output - shown) + share),
+        ("characters shown", number(counts["shown_chars"])),
+        ("left out, net of markers and bounces", number(totals.chars_net) + share),
         ("tokens saved, net, about", number(counts["tokens_saved"])),
-        ("markers", number(counts["markers"])),
+        ("markers", number(markers)),
         ("bounces: asked for again", number(counts["bounces"])),
         ("compactions", number(sum(isinstance(event, Compacted) for event in events))),
         ("sections restored", number(restored)),
