@@ -8,6 +8,9 @@
 #ifndef PATIENCE_MS
 #define PATIENCE_MS 50 /* in all; a judgement takes one or two, and a machine under load ten */
 #endif
+#ifndef HELD_SECONDS
+#define HELD_SECONDS 20
+#endif
 #define AWAKE_NS 200000 /* most answers come sooner, and to sleep until then would cost as much as they take */
 #define HOOK_SOON_MS 500 /* until a hook's call is taken, and until it is answered, as in readcache/serve/ask.py */
 #define HOOK_PATIENCE_MS 2500
@@ -21,7 +24,7 @@
 
 enum {
   ROOM_HEAD = 4 << 20,                  /* bytes; the server takes no longer head */
-  MOST_HELD = 8000000, LONGEST_HELD = 20, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
+  MOST_HELD = 8000000, LONGEST_HELD = HELD_SECONDS, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { ALRM = 14, TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };

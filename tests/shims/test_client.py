@@ -212,6 +212,30 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
     assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
 
 
+@pytest.mark.parametrize("closing", ["exec >/dev/null 2>&1", "exec >&- 2>&-"])
+def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
+    sandbox: Sandbox, tmp_path: Path, closing: str
+) -> None:
+    """What was held came only when the command ended, which may be never."""
+    sandbox.reset()
+    hurried = by_client_that_waits("-DHELD_SECONDS=1", sandbox, tmp_path)
+    way, gate = ShortWay(str(sandbox.store)), tmp_path / "gate"
+    os.mkfifo(gate)
+    words = [str(hurried.shims / "readcache-run"), "-c", f"cat sub/g; {closing}; read -r x <{gate}"]
+    with (
+        listening(place_of(sandbox), way.converse),
+        subprocess.Popen(words, env=hurried.readcache(), cwd=sandbox.place, stdout=subprocess.PIPE) as ran,
+    ):
+        assert ran.stdout is not None
+        shown = b""
+        while len(shown) < len(OTHER):
+            shown += os.read(ran.stdout.fileno(), 1 << 16)
+        assert (shown.decode(), ran.poll()) == (OTHER, None)
+        gate.write_text("go\n")
+        assert ran.wait() == 0
+    way.close()
+
+
 # ------------------------------------------------------------ what starts before the server has thought about it
 
 
