@@ -23,7 +23,7 @@ _MODULES = dict.fromkeys(_TOLD, "harness") | {
     "clear": "sessions", "init": "hosts", "log": "show", "stats": "show", "uninit": "hosts"
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
-_DO_WITHOUT_STORE = ("clear", "demo", "doctor", "init", "mcp", "replay", "sessions", "shims", "uninit")
+_DO_WITHOUT_STORE = ("clear", "demo", "doctor", "init", "mcp", "replay", "sessions", "shims", "uninit", "verify")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
 
 

@@ -74,6 +74,10 @@ def _build() -> _Parser:
     report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
     report.add_argument("-o", "--output", metavar="FILE", type=_path, required=True, help="the page; - is stdout")
     report.add_argument("--policy", metavar="NAME", help="for a transcript: default, delta or max")
+    verify = add("verify", "prove every omission by the specification; exit 1 when one is wrong")
+    verify.usage = "readcache verify [SESSION | STORE | TRANSCRIPT] [--policy NAME]"
+    verify.add_argument("source", metavar="SOURCE", nargs="?", help="a session, a store's file, or transcripts")
+    verify.add_argument("--policy", metavar="NAME", help="for a transcript: default, delta or max")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     doctor.add_argument("--shims", metavar="DIR", type=_path, help="check these shims too")
     doctor.add_argument(

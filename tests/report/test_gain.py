@@ -238,7 +238,7 @@ def test_lines_with_other_numbers_are_compared_without_them(store: Store) -> Non
     events[events.index(marked)] = dataclasses.replace(marked, pointers=(wrong, *marked.pointers[1:]))
     store.append("s", "main", events, NOON)
     (fault,) = gain_of(store).proof.faults
-    assert "otherwise than they were printed" in fault
+    assert "7: A line of some length" in fault
 
 
 def test_a_text_that_was_taken_out_of_the_store_later_is_looked_for_in_what_took_its_place(store: Store) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Wrote
 from readcache.model.policy import Policy
 from readcache.model.records import event_for
 from readcache.model.reply import Outcome
 from readcache.model.view import View
-from readcache.report.gain.proof import MarkerProof
+from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios that a session weighs its omissions by, and a replay counts with
 _TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # after which a call may no longer be visible
@@ -54,10 +54,10 @@ class AnsweredCall:
 
 
 class ReaderFold:
-    """The calls of one reader. `proof`: proves each marker on the way; None: not asked for."""
+    """The calls of one reader. `check`: is told each event; None: no marker is checked."""
 
-    def __init__(self, session: str, agent: str, proof: MarkerProof | None) -> None:
-        self._session, self._agent, self._proof = session, agent, proof
+    def __init__(self, session: str, agent: str, check: LogCheck | None) -> None:
+        self._session, self._agent, self._check = session, agent, check
         self._view = View()
         self._calls: list[AnsweredCall] = []
         self._by_number: dict[int, AnsweredCall] = {}
@@ -76,27 +76,18 @@ class ReaderFold:
 
     def _apply(self, event: Event, at: float) -> None:
         view = self._view
+        if self._check is not None:
+            self._check.take(event)
         if isinstance(event, Wrote):
             view.apply(event)
             return
-        if self._proof is not None and isinstance(event, Delivered):
-            self._proof.delivered(view, event)
-        replaced = self._replaced(event)
         before, bounced, carried = view.calls.counts.copy(), len(view.calls.bounced), view.carried
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
             self._answer(event, event.account, at)
-        elif isinstance(event, Settled) and self._proof is not None:
-            self._proof.settled(view, event, replaced)
         self._book(event, at, before, [*view.calls.bounced.items()][bounced:], carried)
         if isinstance(event, _TAKES_AWAY):
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
-
-    def _replaced(self, event: Event) -> tuple[Delivered, ...]:
-        """The texts in whose place the event puts another one."""
-        if not isinstance(event, Settled):
-            return ()
-        return tuple(d.event for d in self._view.of_call(event.call_id) if d.event.origin is event.origin)
 
     def _answer(self, event: Delivered, account: Account, at: float) -> None:
         """One more call; one that is answered anew is the same call, with the last answer."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import wrap
 
-from readcache.report.gain.proof import MOST_NAMED
 from readcache.report.gain.totals import Gain, Totals
+from readcache.report.log_check import MOST_NAMED
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each stretch of days

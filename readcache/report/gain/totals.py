@@ -11,7 +11,7 @@ from readcache.model.events import Record
 from readcache.model.records import unreadable_events
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
-from readcache.report.gain.proof import MarkerProof
+from readcache.report.log_check import LogCheck
 
 UNKNOWN = "unknown"  # stands for a host or tool without a name
 ALL = "all"
@@ -93,7 +93,7 @@ class Gain:
         names = (ALL,) if asked.has_bounds else (*WINDOWS, ALL)
         self.windows = {name: Totals() for name in names}
         self.by: dict[str, dict[str, Totals]] = {dimension: {} for dimension in asked.by}
-        self.proof = MarkerProof()
+        self.proof = LogCheck()
         self.sessions: set[str] = set()
         self.hosts: set[str] = set()
         self.first: date | None = None  # day of the first call
