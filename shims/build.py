@@ -2,6 +2,7 @@
 
 Hatchling calls `CustomBuildHook`. A wheel with the client carries the tag of its platform; where it cannot be built,
 the wheel is as pure as ever, and Python does the same work. `python shims/build.py` builds it for this checkout.
+READCACHE_MACHINE=aarch64 builds the wheel of another machine: it needs a compiler for that, and qemu to try the program.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ FLAGS = (
     *("-Wl,-z,noseparate-code", "-Wl,--build-id=none"),
 )
 PATIENCE = 60  # seconds for the compiler
+MACHINE = os.environ.get("READCACHE_MACHINE") or os.uname().machine
 
 
 class CannotBuild(Exception):
@@ -39,16 +41,18 @@ def build(path: str, *options: str) -> None:
     """Compiles the client and puts it at `path`. `options` are for the compiler, as CPPFLAGS is. CannotBuild."""
     if not sys.platform.startswith("linux"):
         raise CannotBuild(f"it is for Linux, and this is {sys.platform}")
-    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc", "clang"))), None)
+    other = MACHINE != os.uname().machine
+    names = (f"{MACHINE}-linux-gnu-gcc",) if other else (os.environ.get("CC") or "cc", "gcc", "clang")
+    compiler = next(filter(None, map(shutil.which, names)), None)
     if compiler is None:
-        raise CannotBuild("no C compiler is on PATH")
+        raise CannotBuild(f"no C compiler is on PATH: {' or '.join(names)}")
     options = (f'-DVERSION="{_version()}"', *shlex.split(os.environ.get("CPPFLAGS", "")), *options)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as place:
             made = os.path.join(place, "readcache")
             _run(compiler, *FLAGS, *options, "-o", made, *(os.path.join(HERE, name) for name in PARTS))
-            if _run(made, "/bin/echo", "ready") != "ready\n":
+            if _run(*[f"qemu-{MACHINE}-static"] * other, made, "/bin/echo", "ready") != "ready\n":
                 raise CannotBuild(f"{compiler} makes programs that do not run here")
             os.chmod(made, 0o755)
             os.replace(made, path)  # in one step: somebody may be running it
@@ -83,14 +87,13 @@ def _platform_tag() -> str:
     """The tag of a wheel that holds a program without a C library. CannotBuild where pip would not install that."""
     from packaging.tags import sys_tags
 
-    machine = os.uname().machine
     here = {tag.platform for tag in sys_tags()}
-    anywhere = (f"manylinux_2_17_{machine}", f"musllinux_1_1_{machine}")
-    if here.intersection(anywhere):
+    anywhere = (f"manylinux_2_17_{MACHINE}", f"musllinux_1_1_{MACHINE}")
+    if here.intersection(anywhere) or MACHINE != os.uname().machine:
         return f"py3-none-{'.'.join(anywhere)}"
-    if f"linux_{machine}" in here:
-        return f"py3-none-linux_{machine}"
-    raise CannotBuild(f"this Python is not for {machine}")
+    if f"linux_{MACHINE}" in here:
+        return f"py3-none-linux_{MACHINE}"
+    raise CannotBuild(f"this Python is not for {MACHINE}")
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]

@@ -148,7 +148,7 @@ def test_without_bashlex_a_compound_command_is_shown_in_full_and_all_else_works(
 
 
 # What readcache sets for the processes that it starts.
-_INTERNAL = {f"READCACHE_{name}" for name in ("ALONE", "BASH_ENV", "DEPTH", "END", "INSIDE", "SINK")}
+_INTERNAL = {f"READCACHE_{name}" for name in ("ALONE", "BASH_ENV", "DEPTH", "END", "INSIDE", "MACHINE", "SINK")}
 
 
 def test_every_variable_that_the_code_reads_is_in_the_reference() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -40,6 +41,20 @@ def test_a_wheel_has_the_client_and_the_tag_of_its_platform(tmp_path: Path) -> N
     (tmp_path / "readcache").chmod(0o755)
     words = [str(tmp_path / "readcache"), "/bin/echo", "it runs"]
     assert subprocess.run(words, capture_output=True, check=True).stdout == b"it runs\n"
+
+
+def test_a_wheel_for_another_machine_has_its_client_and_its_tag(tmp_path: Path) -> None:
+    other = "x86_64" if os.uname().machine == "aarch64" else "aarch64"
+    qemu = shutil.which(f"qemu-{other}-static")
+    if qemu is None or shutil.which(f"{other}-linux-gnu-gcc") is None:
+        pytest.skip(f"no compiler for {other} here, or no qemu")
+    made = wheel(tmp_path, READCACHE_MACHINE=other)
+    assert made.name == f"readcache-{__version__}-py3-none-manylinux_2_17_{other}.musllinux_1_1_{other}.whl"
+    with zipfile.ZipFile(made) as archive:
+        client = tmp_path / "readcache"
+        client.write_bytes(archive.read(CLIENT))
+    client.chmod(0o755)
+    assert subprocess.run([qemu, str(client), "/bin/echo", "it runs"], capture_output=True).stdout == b"it runs\n"
 
 
 @pytest.mark.parametrize("compiler", ["fails", "is missing", "makes what does not run"])
