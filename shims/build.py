@@ -2,7 +2,7 @@
 
 Hatchling calls `CustomBuildHook`. A wheel with the client carries the tag of its platform; where it cannot be built,
 the wheel is as pure as ever, and Python does the same work. `python shims/build.py` builds it for this checkout.
-READCACHE_MACHINE=aarch64 builds the wheel of another machine: it needs a compiler for that, and qemu to try the program.
+READCACHE_MACHINE=aarch64 builds the wheel of another machine, with a compiler for that, and qemu to try the program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build(path: str, *options: str) -> None:
     """Compiles the client and puts it at `path`. `options` are for the compiler, as CPPFLAGS is. CannotBuild."""
     if not sys.platform.startswith("linux"):
         raise CannotBuild(f"it is for Linux, and this is {sys.platform}")
-    other = MACHINE != os.uname().machine
+    other = os.uname().machine != MACHINE
     names = (f"{MACHINE}-linux-gnu-gcc",) if other else (os.environ.get("CC") or "cc", "gcc", "clang")
     compiler = next(filter(None, map(shutil.which, names)), None)
     if compiler is None:
@@ -89,7 +89,7 @@ def _platform_tag() -> str:
 
     here = {tag.platform for tag in sys_tags()}
     anywhere = (f"manylinux_2_17_{MACHINE}", f"musllinux_1_1_{MACHINE}")
-    if here.intersection(anywhere) or MACHINE != os.uname().machine:
+    if here.intersection(anywhere) or os.uname().machine != MACHINE:
         return f"py3-none-{'.'.join(anywhere)}"
     if f"linux_{MACHINE}" in here:
         return f"py3-none-linux_{MACHINE}"

@@ -26,6 +26,9 @@ _COUNTERS = {
     "tokens_saved": "net of the markers' own, and of what bounced",
     "bounces": "omissions after which the same bytes were asked for again",
     "tokens_bounced": "saved by those, and not counted as saved any more",
+    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
+    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
+    "reread_answered": "those of them that a restored section answered",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
 

@@ -94,10 +94,10 @@ class Bounces:
 
     def _take_lines(self, event: Delivered, answer: _Answer) -> list[int]:
         if answer.own is not None:
-            answer.own.lines = _lines_of(event, shown=False)
+            answer.own.lines = lines_of(event, shown=False)
         if not answer.before:
             return []
-        asked = _lines_of(event, shown=True)
+        asked = lines_of(event, shown=True)
         return self._bounce(left for left in answer.before if _has_half(left, asked))
 
     def _bounce(self, found: Iterable[_Left]) -> list[int]:
@@ -123,11 +123,11 @@ def _is_repeat(account: Account, left: _Left) -> bool:
 
 def _has_half(left: _Left, asked: dict[str, tuple[Span, ...]]) -> bool:
     """True if at least half of the lines that were left out are asked for now."""
-    again = sum(_count(lines) - _count(subtract(lines, asked.get(path, ()))) for path, lines in left.lines.items())
-    return 0 < sum(map(_count, left.lines.values())) <= 2 * again
+    again = sum(size_of(lines) - size_of(subtract(lines, asked.get(path, ()))) for path, lines in left.lines.items())
+    return 0 < sum(map(size_of, left.lines.values())) <= 2 * again
 
 
-def _lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
+def lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
     """The lines of files that an answer left out, and those that it showed, too."""
     spans: dict[str, list[Span]] = {}
     for path, span in _spans(event, shown=shown):
@@ -144,5 +144,6 @@ def _spans(event: Delivered, *, shown: bool) -> Iterator[tuple[str, Span]]:
             yield piece.keys[0], (piece.first, piece.first + piece.count - 1)
 
 
-def _count(spans: tuple[Span, ...]) -> int:
+def size_of(spans: tuple[Span, ...]) -> int:
+    """How many lines they are."""
     return sum(end - start + 1 for start, end in spans)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from readcache.model.bounces import Bounces
 from readcache.model.events import Account, Delivered, Settled, Wrote
 from readcache.model.key_view import Invalidation
+from readcache.model.lost_lines import LostLines
 from readcache.model.reply import Outcome, Reason
 from readcache.model.withheld import is_withheld, with_settled
 
@@ -25,6 +26,7 @@ class Calls:
         self.closed = 0  # calls that were answered when a process last closed its session
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self.bounces = Bounces()
+        self._lost = LostLines()
         self.bounced: dict[int, int] = {}  # number of a call that left something out -> tokens that it saved no more
         self._saved: dict[int, int] = {}  # the same -> tokens that count as saved
         self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
@@ -74,6 +76,7 @@ class Calls:
             self._at_once, self._batch = event.when.call, event.when.batch
         if event.account is not None:
             self._bounce(self.bounces.deliver(event, event.account))
+            self._read(event)
             if event.account.outcome is not Outcome.FULL:
                 self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
@@ -97,6 +100,9 @@ class Calls:
         too."""
         if is_withheld(before):
             self._bounce(self.bounces.show(with_settled(before, after)))
+            self._read(with_settled(before, after))
+        if after.lost:
+            self._remove(len(before.text) - len(after.text))
         account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
         has_marker = any(pointer.line >= 0 for pointer in after.pointers)
         if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
@@ -116,6 +122,15 @@ class Calls:
             self.bounces.clear()
         return Invalidation(written=True, label=event.label)
 
+    def lose(self, texts: Sequence[Delivered]) -> None:
+        """These texts leave the conversation."""
+        self._lost.lose((piece for event in texts for piece in event.pieces), self.number)
+        self._remove(sum(len(event.text) for event in texts))
+
+    def _remove(self, chars: int) -> None:
+        if chars > 0:
+            self.counts["removed_chars"] += chars
+
     def keep(self, stays: Callable[[str], bool]) -> None:
         """Calls for which `stays(call_id)` is false have left the conversation."""
         self.bounces.clear()
@@ -125,6 +140,12 @@ class Calls:
     def rewind(self, number: int) -> None:
         """Forgets what was left out after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
+
+    def _read(self, event: Delivered) -> None:
+        reread = self._lost.read(event)
+        if reread.is_one:
+            self.counts["reread_calls"] += 1
+            self.counts["reread_answered"] += reread.is_answered
 
     def _bounce(self, calls: Iterable[int]) -> None:
         for call in calls:

@@ -108,6 +108,8 @@ class ReaderFold:
         counts = self._view.calls.counts
         changed = {name: counts[name] - before[name] for name in counts.keys() | before.keys()}
         call = self._by_id.get(getattr(event, "call_id", ""))
+        if isinstance(event, (Compacted, Forgot)) and self._calls:
+            call = self._calls[-1]
         if isinstance(event, Failed):
             call = AnsweredCall(at, self._session, self._host, "", event.cause)
             self._calls.append(call)

@@ -89,6 +89,10 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     if price is not None:
         yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
     yield "bounces", lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})"
+    if gain.total.counts["removed_chars"]:
+        yield "characters that left later: pruned, compacted", lambda t: f"{t.counts['removed_chars']:,}"
+        yield "  calls that read them again, within 20 calls", lambda t: f"{t.counts['reread_calls']:,}"
+        yield "  answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
     if gain.total.counts["tokens_saved_if_on"]:
         yield "not saved, only advised: tokens it would have", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
     for cause in ("internal_error", "store_failed"):

@@ -129,6 +129,9 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
         ("bounces: asked for again", number(counts["bounces"])),
         ("compactions", number(sum(isinstance(event, Compacted) for event in events))),
         ("sections restored", number(restored)),
+        ("characters that left later", number(counts["removed_chars"])),
+        ("calls that read again what had left", number(counts["reread_calls"])),
+        ("answered by a restored section", number(counts["reread_answered"])),
         ("failures of readcache", number(sum(isinstance(event, Failed) for event in events))),
     )
     yield '<dl class="totals">'

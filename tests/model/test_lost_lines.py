@@ -1,0 +1,74 @@
+"""What came of a compaction: calls that read again what it took, and those that its restored section answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from readcache import Session
+from readcache.model.lost_lines import WATCHED
+from tests.helpers.files import text
+
+F, G = text(), text(of="g")
+
+
+@pytest.fixture
+def session() -> Session:
+    """It was shown two files."""
+    session = Session("/w", local=False)
+    session.observe("cat f", F)
+    session.observe("cat g", G)
+    return session
+
+
+def rereads(session: Session) -> tuple[int, int]:
+    counts = session.stats()
+    return counts.get("reread_calls", 0), counts.get("reread_answered", 0)
+
+
+def test_a_read_of_what_a_compaction_took_counts_once_for_each_call(session: Session) -> None:
+    session.compacted()
+    session.observe("cat f", F)
+    session.observe("sed -n '40,60p' g", "".join(G.splitlines(True)[39:60]))
+    session.observe("cat other", text(of="other"))
+    assert rereads(session) == (2, 0)
+
+
+def test_one_that_the_restored_section_answers_is_told_apart(session: Session) -> None:
+    plan = session.restore_plan()
+    session.compacted(restored=plan)
+    assert "UNCHANGED" in session.observe("cat f", F).text
+    assert rereads(session) == (1, 1)
+    session.observe("cat f", F)  # insists
+    assert rereads(session) == (2, 1)
+
+
+def test_a_read_that_has_mostly_other_lines_is_none(session: Session) -> None:
+    session.compacted()
+    longer = text(1, 200)
+    session.observe("cat f", longer)
+    assert rereads(session) == (0, 0)
+
+
+def test_nor_is_one_that_comes_much_later_or_of_what_stayed(session: Session) -> None:
+    kept = session.view.deliveries[0].event.call_id
+    session.compacted(keep=[kept])
+    session.observe("cat f", F)
+    assert rereads(session) == (0, 0)
+    for number in range(WATCHED):
+        session.observe(f"echo {number}", f"{number}\n")
+    session.observe("cat g", G)
+    assert rereads(session) == (0, 0)
+
+
+def test_what_a_message_list_no_longer_holds_is_lost_as_well(session: Session) -> None:
+    session.sync([])
+    session.observe("cat g", G)
+    assert rereads(session) == (1, 0)
+
+
+def test_what_left_is_counted_whoever_took_it(session: Session) -> None:
+    kept = session.view.deliveries[0].event.call_id
+    session.settle(kept, F[: len(F) // 2])
+    assert session.stats()["removed_chars"] == len(F) - len(F) // 2
+    session.compacted()
+    assert session.stats()["removed_chars"] == len(F) + len(G)
