@@ -32,7 +32,7 @@ from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Reason, Reply
 from readcache.model.text import session_tag
 from readcache.session.conversation import Conversation, new_id
-from readcache.session.wrap import Wrapped, wrap, wrap_write
+from readcache.session.wrap import wrap, wrap_write
 from readcache.shell.read import read_command
 
 if TYPE_CHECKING:
@@ -331,8 +331,7 @@ class Session(Conversation):
 
         The harness gives its id for a call, and the name of its batch, as `call_id=` and `batch=` when it calls the
         tool; or `call_id()` gives the id. `on_reply` is told each reply."""
-        wrapped = Wrapped(self._answer_command, self.reader.calls_so_far, self._others.own_call, call_id, on_reply)
-        return wrap(bash, wrapped)
+        return wrap(bash, self._answer_command, self.reader.calls_so_far, self._others.own_call, call_id, on_reply)
 
     def wrap_write(self, edit: Callable[..., Any], *, path: str = "path") -> Callable[..., Any]:
         """Wraps the harness's own write or edit tool, sync or async: each call tells `wrote`. `path`: the name of the
