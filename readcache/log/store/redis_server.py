@@ -7,7 +7,6 @@ passed, so that it costs at most a tenth of the time. One that refuses is asked 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from readcache.disk.forks import CONNECTIONS, ForkLock
 from readcache.log.store.open import without_password
 from readcache.model.errors import StoreError, UsageError
 
@@ -61,7 +61,7 @@ class RedisServer:
             raise UsageError(f"the redis package cannot use the store {self.place}: {error}") from None
         self._address, self._is_cluster = address, is_cluster
         self._client: Any = None
-        self._connecting = threading.Lock()
+        self._connecting = ForkLock(CONNECTIONS)
         self._rests_until = 0.0
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
@@ -98,20 +98,23 @@ class RedisServer:
                 self._client = None  # it is a replica now: its connections lead to the wrong one
             raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
 
-    def after_fork(self) -> None:
-        """In the child: another thread may have held the lock."""
-        self._connecting = threading.Lock()
-
     def _connected(self) -> Any:
         with self._connecting:
             if self._client is None:
-                self._client = _client(self._address, self._is_cluster)
+                kind: Any = redis.RedisCluster if self._is_cluster else redis.Redis
+                self._client = kind.from_url(
+                    self._address,
+                    socket_timeout=DEADLINE,
+                    socket_connect_timeout=DEADLINE,
+                    protocol=2,  # what every server and every proxy speaks
+                    retry=Retry(NoBackoff(), int(self._is_cluster)),
+                )
                 weakref.finalize(self, self._client.close).atexit = False  # a cluster's client waits for the collector
             return self._client
 
 
 _servers: weakref.WeakValueDictionary[str, RedisServer] = weakref.WeakValueDictionary()
-_finding = threading.Lock()
+_finding = ForkLock(CONNECTIONS)
 
 
 def server_at(url: str) -> RedisServer:
@@ -121,17 +124,6 @@ def server_at(url: str) -> RedisServer:
         if found is None:
             found = _servers[url] = RedisServer(url)
         return found
-
-
-def _client(address: str, is_cluster: bool) -> Any:
-    settings: dict[str, Any] = {
-        "socket_timeout": DEADLINE,
-        "socket_connect_timeout": DEADLINE,
-        "protocol": 2,  # what every server and every proxy speaks
-        "retry": Retry(NoBackoff(), int(is_cluster)),
-    }
-    kind: Any = redis.RedisCluster if is_cluster else redis.Redis
-    return kind.from_url(address, **settings)
 
 
 def _positive(days: str | None, default: float, name: str) -> float:
