@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.judging import marker
 from readcache.log.reader import Reader
-from readcache.model.errors import StoreError, UsageError
+from readcache.model.errors import UsageError
 from readcache.model.events import Record
 from readcache.model.policy import Budget, Policy
 from readcache.model.records import events_for
-from readcache.model.reply import Reason
 from readcache.model.view import View
 
 if TYPE_CHECKING:
@@ -103,10 +102,8 @@ class Conversation:
                     refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
                     current=current_lines if local else None,
                 )
-            except StoreError as error:
-                log.fail("", Reason.STORE_FAILED, error)
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
-                log.fail("", Reason.INTERNAL_ERROR, error)
+                log.fail("", error)
             from readcache.restore.plan import RestorePlan
 
             return RestorePlan()
@@ -134,7 +131,7 @@ class Conversation:
         """Counters of this reader: calls, characters, tokens saved (net of markers, and of omissions that bounced: the
         reader asked for the same bytes again right after), and one counter for each reason."""
         counts = Counter(self.view.calls.counts)
-        counts.update(self.reader.log.failures)
+        counts.update(event.cause for event in self.reader.log.unlogged())
         return dict(sorted(counts.items()))
 
     def markers_in(self, text: str) -> list[str]:
@@ -182,7 +179,7 @@ class Conversation:
             with log.lock:  # no fold happens meanwhile
                 tell(seen, log.view)
         except Exception as error:
-            log.fail(call_id, Reason.INTERNAL_ERROR, error)
+            log.fail(call_id, error)
 
 
 def _seen(

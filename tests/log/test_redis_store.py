@@ -17,6 +17,7 @@ import pytest
 
 from readcache import Omitted, Outcome, Session
 from readcache.log.history_log import HistoryLog
+from readcache.log.log import Log
 from readcache.log.store import StoreGone, open_store, redis, redis_server
 from readcache.log.store.redis import RedisStore
 from readcache.model.errors import StoreError, UsageError
@@ -370,7 +371,7 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view(
 
 def test_a_history_across_a_restart_has_a_hole_and_is_none(own: Server) -> None:
     store = RedisStore(own.url)
-    log = HistoryLog(lambda: store, ("s", "main/messages"), time.time, lambda *_: None)
+    log = HistoryLog(Log(lambda: store, "s", "main", time.time))
     log.append([Item("1", {"role": "user"})])
     assert len(log.events() or []) == 1
     own.kill()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import json
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,9 +89,11 @@ def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Rec
 
 
 def is_storable(event: Event) -> bool:
-    """False for an event with a value of another type than its field has: it could not be read again."""
+    """False for an event with a value of another type than its field has, or that is not JSON: it could not be read
+    again."""
     try:
-        return decode(*encode(event)) == event
+        kind, body, text = encode(event)
+        return decode(kind, json.loads(json.dumps(body)), text) == event
     except (StoreError, TypeError, ValueError, AttributeError, RecursionError):
         return False
 

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from readcache.disk.forks import STORES, ForkLock
 from readcache.log.store.protocol import Store, is_given_to
 from readcache.model.errors import StoreError
 from readcache.model.events import Event, Record
-
-
-class _Transaction:
-    """See `Store.transaction`. Written out because a generator-made context costs three times as much."""
-
-    __slots__ = ("_seq", "_store")
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> None:
-        self._store._lock.acquire()
-        try:
-            self._store._require_open()
-        except StoreError:
-            self._store._lock.release()
-            raise
-        self._seq = self._store._seq
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is not None:
-                self._store._truncate(self._seq)
-        finally:
-            self._store._lock.release()
 
 
 class MemoryStore(Store):
@@ -46,9 +21,17 @@ class MemoryStore(Store):
         self._sessions: dict[str, list[Record]] = {}
         self._closed = False
 
-    def transaction(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """See `Store.transaction`."""
-        return _Transaction(self)
+        with self._lock:
+            self._require_open()
+            seq = self._seq
+            try:
+                yield
+            except BaseException:
+                self._truncate(seq)
+                raise
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
         """See `Store.append`."""
