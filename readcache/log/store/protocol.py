@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Event, Record, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Record, Settled, Wrote
 
 NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
 HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
@@ -23,6 +23,13 @@ class StoreGone(StoreError):
 def is_given_to(record: Record, agent_id: str | None) -> bool:
     """True for a record that `Store.records` gives to that reader: its own, and what others wrote. None: to all."""
     return agent_id in (None, record.agent_id) or isinstance(record.event, Wrote)
+
+
+def replaced(event: Event, settled: Settled) -> Delivered | Settled | None:
+    """The event, if `settled` says what was finally shown for its text."""
+    if not isinstance(event, Delivered | Settled) or event.call_id != settled.call_id:
+        return None
+    return event if event.origin is settled.origin and event.text else None
 
 
 class Store(Protocol):

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from readcache.disk.forks import STORES, ForkLock
 from readcache.log.store.codec import wanted
-from readcache.log.store.protocol import Store, StoreGone, is_given_to
+from readcache.log.store.protocol import Store, StoreGone, is_given_to, replaced
 from readcache.log.store.redis_rows import (
     TAG_BITS,
     Row,
@@ -35,7 +35,7 @@ from readcache.log.store.redis_rows import (
 from readcache.log.store.redis_scripts import COMMIT, FIND, READ, READERS, RELEASE, SCHEMA
 from readcache.log.store.redis_server import server_at
 from readcache.model.errors import StoreError
-from readcache.model.events import Delivered, Event, Record, Settled
+from readcache.model.events import Event, Record, Settled
 from readcache.model.withheld import withhold
 
 LEASE = 2.0  # seconds after which a writer that was killed no longer keeps others waiting; a transaction takes 2 ms
@@ -270,12 +270,12 @@ class RedisStore(Store):
     def _erase(self, pending: _Uncommitted, session_id: str, agent_id: str, settled: Settled) -> None:
         """Erase from earlier events the texts that `settled` replaces, and the names that find them."""
         for place, (record, _) in enumerate(pending.appended):
-            if record.agent_id == agent_id and (old := _replaced(record.event, settled)) is not None:
+            if record.agent_id == agent_id and (old := replaced(record.event, settled)) is not None:
                 left = replace(record, event=withhold(old))
                 pending.appended[place] = left, step_append(agent_id, left.at, left.event)
         stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[settled.call_id])
         for record in stored:
-            if (old := _replaced(record.event, settled)) is not None:
+            if (old := replaced(record.event, settled)) is not None:
                 number, left = parts_of(record.seq)[0], replace(record, event=withhold(old))
                 pending.erased[number] = left, step_rewrite(number, agent_id, old, left.event)
 
@@ -315,13 +315,6 @@ class RedisStore(Store):
             count, at, *_ = context.split(b" ")
             found.append((session_id, unquoted(agent), int(count), float(at)))
         return sorted(found)
-
-
-def _replaced(event: Event, settled: Settled) -> Delivered | Settled | None:
-    """The event, if `settled` replaces its text."""
-    if not isinstance(event, Delivered | Settled) or event.call_id != settled.call_id:
-        return None
-    return event if event.origin is settled.origin and event.text else None
 
 
 def _rows(flat: Sequence[Any]) -> list[Row]:

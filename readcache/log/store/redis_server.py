@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import redis
 from redis import exceptions
@@ -26,7 +26,6 @@ DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some
 PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as the default store keeps sessions
 REST = 10.0  # times as long as it cost in vain
-_OPTIONS = ("prefix", "expire", "cluster")
 _PLACE = ("db", "prefix")  # of the query, what tells one store from another
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -37,29 +36,26 @@ class RedisServer:
 
     def __init__(self, url: str) -> None:
         self.place = without_password(url)
-        try:
-            given = urlsplit(url)
-        except ValueError as error:
-            raise UsageError(f"the store {self.place} is not a URL: {error}") from None
-        options = dict(parse_qsl(given.query, keep_blank_values=True))
-        if where := urlencode({name: options[name] for name in _PLACE if name in options}):
-            self.place += f"?{where}"
-        ours = {name: options.pop(name) for name in _OPTIONS if name in options}
-        self.prefix = ours.get("prefix", PREFIX)
-        self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
+        scheme, _, rest = url.partition("://")
+        where, _, query = rest.partition("?")
+        options = dict(parse_qsl(query, keep_blank_values=True))
+        if told_apart := urlencode({name: options[name] for name in _PLACE if name in options}):
+            self.place += f"?{told_apart}"
+        self.prefix = options.pop("prefix", PREFIX)
         if {"{", "}"} & set(self.prefix):
             raise UsageError(
                 f"the prefix {self.prefix!r} contains a brace, which a cluster uses to place keys: remove it"
             )
-        is_cluster = _YES.get(ours.get("cluster", "no").lower())
-        if is_cluster is None:
-            raise UsageError(f"cluster={ours['cluster']} in the URL of the store is neither yes nor no")
-        address = f"{given.scheme.removeprefix('redis+')}://{given.netloc}{given.path}?{urlencode(options)}"
+        self.expire_seconds = 86_400 * _days(options.pop("expire", EXPIRE_DAYS))
+        cluster = options.pop("cluster", "no")
+        if cluster.lower() not in _YES:
+            raise UsageError(f"cluster={cluster} in the URL of the store is neither yes nor no")
+        self._is_cluster = _YES[cluster.lower()]
+        self._address = f"{scheme.lower().removeprefix('redis+')}://{where}?{urlencode(options)}"
         try:  # without asking the server
-            redis.Redis.from_url(address, protocol=2).connection_pool.make_connection()
+            redis.Redis.from_url(self._address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
             raise UsageError(f"the redis package cannot use the store {self.place}: {error}") from None
-        self._address, self._is_cluster = address, is_cluster
         self._client: Any = None
         self._connecting = ForkLock(CONNECTIONS)
         self._rests_until = 0.0
@@ -126,13 +122,13 @@ def server_at(url: str) -> RedisServer:
         return found
 
 
-def _positive(days: str | None, default: float, name: str) -> float:
+def _days(given: str | float) -> float:
     try:
-        found = default if days is None else float(days)
+        found = float(given)
     except ValueError:
         found = 0.0
     if not 0 < found < 36_500:
-        raise UsageError(f"{name}={days} in the URL of the store is not a number of days (default: {default:g})")
+        raise UsageError(f"expire={given} in the URL of the store is not a number of days (default: {EXPIRE_DAYS:g})")
     return found
 
 

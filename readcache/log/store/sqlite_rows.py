@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
+from readcache.log.store.protocol import replaced
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of
@@ -62,26 +63,17 @@ def unbind(value: Bound) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
-def to_record(row: Row) -> Record:
-    """The record of a row that `SELECT` gave. StoreError when it makes no sense."""
-    seq, agent, at, kind, body, text, blob = row
-    try:
-        plain = json.loads(unbind(body))
-        if blob is not None and text is None:
-            raise StoreError("its text is missing; the store is damaged")
-        return Record(seq, unbind(agent), at, decode(kind, plain, None if text is None else unbind(text)))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"{error}; the store is damaged") from None
-
-
 def to_records(rows: Iterable[Row]) -> list[Record]:
-    """The records of these rows; see `unreadable` for one that makes no sense."""
+    """The records of rows that `SELECT` gave; see `unreadable` for one that makes no sense."""
     records: list[Record] = []
-    for row in rows:
+    for seq, agent, at, kind, body, text, blob in rows:
         try:
-            records.append(to_record(row))
-        except StoreError as error:
-            records += unreadable(row[0], unbind(row[1]), row[2], error)
+            if blob is not None and text is None:
+                raise StoreError("its text is missing; the store is damaged")
+            event = decode(kind, json.loads(unbind(body)), None if text is None else unbind(text))
+            records.append(Record(seq, unbind(agent), at, event))
+        except (StoreError, ValueError, TypeError, AttributeError) as error:
+            records += unreadable(seq, unbind(agent), at, error)
     return records
 
 
@@ -107,16 +99,13 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
     """Erase from earlier events the texts that `event` replaces, and rows that nothing else needs."""
-    call = bind(event.call_id)
-    for row in db.execute(_TEXTS_OF_CALL, (session, call, agent)).fetchall():
-        old = to_record(row).event
-        assert isinstance(old, Delivered | Settled)
-        if old.origin is not event.origin or not old.text:
-            continue
-        without = withhold(old)
-        db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without)[1:], row[0]))
-        _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
-        db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
+    for row in db.execute(_TEXTS_OF_CALL, (session, bind(event.call_id), agent)).fetchall():
+        old = replaced(to_records([row])[0].event, event)
+        if old is not None:
+            _, body, blob = _contents(db, withhold(old))
+            db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, row[0]))
+            _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
+            db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
