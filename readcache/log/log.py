@@ -166,11 +166,6 @@ class Log:
         path = getattr(self._store, "path", None)
         return None if path is None else (str(path), self.session_id, self.agent_id)
 
-    def calls_so_far(self) -> int:
-        """The number of this reader's last call, as far as the store knows. Raises StoreError."""
-        with self.transaction() as view:
-            return view.calls.number
-
     def call_ids(self) -> list[str]:
         """The ids of the session's calls in the log, oldest first; some there more than once. Of all its readers: a
         sub-agent may have started with a copy of another's messages. Raises StoreError."""

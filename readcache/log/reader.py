@@ -166,7 +166,8 @@ class Reader:
         if self.rules.policy.mode is Mode.OFF:
             return 0
         try:
-            return self.log.calls_so_far()
+            with self.log.transaction() as view:
+                return view.calls.number
         except StoreGone as error:  # the call goes to a new store
             self.log.fail("", error)
         except StoreError:  # counted when the call is logged

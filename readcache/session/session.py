@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -113,7 +114,7 @@ class Session(Conversation):
     def _run(
         self,
         command: str,
-        stop: int | None,
+        stop: threading.Event | None,
         *,
         cwd: str | bytes | os.PathLike[str] | None,
         env: Mapping[str, str] | None,

@@ -301,7 +301,8 @@ class RedisStore(Store):
                 raise StoreError(f"a part of a transaction on the store {self.path} failed, so nothing was written")
             return
         assert pending.end is not None
-        if abs(time.time() - pending.listed) > RELIST_SECONDS:  # before it is there, so that none is left out
+        if pending.appended and abs(time.time() - pending.listed) > RELIST_SECONDS:
+            # Before it is there, so that none is left out.
             pending.listed = time.time()
             self._ask("zadd", self._list, {quoted(pending.session_id): pending.listed})
         keep = int(1000 * self._server.expire_seconds)
