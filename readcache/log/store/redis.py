@@ -54,7 +54,7 @@ def _new_tag() -> int:
 class _Uncommitted:
     """A transaction under way, and the changes that it makes: each a record as it will be, and the step to that."""
 
-    pid: int = field(default_factory=os.getpid)
+    pid: int
     session_id: str | None = None  # None until one is used
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     tag: int = field(default_factory=_new_tag)
@@ -84,7 +84,7 @@ class RedisStore(Store):
     def transaction(self) -> Iterator[None]:
         """See `Store.transaction`. It is of one session; other writers of that are waited for when it is first read."""
         with self._open():
-            pending, is_inner = self._pending or _Uncommitted(), self._pending is not None
+            pending, is_inner = self._pending or _Uncommitted(os.getpid()), self._pending is not None
             self._pending = pending
             try:
                 yield
