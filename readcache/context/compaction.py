@@ -23,7 +23,6 @@ from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import UsageError
 from readcache.model.events import Forgot
 from readcache.model.policy import Budget, Policy
-from readcache.model.reply import Reason
 from readcache.sync.sync import Reconciler
 
 if TYPE_CHECKING:
@@ -201,7 +200,7 @@ def _restore_files(
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
     except Exception as error:  # as in `sync`: a list that we do not understand proves nothing visible
-        session.reader.log.fail("", Reason.INTERNAL_ERROR, error)
+        session.reader.log.fail("", error)
     plan = session.restore_plan(keep=keep, budget=budget, messages=[*old, *messages])
     done = session.compacted(keep=keep, restored=plan)
     mended = with_results(raws, reconciler.with_replies(done.rewrites))

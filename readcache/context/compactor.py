@@ -100,7 +100,9 @@ class Compactor:
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._log = MessageLog(session.reader.log.history_log())
+        from readcache.log.history_log import HistoryLog
+
+        self._log = MessageLog(HistoryLog(session.reader.log))
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)

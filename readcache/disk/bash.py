@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import select
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ NOT_RUN_STATUS = 125
 # Bytes. Endless output under a timeout is held back here (the pipe fills up, the command waits) instead of eating the
 # harness's memory until the time is over.
 MOST_BYTES = 256 * 1024 * 1024
-# How often a command that has closed its output, but runs on, is looked at while it may be told to stop.
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.05  # between two looks whether the time is over, or the command is to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,12 @@ def run_bash(
     cwd: str,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
-    stop: int | None = None,
+    stop: threading.Event | None = None,
 ) -> Ran:
     """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
 
     The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed
-    until then is the output; the command and its children are killed. So they are when the file descriptor `stop` can
-    be read from.
+    until then is the output; the command and its children are killed. So they are when `stop` is set.
     """
     try:
         process = subprocess.Popen(
@@ -67,7 +65,8 @@ def run_bash(
             if timeout is None and stop is None:
                 output, late = process.communicate()[0], False
             else:
-                output, late = _read_until(process, math.inf if timeout is None else time.monotonic() + timeout, stop)
+                deadline = math.inf if timeout is None else time.monotonic() + timeout
+                output, late = _read_until(process, deadline, stop or threading.Event())
         except BaseException:
             _kill(process)
             raise
@@ -77,46 +76,42 @@ def run_bash(
     return Ran(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
 
 
-def _read_until(process: subprocess.Popen[bytes], deadline: float, stop: int | None) -> tuple[bytes, bool]:
+def _read_until(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
     """(what it printed, whether it was killed: time ran out, or it was told to stop)."""
     assert process.stdout is not None
     chunks: list[bytes] = []
     size = 0
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        if stop is not None:
-            selector.register(stop, selectors.EVENT_READ)
-        while (size < MOST_BYTES or math.isinf(deadline)) and (ready := selector.select(_left(deadline))):
-            if any(key.fd == stop for key, _ in ready):
-                deadline = 0.0
+        while (size < MOST_BYTES or math.isinf(deadline)) and not stop.is_set():
+            if selector.select(_pause(deadline)):
+                chunk = os.read(process.stdout.fileno(), 1 << 20)
+                if not chunk:
+                    break
+                chunks.append(chunk)
+                size += len(chunk)
+            elif time.monotonic() >= deadline:
                 break
-            chunk = os.read(process.stdout.fileno(), 1 << 20)
-            if not chunk:
-                break
-            chunks.append(chunk)
-            size += len(chunk)
     if _has_ended(process, deadline, stop):
         return b"".join(chunks), False
     _kill(process)
     return b"".join(chunks), True
 
 
-def _has_ended(process: subprocess.Popen[bytes], deadline: float, stop: int | None) -> bool:
+def _has_ended(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> bool:
     """Waits for a process that prints no more, until the deadline or until it is to stop."""
-    while True:
-        left = _left(deadline)
-        step = left if stop is None else LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)
+    while not stop.is_set():
         try:
-            process.wait(step)
+            process.wait(_pause(deadline))
             return True
         except subprocess.TimeoutExpired:
-            if left == step or (stop is not None and select.select([stop], [], [], 0)[0]):
+            if time.monotonic() >= deadline:
                 return False
+    return False
 
 
-def _left(deadline: float) -> float | None:
-    """Seconds until then; None: there is no such time."""
-    return None if math.isinf(deadline) else max(0.0, deadline - time.monotonic())
+def _pause(deadline: float) -> float:
+    return max(0.0, min(LOOK_SECONDS, deadline - time.monotonic()))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -55,18 +55,6 @@ class _Seen:
     change: Change | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Account:
-    """What a call says of a file. `shown`: the lines that it showed. `visible`: all that the agent can see of the file.
-    `whole`: what it printed, where that may be all of the file. `is_local`: it ran on this machine for certain."""
-
-    call_id: str
-    shown: Sequence[Lines]
-    visible: Sequence[Lines]
-    whole: Printed | None
-    is_local: bool
-
-
 class SeenFiles:
     """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
     does."""
@@ -87,8 +75,8 @@ class SeenFiles:
             for path in view.known_keys():
                 current = view.key(path).current
                 if current and _is_file_path(path):
-                    visible = _visible(view, path)
-                    self._know(path, _Account(current[-1].delivery.event.call_id, visible, visible, None, local))
+                    call_id = current[-1].delivery.event.call_id
+                    self._know(view, path, call_id, _visible(view, path), local=local)
 
     def saw(self, view: View, call: Call, *, local: bool) -> None:
         """The agent was answered; `view` holds the answer. `local`: the call ran on this machine for certain. Otherwise
@@ -107,7 +95,7 @@ class SeenFiles:
                     continue
                 if path in self._seen or (_is_file_path(path) and (as_another or view.key(path).current)):
                     shown = _visible(view, path, call.call_id) if only_read else []
-                    self._know(path, _Account(call.call_id, shown, _visible(view, path), whole, local))
+                    self._know(view, path, call.call_id, shown, whole=whole, local=local)
                 elif whole is not None and local:  # no line can count as seen: it is empty, binary, protected
                     now = fingerprint.take(path, MOST_BYTES)
                     if now is not None and _is_all(whole, now):
@@ -121,7 +109,7 @@ class SeenFiles:
                 names.append(path)
             text = _visible(view, path, call_id)
             for name in names:
-                self._know(name, _Account(call_id, text, text, None, local), is_own=True)
+                self._know(view, name, call_id, text, local=local, is_own=True)
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
@@ -165,32 +153,40 @@ class SeenFiles:
 
     # ------------------------------------------------------------ inside
 
-    def _know(self, path: str, told: _Account, *, is_own: bool = False) -> None:
-        """The agent knows the current file, if the call's account of it is true. `is_own`: it wrote the file itself."""
+    def _know(
+        self,
+        view: View,
+        path: str,
+        call_id: str,
+        shown: Sequence[Lines],
+        *,
+        whole: Printed | None = None,
+        local: bool,
+        is_own: bool = False,
+    ) -> None:
+        """The agent knows the current file, if what the call says of it is true. `shown`: the lines that it showed.
+        `whole`: what it printed, where that may be all of the file. `is_own`: the agent wrote the file itself."""
         known = self._seen.get(path)
         now = fingerprint.take(path, MOST_BYTES)
         if now is None:
-            self._know_nothing(path, told, known)
+            exists = os.path.isfile(path)  # but does not hold still
+            if (shown or exists) and (local or known is not None):
+                self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
+            elif known is not None:
+                del self._seen[path]
             return
         if known is not None and not is_own and (known.change or not (self._own_calls or known.digest == now.digest)):
             # Another's version: every line that the agent can see must be in it.
-            stands = (bool(told.visible) and _stand(told.visible, now)) or _is_all(told.whole, now)
+            visible = _visible(view, path)
+            stands = (bool(visible) and _stand(visible, now)) or _is_all(whole, now)
         else:
-            stands = _stand(told.shown, now)
+            stands = _stand(shown, now)
         if stands:
-            self._follow(path, _Seen(now.digest, told.call_id))
+            self._follow(path, _Seen(now.digest, call_id))
         elif known is not None:
             known.change = known.change or Change(path, call_id=known.call_id)
-        elif told.is_local:
-            self._follow(path, _Seen(None, told.call_id, Change(path, call_id=told.call_id)))
-
-    def _know_nothing(self, path: str, told: _Account, known: _Seen | None) -> None:
-        """There is no file, or none that holds still."""
-        exists = os.path.isfile(path)
-        if (told.shown or exists) and (told.is_local or known is not None):
-            self._follow(path, _Seen(None, told.call_id, Change(path, not exists, told.call_id)))
-        elif known is not None:
-            del self._seen[path]
+        elif local:
+            self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
 
     def _follow(self, path: str, seen: _Seen) -> None:
         self._seen[path] = seen

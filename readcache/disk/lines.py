@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from readcache.disk.forks import FILES, ForkLock
 from readcache.disk.stable import BLOCK, read_stable
@@ -20,9 +20,9 @@ MOST_BYTES = 64 * 1024 * 1024
 # goes back and forth between.
 MOST_KEPT = 64
 MOST_KEPT_CHARS = 32_000_000
-EACH_TEXT = 200  # what one costs besides its characters
 
 Range = tuple[int, int | None, bool]  # first line, last line, with numbers
+Kept = tuple[Range, bytes, str]  # what was read last of a file: the range, the file's bytes, the text made of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,12 @@ class Got:
     trouble: Reason | None = None
 
 
-@dataclass(slots=True)
-class _File:
-    """The bytes of one version of a file, and the texts made of them."""
-
-    data: bytes
-    texts: dict[Range, str] = field(default_factory=dict)
-    size: int = 0  # bytes and characters
-
-
 class LineReader:
-    """Reads lines of regular files. A file whose bytes are those of last time costs no decoding: they are kept and
-    compared, which takes no longer than to hash them, and with them the texts that were read."""
+    """Reads lines of regular files. A range whose file has the bytes of last time costs no decoding: they are kept and
+    compared, which takes no longer than to hash them, and with them the text that was read."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _File] = OrderedDict()
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._kept_chars = 0
         self._lock = ForkLock(FILES)
 
@@ -68,28 +59,24 @@ class LineReader:
         return Got(text, trouble=None if is_stable else Reason.UNSTABLE)
 
     def _text(self, path: str, lines: Range, data: bytes) -> str:
-        file = self._kept.get(path)
-        if file is None or file.data != data:
-            file = _File(data, size=len(data))
-        text = file.texts.get(lines)
-        if text is None:
-            start, end, numbered = lines
-            text = _slice(data, start, end).decode("utf-8", "replace")
-            if numbered:
-                text = _number(text, start)
-            self._keep(path, file, lines, text)
-        return text
-
-    def _keep(self, path: str, file: _File, lines: Range, text: str) -> None:
+        kept = self._kept.get(path)
+        if kept is not None and kept[:2] == (lines, data):
+            return kept[2]
+        start, end, numbered = lines
+        text = _slice(data, start, end).decode("utf-8", "replace")
+        if numbered:
+            text = _number(text, start)
         with self._lock:
             old = self._kept.pop(path, None)
-            self._kept_chars -= old.size if old is not None else 0
-            file.texts[lines] = text
-            file.size += len(text) + EACH_TEXT
-            self._kept[path] = file
-            self._kept_chars += file.size
+            self._kept[path] = new = (lines, data, text)
+            self._kept_chars += _size(new) - (_size(old) if old is not None else 0)
             while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
-                self._kept_chars -= self._kept.popitem(last=False)[1].size
+                self._kept_chars -= _size(self._kept.popitem(last=False)[1])
+        return text
+
+
+def _size(kept: Kept) -> int:
+    return len(kept[1]) + len(kept[2])
 
 
 def _read(fd: int, size: int, end: int | None) -> bytes:

@@ -8,43 +8,14 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from readcache.disk.lines import LineReader
-from readcache.model.events import Event
-from readcache.model.policy import Budget, Policy
 from readcache.model.text import split_lines
-from readcache.model.view import View
-from readcache.restore.choose import plan_restore
-from readcache.restore.plan import RestorePlan
 from readcache.restore.refuse import why_not_name, why_not_text
 
 # Seconds that git may take. It looks at names and at its index only: 15 ms for a thousand paths.
 GIT_SECONDS = 5
-
-
-def make_plan(
-    view: View,
-    events: Iterable[Event],
-    policy: Policy,
-    keep: Collection[str],
-    budget: Budget,
-    *,
-    inputs: Iterable[tuple[str, str]] = (),
-    local: bool,
-) -> RestorePlan:
-    """What to put back. `events`: the whole log of this reader, and what others wrote. `inputs`: the calls of
-    the message list, where there is one. `local`: the files that it knows are on this machine."""
-    return plan_restore(
-        view,
-        keep,
-        budget,
-        events,
-        inputs=inputs,
-        count_tokens=policy.tokens,
-        refuses=lambda paths: why_not_restored(paths, policy.protected, local=local),
-        current=current_lines if local else None,
-    )
 
 
 def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, local: bool) -> dict[str, str]:

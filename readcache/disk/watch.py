@@ -33,15 +33,10 @@ class Watch:
         self._is_silent = False  # closed, or not to be had
         self._lock = threading.Lock()  # never taken by the observer's threads, which hold locks that `schedule` needs
         self._observer: Any = None
-        self._directories: dict[str, Any] = {}  # -> watchdog's handle
+        self.directories: dict[str, Any] = {}  # those that are watched -> watchdog's handle
         self._places: set[str] = set()  # of the followed files
         self._gone: set[str] = set()  # directories that were deleted: what is watched stands nowhere any more
         self._heard = threading.Event()
-
-    @property
-    def directories(self) -> frozenset[str]:
-        """The directories that are watched."""
-        return frozenset(self._directories)
 
     def follow(self, path: str) -> None:
         """From now on `wait` ends when the file at this absolute path is touched, or the one that it is a link to."""
@@ -69,7 +64,7 @@ class Watch:
         with self._lock:
             self._is_silent = True
             observer, self._observer = self._observer, None
-            self._directories.clear()
+            self.directories.clear()
         if observer is not None:
             with contextlib.suppress(Exception):
                 observer.stop()
@@ -89,17 +84,17 @@ class Watch:
     def _watch(self, directory: str) -> None:
         if directory in self._gone:
             self._gone.discard(directory)
-            if directory in self._directories:
-                self._observer.unschedule(self._directories.pop(directory))
+            if directory in self.directories:
+                self._observer.unschedule(self.directories.pop(directory))
         is_mocked = not isinstance(os, ModuleType)  # pyfakefs: the kernel knows nothing of those files
-        is_full = len(self._directories) >= MOST_DIRECTORIES
-        if self._is_silent or is_mocked or is_full or directory in self._directories:
+        is_full = len(self.directories) >= MOST_DIRECTORIES
+        if self._is_silent or is_mocked or is_full or directory in self.directories:
             return
         if self._observer is None:
             self._is_silent = True  # unless this succeeds: it is not tried with every directory
             self._observer = _start_observer()
             self._is_silent = False
-        self._directories[directory] = self._observer.schedule(self, directory, event_filter=_kinds())
+        self.directories[directory] = self._observer.schedule(self, directory, event_filter=_kinds())
 
 
 def _start_observer() -> Any:

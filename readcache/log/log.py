@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import sys
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from readcache.disk.forks import LOGS, ForkLock
 from readcache.judging.line_index import LineIndex
-from readcache.log.history_log import HistoryLog
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
 from readcache.log.store.open import is_url
@@ -37,48 +34,6 @@ LATELY = 256
 Position = tuple[Store, int]  # a log's end: its store, and the number of the last record there that was folded
 
 
-class Transaction:
-    """A transaction of the store with everything newer folded in. Written as a class, because every call uses it and a
-    generator-made context costs three times as much."""
-
-    __slots__ = ("_log", "_store", "_taken")
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def __enter__(self) -> View:
-        log = self._log
-        log.lock.acquire()
-        try:
-            self._store = log.store.transaction()
-            self._store.__enter__()
-            try:
-                self._taken = log._catch_up()
-            except BaseException:
-                self._store.__exit__(*sys.exc_info())
-                raise
-        except BaseException as error:
-            log._distrust(error)
-            log.lock.release()
-            raise
-        return log.view
-
-    def __exit__(self, *error: Any) -> None:
-        log = self._log
-        try:
-            self._store.__exit__(*error)
-        except BaseException as failed:
-            log._distrust(failed)
-            raise
-        else:
-            if error[0] is not None:
-                log._distrust(error[1])
-            elif self._taken:
-                log._forget_later(self._taken)
-        finally:
-            log.lock.release()
-
-
 class Log:
     """The log of one reader in one store. `open_store` is tried again while it fails."""
 
@@ -91,12 +46,11 @@ class Log:
     ) -> None:
         self.lock = ForkLock(LOGS)
         self.view = View()
-        self.failures: Counter[str] = Counter()  # ours, that could not be logged
+        self.session_id = session_id
+        self.agent_id = agent_id
+        self.clock = clock
         self._open_store = open_store
         self._store: Store | None = None
-        self._session_id = session_id
-        self._agent_id = agent_id
-        self._clock = clock
         # (when it was logged, the number of the last call whose text could be seen before it)
         self._lately: deque[tuple[float, int]] = deque(maxlen=LATELY)
         self._seq = 0
@@ -115,20 +69,30 @@ class Log:
     def open(self) -> None:
         """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
         try:
-            _warn_if_unreachable(self.store, self._session_id)
+            _warn_if_unreachable(self.store, self.session_id)
         except StoreError as error:
-            self.fail("", Reason.STORE_FAILED, error)
+            self.fail("", error)
 
-    def transaction(self) -> Transaction:
-        """Raises StoreError when the store fails, at entry or at the end."""
-        return Transaction(self)
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[View]:
+        """A transaction of the store, with everything newer folded in. Raises StoreError when the store fails, at entry
+        or at the end."""
+        with self.lock:
+            try:
+                with self.store.transaction():
+                    taken = self._catch_up()
+                    yield self.view
+            except BaseException as error:
+                self._distrust(error)
+                raise
+            del self._later[:taken]
 
     def append(self, events: Sequence[Event], at: float | None = None) -> None:
         """Within a transaction. `at`: when it happened, by the log's clock; None for now."""
         if not events:
             return
-        at = self._clock() if at is None else at
-        seq = self.store.append(self._session_id, self._agent_id, events, at)
+        at = self.clock() if at is None else at
+        seq = self.store.append(self.session_id, self.agent_id, events, at)
         for event in events:
             self._fold(event, at)
         self._seq = seq
@@ -139,11 +103,11 @@ class Log:
             self._later += map(_storable, events)
             self._distrusted = True
 
-    def fail(self, call_id: str, reason: Reason, error: BaseException) -> None:
-        """Counts a failure of ours, and logs it as soon as the store takes it."""
-        with self.lock:
-            self.failures[reason.value] += 1
-            self.append_later([Failed(str(call_id), reason.value, f"{type(error).__name__}: {error}")])
+    def fail(self, call_id: str, error: BaseException) -> Reason:
+        """Counts a failure of ours, and logs it as soon as the store takes it. Gives the reason that stands for it."""
+        reason = Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR
+        self.append_later([Failed(str(call_id), reason.value, f"{type(error).__name__}: {error}")])
+        return reason
 
     def unlogged(self) -> list[Failed]:
         """Failures of ours that the store has not taken."""
@@ -158,14 +122,14 @@ class Log:
                 self._start_anew()
                 self._partial = True
                 self._distrusted = False
-                for record in self.store.records_about(self._session_id, self._agent_id, keys, digests):
+                for record in self.store.records_about(self.session_id, self.agent_id, keys, digests):
                     self._take(record)
 
     def fold(self, store: Store) -> None:
         """Folds all that is in `store`, which is this log's by another connection. Writers, and users of this log, need
         not wait for that. Raises StoreError."""
-        aside = Log(lambda: store, self._session_id, self._agent_id, self._clock)
-        for record in store.records(self._session_id, self._agent_id):
+        aside = Log(lambda: store, self.session_id, self.agent_id, self.clock)
+        for record in store.records(self.session_id, self.agent_id):
             aside._take(record)
         with self.lock:
             self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
@@ -180,8 +144,8 @@ class Log:
         store, seq = position
         if store is not self._store:
             return False
-        records = store.records(self._session_id, self._agent_id, after=seq) if seq != self._seq else []
-        events = (event_for(record, self._agent_id) for record in records)
+        records = store.records(self.session_id, self.agent_id, after=seq) if seq != self._seq else []
+        events = (event_for(record, self.agent_id) for record in records)
         return all(event is None or isinstance(event, (Closed, Delivered, Failed, Settled)) for event in events)
 
     def calls_at(self, moment: float) -> int:
@@ -195,22 +159,17 @@ class Log:
 
     def records(self) -> list[Record]:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
-        return as_shown(self.store.records(self._session_id))
+        return as_shown(self.store.records(self.session_id))
 
     def place(self) -> tuple[str, str, str] | None:
         """The reader's place on the disk: store, session, reader. None for a store that ends with this process."""
         path = getattr(self._store, "path", None)
-        return None if path is None else (str(path), self._session_id, self._agent_id)
-
-    def calls_so_far(self) -> int:
-        """The number of this reader's last call, as far as the store knows. Raises StoreError."""
-        with self.transaction() as view:
-            return view.calls.number
+        return None if path is None else (str(path), self.session_id, self.agent_id)
 
     def call_ids(self) -> list[str]:
         """The ids of the session's calls in the log, oldest first; some there more than once. Of all its readers: a
         sub-agent may have started with a copy of another's messages. Raises StoreError."""
-        records = self.store.records(self._session_id)
+        records = self.store.records(self.session_id)
         return [call_id for record in records if (call_id := getattr(record.event, "call_id", ""))]
 
     def line_index(self) -> LineIndex:
@@ -225,16 +184,11 @@ class Log:
             if self._index is not None:
                 self._index.take_in()
 
-    def history_log(self) -> HistoryLog:
-        """Where a compactor keeps the events of this reader's message list: in the same store."""
-        context = self._session_id, f"{self._agent_id}/messages"
-        return HistoryLog(lambda: self.store, context, self._clock, self.fail)
-
     def new_reader(self, name: str, taken: set[str]) -> str:
         """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has used, as far as the store and
         `taken` know. The name is then taken."""
         with contextlib.suppress(StoreError):  # counted when the reader is used
-            taken.update(agent for _, agent, *_ in self.store.sessions(self._session_id))
+            taken.update(agent for _, agent, *_ in self.store.sessions(self.session_id))
         names = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
         found = next(candidate for candidate in names if candidate not in taken)
         taken.add(found)
@@ -251,17 +205,12 @@ class Log:
         if isinstance(error, StoreGone):
             self._store = None
 
-    def _forget_later(self, taken: int) -> None:
-        """The log has these now."""
-        self.failures -= Counter(event.cause for event in self._later[:taken] if isinstance(event, Failed))
-        del self._later[:taken]
-
     def _catch_up(self) -> int:
         """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
         if self._distrusted and not self._partial:
             self._start_anew()
         self._distrusted = False
-        for record in self.store.records(self._session_id, self._agent_id, after=self._seq):
+        for record in self.store.records(self.session_id, self.agent_id, after=self._seq):
             self._take(record)
         self.append(self._later)
         return len(self._later)
@@ -271,7 +220,7 @@ class Log:
         self._lately.clear()
 
     def _take(self, record: Record) -> None:
-        event = event_for(record, self._agent_id)
+        event = event_for(record, self.agent_id)
         if event is not None:
             self._fold(event, record.at)
             self._seq = record.seq

@@ -81,12 +81,8 @@ class Reader:
             call = replace(call, trouble=Reason.NEVER)
         try:
             reply, log_shown = self._judge(call, began, announce, is_shown=show is None)
-        except StoreError as error:
-            reason = Reason.STORE_FAILED
-            self.log.fail(call.call_id, reason, error)
-        except Exception as error:  # a bug of ours must not cost the agent its output
-            reason = Reason.INTERNAL_ERROR
-            self.log.fail(call.call_id, reason, error)
+        except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
+            reason = self.log.fail(call.call_id, error)
         else:
             if show is not None:
                 log_shown(show(reply))
@@ -151,7 +147,7 @@ class Reader:
                 delivered = replace(delivered, when=when)
                 self.log.append([delivered if is_first else withhold(delivered)], at)
         except StoreError as error:
-            self.log.fail(delivered.call_id, Reason.STORE_FAILED, error)
+            self.log.fail(delivered.call_id, error)
 
     def _go_on(self, view: View) -> None:
         """Before the first event: check whether an earlier process left the session open."""
@@ -170,9 +166,10 @@ class Reader:
         if self.rules.policy.mode is Mode.OFF:
             return 0
         try:
-            return self.log.calls_so_far()
+            with self.log.transaction() as view:
+                return view.calls.number
         except StoreGone as error:  # the call goes to a new store
-            self.log.fail("", Reason.STORE_FAILED, error)
+            self.log.fail("", error)
         except StoreError:  # counted when the call is logged
             pass
         return 0
@@ -207,7 +204,7 @@ class Reader:
                     made = events(view)
                     log.append(made, at)
             except StoreError as error:
-                log.fail(call_id, Reason.STORE_FAILED, error)
+                log.fail(call_id, error)
                 log.append_later(events(log.view) if made is None else made)
 
     def forget(self, call_id: str) -> None:
@@ -239,7 +236,7 @@ class Reader:
         """Raises UsageError for a call that is not in the log. Where that cannot be read, or a call of ours failed and
         may not be in it, none is said to be unknown."""
         log = self.log
-        if self.rules.policy.mode is Mode.OFF or self.view.is_visible(call_id) or log.failures:
+        if self.rules.policy.mode is Mode.OFF or self.view.is_visible(call_id) or log.unlogged():
             return
         try:
             known = log.call_ids()
@@ -270,7 +267,7 @@ class Reader:
                 synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log, gives_back=gives_back)
             except Exception as error:  # a list that we do not understand proves nothing visible
                 self._reconciler = None
-                self.log.fail("", Reason.INTERNAL_ERROR, error)
+                self.log.fail("", error)
                 return [Compacted(frozenset())]
             return list(synced.events)
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.judging import marker
 from readcache.log.reader import Reader
-from readcache.model.errors import StoreError, UsageError
+from readcache.model.errors import UsageError
 from readcache.model.events import Record
 from readcache.model.policy import Budget, Policy
 from readcache.model.records import events_for
-from readcache.model.reply import Reason
 from readcache.model.view import View
 
 if TYPE_CHECKING:
+    from readcache.disk.changes import Change, SeenFiles
     from readcache.messages.messages import Message
     from readcache.restore.plan import Compaction, RestorePlan
 
@@ -31,6 +32,7 @@ class Conversation:
     policy: Policy
     tag: str
     _is_local: bool | None
+    _watching: SeenFiles | None = None  # while a watch lasts
 
     # ------------------------------------------------------------ what the harness tells
 
@@ -83,19 +85,25 @@ class Conversation:
         """
         if budget.is_share:
             raise UsageError(f"max_tokens={budget.max_tokens} is a share of a window: use budget.within(window)")
-        from readcache.disk.restorable import make_plan
+        from readcache.disk.restorable import current_lines, why_not_restored
         from readcache.messages.messages import inputs_of
+        from readcache.restore.choose import plan_restore
 
-        view, log, kept = self.view, self.reader.log, _ids(keep)
+        view, log, kept, local = self.view, self.reader.log, _ids(keep), bool(self._is_local)
         with log.lock:  # nobody folds meanwhile
             try:
-                events = events_for(log.records(), self.agent_id)
-                inputs = self.reader.inputs() if messages is None else inputs_of(messages)
-                return make_plan(view, events, self.policy, kept, budget, inputs=inputs, local=bool(self._is_local))
-            except StoreError as error:
-                log.fail("", Reason.STORE_FAILED, error)
+                return plan_restore(
+                    view,
+                    kept,
+                    budget,
+                    events_for(log.records(), self.agent_id),
+                    inputs=self.reader.inputs() if messages is None else inputs_of(messages),
+                    count_tokens=self.policy.tokens,
+                    refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
+                    current=current_lines if local else None,
+                )
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
-                log.fail("", Reason.INTERNAL_ERROR, error)
+                log.fail("", error)
             from readcache.restore.plan import RestorePlan
 
             return RestorePlan()
@@ -123,13 +131,55 @@ class Conversation:
         """Counters of this reader: calls, characters, tokens saved (net of markers, and of omissions that bounced: the
         reader asked for the same bytes again right after), and one counter for each reason."""
         counts = Counter(self.view.calls.counts)
-        counts.update(self.reader.log.failures)
+        counts.update(event.cause for event in self.reader.log.unlogged())
         return dict(sorted(counts.items()))
 
     def markers_in(self, text: str) -> list[str]:
         """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
         CRLF, so that a harness can refuse to write one into a file."""
         return marker.find_markers(text, self.tag)
+
+    # ------------------------------------------------------------ what others do
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[SeenFiles]:
+        """While it lasts, follow the files that the agent sees or has seen: `changes` lists what others did to them. It
+        yields an object with `wait(seconds)`. No omission depends on it."""
+        from readcache.disk.changes import SeenFiles
+
+        if self._watching is not None:
+            yield self._watching
+            return
+        with contextlib.closing(SeenFiles()) as seen:
+            with self.reader.log.lock:  # no call comes between
+                seen.begin(self.view, local=bool(self._is_local))
+                self._watching = seen
+            try:
+                yield seen
+            finally:
+                self._watching = None
+
+    def changes(self) -> list[Change]:
+        """The files that others changed since the agent saw them, by path; `readcache.notice` makes one line of them
+        for the model. UsageError outside of `watch`."""
+        if self._watching is None:
+            raise UsageError("changes() works only while watching: call it inside `with session.watch():`")
+        return self._watching.changes()
+
+    def _own_call(self) -> contextlib.AbstractContextManager[None]:
+        """While a command of the agent runs, what changes is its own doing."""
+        return contextlib.nullcontext() if self._watching is None else self._watching.own_call()
+
+    def _tell_watch(self, call_id: str, tell: Callable[[SeenFiles, View], None]) -> None:
+        """Tells the watch, if there is one, of a call. A bug there must not cost the agent its output."""
+        log, seen = self.reader.log, self._watching
+        if seen is None:
+            return
+        try:
+            with log.lock:  # no fold happens meanwhile
+                tell(seen, log.view)
+        except Exception as error:
+            log.fail(call_id, error)
 
 
 def _seen(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from readcache.disk.lines import LineReader
 from readcache.disk.links import real_paths
-from readcache.disk.others import Others
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
@@ -32,11 +32,8 @@ from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Reason, Reply
 from readcache.model.text import session_tag
 from readcache.session.conversation import Conversation, new_id
-from readcache.session.wrap import Wrapped, wrap, wrap_write
+from readcache.session.wrap import wrap, wrap_write
 from readcache.shell.read import read_command
-
-if TYPE_CHECKING:
-    from readcache.disk.changes import Change, SeenFiles
 
 PYTHON = "python"  # the host of a session that a program made and that no adapter named
 
@@ -78,7 +75,6 @@ class Session(Conversation):
         self._is_local = local
         self._lines = LineReader()
         self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
-        self._others = Others(log.lock, lambda: log.view, log.fail)
 
     # ------------------------------------------------------------ commands
 
@@ -118,7 +114,7 @@ class Session(Conversation):
     def _run(
         self,
         command: str,
-        stop: int | None,
+        stop: threading.Event | None,
         *,
         cwd: str | bytes | os.PathLike[str] | None,
         env: Mapping[str, str] | None,
@@ -130,7 +126,7 @@ class Session(Conversation):
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._ran_here()
         started = self.reader.calls_so_far()
-        with self._others.own_call():
+        with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
         known |= {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
         return self._answer_command(command, ran.output, exit_code=ran.exit_code, cwd=where, **known)
@@ -270,19 +266,7 @@ class Session(Conversation):
         if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
             content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
-        self._others.wrote(key, name, local=bool(self._is_local))
-
-    # ------------------------------------------------------------ what others do
-
-    def watch(self) -> contextlib.AbstractContextManager[SeenFiles]:
-        """While it lasts, follow the files that the agent sees or has seen: `changes` lists what others did to them. It
-        yields an object with `wait(seconds)`. No omission depends on it."""
-        return self._others.watch(self.view, local=bool(self._is_local))
-
-    def changes(self) -> list[Change]:
-        """The files that others changed since the agent saw them, by path; `readcache.notice` makes one line of them
-        for the model. UsageError outside of `watch`."""
-        return self._others.changes()
+        self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
 
     # ------------------------------------------------------------ other readers, calls made at once
 
@@ -331,13 +315,12 @@ class Session(Conversation):
 
         The harness gives its id for a call, and the name of its batch, as `call_id=` and `batch=` when it calls the
         tool; or `call_id()` gives the id. `on_reply` is told each reply."""
-        wrapped = Wrapped(self._answer_command, self.reader.calls_so_far, self._others.own_call, call_id, on_reply)
-        return wrap(bash, wrapped)
+        return wrap(bash, self._answer_command, self.reader.calls_so_far, self._own_call, call_id, on_reply)
 
     def wrap_write(self, edit: Callable[..., Any], *, path: str = "path") -> Callable[..., Any]:
         """Wraps the harness's own write or edit tool, sync or async: each call tells `wrote`. `path`: the name of the
         parameter that gives the file. `call_id=` may be given at each call. Raises UsageError if there is none."""
-        return wrap_write(edit, path, self.wrote, self._others.own_call)
+        return wrap_write(edit, path, self.wrote, self._own_call)
 
     # ------------------------------------------------------------ the end
 
@@ -367,7 +350,7 @@ class Session(Conversation):
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.answer(call)
-        self._others.saw(call, local=local)
+        self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 
     def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:

@@ -6,7 +6,6 @@ import os
 
 from readcache.disk.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
-from readcache.model.errors import StoreError
 from readcache.model.policy import Policy
 from readcache.session.session import PYTHON, Session
 
@@ -45,11 +44,14 @@ class Sessions:
         with self._lock:
             readers = self._open[conversation] = self._open.pop(conversation, {})
             if agent not in readers:
+                store = self._store
+                if store is None and readers:  # the one in memory that the other readers share
+                    store = next(iter(readers.values())).reader.log.store
                 readers[agent] = Session(
                     self.root,
                     session_id=conversation,
                     agent_id=agent,
-                    store=_store_of(readers) if self._store is None else self._store,
+                    store=store,
                     policy=self.policy,
                     local=self._local,
                     host=self.host,
@@ -103,13 +105,3 @@ class Sessions:
             too_many -= len(readers)
             oldest.append(conversation)
         return oldest
-
-
-def _store_of(readers: dict[str, Session]) -> Store | None:
-    """The store in memory that the other readers of the conversation share."""
-    for session in readers.values():
-        try:
-            return session.reader.log.store
-        except StoreError:
-            return None
-    return None

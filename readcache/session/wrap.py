@@ -12,9 +12,8 @@ import copy
 import functools
 import inspect
 import subprocess
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,35 +23,52 @@ from readcache.model.reply import Reason, Reply
 _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
 
-OwnCall = Callable[[], AbstractContextManager[None]]
+OwnCall = Callable[[], AbstractContextManager[None]]  # entered while the tool runs
+Answered = Callable[[Any], Any]  # from the tool's result to what the reader is to see
+# What stands around one call, which is given by its positional and its keyword arguments.
+Around = Callable[[tuple[Any, ...], dict[str, Any]], AbstractContextManager[Answered]]
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapped:
-    """What stands around a harness's tool."""
-
-    answer: Callable[..., Reply]  # judges a result, as `Session.observe` does
-    calls_so_far: Callable[[], int]  # asked before the tool runs: later calls are not sources for this one
-    own_call: OwnCall  # entered while the tool runs
-    call_id: Callable[[], str | None] | None = None  # gives the harness's id for the call under way
-    on_reply: Callable[[Reply], object] | None = None  # is told each reply
-
-
-def wrap(bash: Callable[..., Any], around: Wrapped) -> Callable[..., Any]:
+def wrap(
+    bash: Callable[..., Any],
+    answer: Callable[..., Reply],
+    calls_so_far: Callable[[], int],
+    own_call: OwnCall,
+    call_id: Callable[[], str | None] | None,
+    on_reply: Callable[[Reply], object] | None,
+) -> Callable[..., Any]:
     """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd`,
-    `call_id` and `batch` are used where they are given; the last two are passed on only if `bash` takes them."""
-    arguments = _Arguments(bash)
+    `call_id` and `batch` are used where they are given; the last two are passed on only if `bash` takes them.
 
-    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Answer:
-        given = arguments.ours(args, kwargs, "call_id")
-        named = given if given is not None or around.call_id is None else _asked(around.call_id)
-        batch = arguments.ours(args, kwargs, "batch")
-        action = arguments.command(args, kwargs)
-        cwd = arguments.named(args, kwargs, "cwd") or (action.get("cwd") if isinstance(action, dict) else None)
-        call_id = None if named is None else str(named)
-        return _Answer(around, action, cwd or None, call_id, batch, around.calls_so_far())
+    `answer` judges a result, as `Session.observe` does. `calls_so_far` is asked before the tool runs: later calls are
+    not sources for this one. `call_id` gives the harness's id for the call under way. `on_reply` is told each reply."""
+    parameters = _Parameters(bash)
 
-    return _wrapped(bash, begin, around.own_call)
+    @contextmanager
+    def around(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Answered]:
+        given = parameters.take(args, kwargs, "call_id", "batch")
+        action = parameters.command(args, given)
+        cwd = given.get("cwd") or (action.get("cwd") if isinstance(action, dict) else None)
+        named, batch = given.get("call_id"), given.get("batch")
+        if named is None and call_id is not None:
+            named = _asked(call_id)
+        known = {"cwd": cwd or None, "call_id": named, "batch": None if batch is None else str(batch)}
+        command = action.get("command") if isinstance(action, dict) else action
+        started = calls_so_far()
+
+        def judge(output: str, status: Any, trouble: Reason | None = None) -> str:
+            if not isinstance(command, str):
+                return output
+            exit_code = status if isinstance(status, int) else None
+            reply = answer(command, output, exit_code=exit_code, started=started, trouble=trouble, **known)
+            if on_reply is not None:
+                _asked(partial(on_reply, reply))
+            return reply.text
+
+        with own_call():
+            yield partial(_answered, judge)
+
+    return _wrapped(bash, around)
 
 
 def wrap_write(
@@ -63,59 +79,47 @@ def wrap_write(
 ) -> Callable[..., Any]:
     """A callable with `edit`'s signature that calls `wrote` with the argument named `path`, also if `edit` raises:
     half a write is a write. Raises UsageError if `edit` has no such parameter."""
-    arguments = _Arguments(edit)
-    if not arguments.takes(path):
+    parameters = _Parameters(edit)
+    if not parameters.has(path):
         name = getattr(edit, "__name__", type(edit).__name__)
         raise UsageError(f"{name}() has no parameter {path!r}: name the one that gives the path, wrap_write(…, path=…)")
 
-    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Write:
-        call_id = arguments.ours(args, kwargs, "call_id")
-        named = arguments.named(args, kwargs, path)
-        return _Write(partial(_asked, partial(wrote, named, call_id=call_id)))
-
-    return _wrapped(edit, begin, own_call)
-
-
-def _wrapped(
-    tool: Callable[..., Any],
-    begin: Callable[[tuple[Any, ...], dict[str, Any]], _Answer | _Write],
-    own_call: OwnCall,
-) -> Callable[..., Any]:
-    """`tool`, sync or async, with what `begin` gives for each call told how that ended."""
-
-    async def finish(call: _Answer | _Write, result: Awaitable[Any]) -> Any:
+    @contextmanager
+    def around(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Answered]:
+        given = parameters.take(args, kwargs, "call_id")
         try:
             with own_call():
-                awaited = await result
-        except BaseException:
-            call.failed()
-            raise
-        return call.of(awaited)
+                yield lambda result: result
+        finally:
+            _asked(partial(wrote, given.get(path), call_id=given.get("call_id")))
 
-    if inspect.iscoroutinefunction(tool) or inspect.iscoroutinefunction(getattr(tool, "__call__", None)):  # noqa: B004  asks whether calling it gives a coroutine
+    return _wrapped(edit, around)
 
-        @functools.wraps(tool)
-        async def call_later(*args: Any, **kwargs: Any) -> Any:
-            call = begin(args, kwargs)
-            return await finish(call, tool(*args, **kwargs))
 
-        return call_later
+def _wrapped(tool: Callable[..., Any], around: Around) -> Callable[..., Any]:
+    """`tool`, sync or async, with `around` around each call until its result is there."""
 
-    @functools.wraps(tool)
     def call_now(*args: Any, **kwargs: Any) -> Any:
-        call = begin(args, kwargs)
-        try:
-            with own_call():
-                result = tool(*args, **kwargs)
-        except BaseException:
-            call.failed()
-            raise
-        return finish(call, result) if inspect.isawaitable(result) else call.of(result)
+        with ExitStack() as running:
+            answered = running.enter_context(around(args, kwargs))
+            result = tool(*args, **kwargs)
+            if inspect.isawaitable(result):
+                return finish(running.pop_all(), result, answered)
+        return answered(result)
 
-    return call_now
+    async def finish(running: ExitStack, result: Awaitable[Any], answered: Answered) -> Any:
+        with running:
+            awaited = await result
+        return answered(awaited)
+
+    async def call_later(*args: Any, **kwargs: Any) -> Any:
+        return await call_now(*args, **kwargs)
+
+    is_async = inspect.iscoroutinefunction(tool) or inspect.iscoroutinefunction(getattr(tool, "__call__", None))  # noqa: B004  asks whether calling it gives a coroutine
+    return functools.wraps(tool)(call_later if is_async else call_now)
 
 
-class _Arguments:
+class _Parameters:
     """What a tool's parameters are called."""
 
     def __init__(self, tool: Callable[..., Any]) -> None:
@@ -126,114 +130,56 @@ class _Arguments:
         self._takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
-    def takes(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """True if the tool can be given an argument of this name."""
         return self._takes_any or name in self._names
 
-    def ours(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
-        """The argument of this name. It is taken out of `kwargs` if the tool cannot be given it."""
-        given = self.named(args, kwargs, name)
-        if not self.takes(name):
-            kwargs.pop(name, None)
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any], *ours: str) -> dict[str, Any]:
+        """The arguments by name. Those of `ours` that the tool cannot be given are taken out of `kwargs`."""
+        given = dict(zip(self._names, args, strict=False)) | kwargs
+        for name in ours:
+            if not self.has(name):
+                kwargs.pop(name, None)
         return given
 
-    def command(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def command(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """The argument with the command, by its usual names, or else the first; None when it is not given."""
         if (name := next((name for name in _COMMAND_NAMES if name in self._names), None)) is not None:
-            return self.named(args, kwargs, name)
+            return given.get(name)
         names = (*self._names[:1], *_COMMAND_NAMES)
-        return args[0] if args else next((kwargs[name] for name in names if name in kwargs), None)
-
-    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
-        """The argument of this name, by position or by keyword; None when it is not given."""
-        if name in kwargs or name not in self._names:
-            return kwargs.get(name)
-        at = self._names.index(name)
-        return args[at] if at < len(args) else None
+        return args[0] if args else next((given[name] for name in names if name in given), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """One call of the tool, to be answered."""
-
-    around: Wrapped
-    action: Any
-    cwd: Any
-    call_id: str | None
-    batch: Any
-    started: int
-
-    def failed(self) -> None:
-        """The tool raised: it showed nothing."""
-
-    def of(self, result: Any) -> Any:
-        """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is,
-        and counted."""
-        if isinstance(result, str):
-            return self._judge(result, None)
-        if isinstance(result, subprocess.CompletedProcess):
-            return self._completed(result)
-        if isinstance(result, dict) and isinstance(result.get("output"), str):
-            status = next((result[name] for name in _STATUS_NAMES if name in result), None)
-            shown = self._judge(result["output"], status)
-            if shown != result["output"]:
-                result = copy.copy(result)  # of its own class
-                result["output"] = shown
-            return result
-        self._judge("", 0, Reason.NOT_TEXT)
+def _answered(judge: Callable[..., str], result: Any) -> Any:
+    """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is, and
+    counted."""
+    text, status = result, None
+    if isinstance(result, dict):
+        text, status = result.get("output"), next((result[name] for name in _STATUS_NAMES if name in result), None)
+    elif isinstance(result, subprocess.CompletedProcess):
+        text, status = _decoded(result.stdout), result.returncode
+    if not isinstance(text, str):
+        judge("", status, Reason.NOT_TEXT)
         return result
-
-    def _judge(self, output: str, status: Any, trouble: Reason | None = None) -> str:
-        command = self.action.get("command") if isinstance(self.action, dict) else self.action
-        if not isinstance(command, str):
-            return output
-        exit_code = status if isinstance(status, int) else None
-        reply = self.around.answer(
-            command,
-            output,
-            exit_code=exit_code,
-            cwd=self.cwd,
-            call_id=self.call_id,
-            batch=None if self.batch is None else str(self.batch),
-            started=self.started,
-            trouble=trouble,
-        )
-        if self.around.on_reply is not None:
-            _asked(partial(self.around.on_reply, reply))
-        return reply.text
-
-    def _completed(self, result: Any) -> Any:
-        """A copy of the result, of the same class, if something is omitted."""
-        out = result.stdout
-        try:
-            text = out.decode() if isinstance(out, bytes) else out
-        except UnicodeDecodeError:  # two texts that decode to one are not known to be equal
-            text = None
-        if not isinstance(text, str):
-            self._judge("", result.returncode, Reason.NOT_TEXT)
-            return result
-        shown = self._judge(text, result.returncode)
-        if shown == text:
-            return result
-        answered = copy.copy(result)
-        answered.stdout = shown.encode() if isinstance(out, bytes) else shown
-        return answered
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """One call of a tool that writes a file."""
-
-    tell: Callable[[], None]
-
-    def failed(self) -> None:
-        """The tool raised: it may have written a part."""
-        self.tell()
-
-    def of(self, result: Any) -> Any:
-        """The tool's result, as it is."""
-        self.tell()
+    shown = judge(text, status)
+    if shown == text:
         return result
+    if isinstance(result, str):
+        return shown
+    answered: Any = copy.copy(result)  # of its own class
+    if isinstance(result, dict):
+        answered["output"] = shown
+    else:
+        answered.stdout = shown.encode() if isinstance(result.stdout, bytes) else shown
+    return answered
+
+
+def _decoded(output: Any) -> Any:
+    """None for bytes that are not UTF-8: two texts that decode to one are not known to be equal."""
+    try:
+        return output.decode() if isinstance(output, bytes) else output
+    except UnicodeDecodeError:
+        return None
 
 
 def _asked(callback: Callable[[], Any]) -> Any:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from readcache import Reason, Session
 from readcache.context import Compactor, Condensed, How, Item, Replaced, prune, repair
+from readcache.log.history_log import HistoryLog
 from readcache.log.store.memory import MemoryStore
 from readcache.messages import messages as reading
 from readcache.model.errors import StoreError
@@ -211,7 +212,7 @@ def test_a_store_that_fails_for_a_while_has_the_whole_list_afterwards(down: set[
 def test_a_store_that_took_events_twice_gives_each_message_once() -> None:
     store = MemoryStore()
     compactor_of(store).maybe_compact(scripted("openai", "u c1 r1"))
-    log = Session("/w", session_id="s", store=store).reader.log.history_log()
+    log = HistoryLog(Session("/w", session_id="s", store=store).reader.log)
     log.append(log.events() or [])
     assert compactor_of(store).history.messages() == scripted("openai", "u c1 r1")
 

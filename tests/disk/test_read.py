@@ -334,7 +334,7 @@ def test_a_reply_keeps_all_of_the_text_whatever_it_left_out(session: Session) ->
 def test_texts_kept_for_a_reread_are_dropped_before_they_become_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_KEPT_CHARS", 3 * (2 * len(TEXT) + files.EACH_TEXT))
+    monkeypatch.setattr(files, "MOST_KEPT_CHARS", 3 * 2 * len(TEXT))
     reader = LineReader()
     for n in range(6):
         (tmp_path / f"f{n}").write_text(TEXT)

@@ -78,9 +78,9 @@ def test_only_the_directories_of_the_files_are_watched(watch: Watch, path: Path)
         (path.parents[1] / name).mkdir(parents=True)
     (path.parent / "b" / "g").write_text("text")
     watch.follow(str(path.with_name("not there")))
-    assert watch.directories == {str(path.parent)}
+    assert set(watch.directories) == {str(path.parent)}
     watch.follow(str(path.parent / "b" / "g"))
-    assert watch.directories == {str(path.parent), str(path.parent / "b")}
+    assert set(watch.directories) == {str(path.parent), str(path.parent / "b")}
 
 
 def test_files_that_are_not_followed_and_files_that_are_read_are_not_heard_of(watch: Watch, path: Path) -> None:
@@ -96,7 +96,7 @@ def test_of_a_link_both_the_link_and_the_file_are_followed(tmp_path: Path, watch
     file.write_text("text")
     link.symlink_to(file)
     watch.follow(str(link))
-    assert watch.directories == {str(path.parent), str(place)}
+    assert set(watch.directories) == {str(path.parent), str(place)}
     file.write_text("other")
     assert watch.wait(WATCHDOG)
     quiet(watch)
@@ -147,7 +147,7 @@ def test_at_the_limits_of_the_kernel_nothing_is_heard(
     for name in (tmp_path / "f", tmp_path.parent / "g"):
         watch.follow(str(name))
     (tmp_path / "f").write_text("other")
-    assert (watch.directories, watch.wait(0.01)) == (frozenset(), False)
+    assert (watch.directories, watch.wait(0.01)) == ({}, False)
     watch.close()
 
 
@@ -162,7 +162,7 @@ def test_only_so_many_directories_are_watched(watch: Watch, path: Path, monkeypa
     for name in "bcd":
         (path.parents[1] / name).mkdir()
         watch.follow(str(path.parents[1] / name / "f"))
-    assert watch.directories == {str(path.parent), str(path.parents[1] / "b")}
+    assert set(watch.directories) == {str(path.parent), str(path.parents[1] / "b")}
 
 
 def test_an_observer_that_died_is_not_missed(watch: Watch, path: Path) -> None:
@@ -193,7 +193,7 @@ def test_after_closing_nothing_is_followed(watch: Watch, path: Path) -> None:
     watch.close()
     path.write_text("other")
     watch.follow(str(path.parents[1] / "f"))
-    assert (watch.directories, watch.wait(0.01)) == (frozenset(), False)
+    assert (watch.directories, watch.wait(0.01)) == ({}, False)
 
 
 def test_what_was_heard_is_told_once(watch: Watch, path: Path) -> None:
@@ -207,7 +207,7 @@ def test_on_a_mocked_file_system_nothing_is_heard(fs: FakeFilesystem, watch: Wat
     fs.create_file("/w/f")
     watch.follow("/w/f")
     Path("/w/f").write_text("other")
-    assert (watch.directories, watch.wait(0.01)) == (frozenset(), False)
+    assert (watch.directories, watch.wait(0.01)) == ({}, False)
 
 
 def test_what_watchdog_has_to_say_is_not_printed() -> None:

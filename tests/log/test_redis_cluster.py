@@ -89,8 +89,9 @@ def test_a_cluster_that_is_down_costs_savings_and_what_it_is_told_meanwhile_is_k
 def test_who_names_a_node_as_a_server_or_a_server_as_a_cluster_is_told_what_to_change(nodes: list[Server]) -> None:
     alone = Server(port=True)
     try:
+        store = open_store(url_of(nodes[0]).removesuffix("?cluster=yes"))
         with pytest.raises(StoreError, match="add cluster=yes to its URL"):
-            list(open_store(url_of(nodes[0]).removesuffix("?cluster=yes")).sessions())
+            any(store.records(f"s{number}") for number in range(12))  # spread over the nodes
         with pytest.raises(StoreError, match="remove cluster=yes from its URL"):
             list(open_store(url_of(alone)).sessions())
     finally:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
 from readcache.log.history_log import HistoryLog
+from readcache.log.log import Log
 from readcache.log.store import open_store, sqlite_file
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.migrations import MIGRATIONS
@@ -387,13 +388,12 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_n
 
 
 def test_a_history_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a", [Item("m1", {"role": "user"}), Item("m2", {"role": "user"})], 1.0)
+    store.append("s", "a/messages", [Item("m1", {"role": "user"}), Item("m2", {"role": "user"})], 1.0)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE events SET body = '{' WHERE seq = 1")
-    failures: list[Reason] = []
-    log = HistoryLog(lambda: store, ("s", "a"), lambda: 1.0, lambda _call, reason, _error: failures.append(reason))
-    assert log.events() is None
-    assert failures == [Reason.STORE_FAILED]
+    log = Log(lambda: store, "s", "a", lambda: 1.0)
+    assert HistoryLog(log).events() is None
+    assert [event.cause for event in log.unlogged()] == [Reason.STORE_FAILED.value]
 
 
 def test_a_store_that_was_taken_away_meanwhile_is_made_anew_and_nothing_of_it_counts(path: Path) -> None:

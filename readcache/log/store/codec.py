@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import enum
 import functools
+import json
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from readcache.model.claims import WHOLE_TREE
@@ -82,15 +83,17 @@ def decode(kind: str, body: object, text: str | None) -> Event:
 def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:
     """The replacement for a stored event that cannot be read: a failure, and the loss of everything visible before,
     because the event may have removed something from view."""
-    detail = f"event {seq} {UNREADABLE}: {error}"
+    detail = f"event {seq} {UNREADABLE}: {error}" + ("" if isinstance(error, StoreError) else "; the store is damaged")
     lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
     return [Record(seq, agent_id, at, event) for event in lost]
 
 
 def is_storable(event: Event) -> bool:
-    """False for an event with a value of another type than its field has: it could not be read again."""
+    """False for an event with a value of another type than its field has, or that is not JSON: it could not be read
+    again."""
     try:
-        return decode(*encode(event)) == event
+        kind, body, text = encode(event)
+        return decode(kind, json.loads(json.dumps(body)), text) == event
     except (StoreError, TypeError, ValueError, AttributeError, RecursionError):
         return False
 
@@ -169,21 +172,10 @@ def _decode_fields(cls: Any, body: object) -> dict[str, Any]:
 
 
 def _build(cls: Any, values: dict[str, Any]) -> Any:
-    missing = [name for name in _required(cls) if name not in values]
-    if missing:
-        raise StoreError(f"a {cls.__name__} in the store lacks {missing[0]!r}; the store is damaged")
     try:
         return cls(**values)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # a field is missing, or has a value that makes no sense
         raise StoreError(f"{error}; the store is damaged") from None
-
-
-@functools.cache
-def _required(cls: Any) -> tuple[str, ...]:
-    def has_no_default(field: Field[Any]) -> bool:
-        return field.default is MISSING and field.default_factory is MISSING
-
-    return tuple(field.name for field in fields(cls) if has_no_default(field))
 
 
 @functools.cache

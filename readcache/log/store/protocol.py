@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Event, Record
+from readcache.model.events import Compacted, Delivered, Event, Record, Settled, Wrote
 
 NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
 HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
@@ -20,14 +20,27 @@ class StoreGone(StoreError):
     """The store was removed or replaced, so what was read from it is void. Open it again."""
 
 
+def is_given_to(record: Record, agent_id: str | None) -> bool:
+    """True for a record that `Store.records` gives to that reader: its own, and what others wrote. None: to all."""
+    return agent_id in (None, record.agent_id) or isinstance(record.event, Wrote)
+
+
+def replaced(event: Event, settled: Settled) -> Delivered | Settled | None:
+    """The event, if `settled` says what was finally shown for its text."""
+    if not isinstance(event, Delivered | Settled) or event.call_id != settled.call_id:
+        return None
+    return event if event.origin is settled.origin and event.text else None
+
+
 class Store(Protocol):
     """Every method may raise `StoreError`, and nothing else."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Excludes all other writers of the sessions used in it, in this process and in others, until it is left.
-        Re-entrant. A store may refuse to write to a second session within it.
+        """Excludes all other writers of the sessions used in it, in this process and in others, until it is left. A
+        store may refuse to write to a second session within it.
 
-        Left by an exception: nothing appended within it stays.
+        Left by an exception: nothing appended within it stays. One within another belongs to that one: left by an
+        exception, it may take the outer one with it, which then raises `StoreError` at its end.
         """
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
@@ -43,14 +56,15 @@ class Store(Protocol):
     def records_about(
         self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
     ) -> Iterable[Record]:
-        """The subset of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`, in
-        order: every event except deliveries; and of the deliveries those that show a path of the keys, point into it or
-        showed that it changed; those whose text has one of the digests (`text.digest`) or that point at such a text as
-        a whole; those that were rewound to; and the newest, which has the counters. Everything else delivered or
-        settled under their call ids is included.
+        """Those of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`, or more of
+        them, in order: every event except deliveries; and of the deliveries those that show a path of the keys, point
+        into it or showed that it changed; those whose text has one of the digests (`text.digest`) or that point at such
+        a text as a whole; those that were rewound to; and the newest, which has the counters. Everything else delivered
+        or settled under their call ids is included.
 
         What the reader can no longer see may be left out, and what a compaction that kept nothing made immaterial: a
-        view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up."""
+        view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up,
+        where processes that judge a single call use the store."""
 
     def sessions(self, session_id: str | None = None) -> Iterable[tuple[str, str, int, float]]:
         """(session_id, agent_id, number of events, time of the last) for each context in the store, or of a session."""
@@ -59,6 +73,17 @@ class Store(Protocol):
         """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
         one event, `NOTHING_LEFT`: a process that still holds what was before must not count on it. A session that had
         nothing but that for `HELD_SECONDS` leaves no trace."""
+        with self.transaction():
+            contexts = list(self.sessions(session_id))
+            is_held = any(events > 1 or last > at - HELD_SECONDS for _, _, events, last in contexts) or any(
+                record.event != NOTHING_LEFT for record in self.records(session_id)
+            )
+            self.drop(session_id)
+            for _, agent_id, *_ in contexts if is_held else ():
+                self.append(session_id, agent_id, [NOTHING_LEFT], at)
+
+    def drop(self, session_id: str) -> None:
+        """Takes a session's events and texts out, and leaves nothing; within a transaction, for `take_out`."""
 
     def close(self) -> None:
         """Releases what the store holds; closing twice is allowed."""

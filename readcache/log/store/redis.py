@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import os
 import random
-import threading
+import secrets
 import time
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from readcache.disk.forks import STORES, ForkLock
 from readcache.log.store.codec import wanted
-from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT, StoreGone
+from readcache.log.store.protocol import Store, StoreGone, is_given_to, replaced
 from readcache.log.store.redis_rows import (
+    TAG_BITS,
     Row,
+    Step,
     field_of,
     parts_of,
     quoted,
@@ -32,88 +34,92 @@ from readcache.log.store.redis_rows import (
 )
 from readcache.log.store.redis_scripts import COMMIT, FIND, READ, READERS, RELEASE, SCHEMA
 from readcache.log.store.redis_server import server_at
-from readcache.log.store.redis_uncommitted import (
-    Step,
-    Uncommitted,
-    is_given_to,
-    new_tag,
-    require_storable,
-    without_text,
-)
 from readcache.model.errors import StoreError
-from readcache.model.events import Delivered, Event, Record, Settled
+from readcache.model.events import Event, Record, Settled
+from readcache.model.withheld import withhold
 
 LEASE = 2.0  # seconds after which a writer that was killed no longer keeps others waiting; a transaction takes 2 ms
 WAIT_SECONDS = 5.0  # that other writers are waited for, as in SQLite
 LONGEST_PAUSE = 0.02  # seconds between two looks whether the others are done
 AT_ONCE = 1000  # records of one answer: the server does nothing else meanwhile
-INDEXES = 16  # lists of sessions, so that they spread over a cluster
-RELIST_SECONDS = 86_400.0  # the lists need not know better when a session was used
+RELIST_SECONDS = 86_400.0  # the list of sessions need not know better when one was used
 
 
-class RedisStore:
+def _new_tag() -> int:
+    """The tag of a commit: not 0."""
+    return random.SystemRandom().randrange(1, 1 << TAG_BITS)
+
+
+@dataclass
+class _Uncommitted:
+    """A transaction under way, and the changes that it makes: each a record as it will be, and the step to that."""
+
+    pid: int
+    session_id: str | None = None  # None until one is used
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    tag: int = field(default_factory=_new_tag)
+    end: tuple[int, bytes] | None = None  # the last event's number and tag; None before anything was read
+    appended: list[tuple[Record, Step]] = field(default_factory=list)
+    erased: dict[int, tuple[Record, Step]] = field(default_factory=dict)  # by the event's number
+    drops: bool = False  # all that is stored
+    listed: float = 0.0  # when the session was last put into the list of sessions
+    is_lost: bool = False
+
+
+class RedisStore(Store):
     """A `Store` on the server that `url` names. UsageError for a URL without sense. The server is not asked before it
     is used, so that one that is down costs a session nothing but its savings."""
 
     def __init__(self, url: str) -> None:
         self._server = server_at(url)
         self.path = self._server.place
+        self._list = f"{self._server.prefix}:sessions"
         scripts = (READ, FIND, COMMIT, READERS, RELEASE)
         self._read, self._find, self._commit, self._list_readers, self._release = map(self._server.script, scripts)
-        self._lock = threading.RLock()
-        self._owner = 0  # the thread that has the transaction
-        self._depth = 0
-        self._pending: Uncommitted | None = None
+        self._lock = ForkLock(STORES)
+        self._pending: _Uncommitted | None = None
         self._closed = False
-        self._is_torn = False  # by a fork amid a transaction
-        _stores.add(self)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """See `Store.transaction`. It is of one session; other writers of that are waited for when it is first read."""
         with self._open():
-            pid, self._owner = os.getpid(), threading.get_ident()
-            saved = self._pending.saved() if self._pending is not None else None
-            self._depth += 1
-            done = False
+            pending, is_inner = self._pending or _Uncommitted(os.getpid()), self._pending is not None
+            self._pending = pending
             try:
                 yield
-                done = True
-            finally:
-                if os.getpid() == pid:  # a child forked within must not end its parent's transaction
-                    self._depth -= 1
-                    if self._depth:
-                        self._undo_unless(done, saved)
-                    else:
-                        self._end(done)
+            except BaseException:
+                pending.is_lost = True
+                if not is_inner:
+                    self._end(pending, done=False)
+                raise
+            if not is_inner:
+                self._end(pending, done=True)
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
         """See `Store.append`."""
+        seq = 0
         with self.transaction():
-            if not events:
-                return 0
-            pending = self._enter(session_id)
-            if agent_id not in pending.listed:
-                self._look(session_id, agent_id, after=0, most=0)
-            assert pending.end is not None
             for event in events:
-                require_storable(agent_id, at, event)
+                pending, end = self._enter(session_id)
+                try:
+                    step = step_append(agent_id, at, event)
+                except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+                    raise StoreError(f"a {type(event).__name__} cannot be stored: {error}") from error
                 if isinstance(event, Settled) and event.erases:
-                    self._erase(pending, agent_id, event)
-                seq = seq_of(pending.end[0] + 1 + len(pending.records), pending.tag)
-                pending.records.append(Record(seq, agent_id, at, event))
-            return seq
+                    self._erase(pending, session_id, agent_id, event)
+                seq = seq_of(end + 1 + len(pending.appended), pending.tag)
+                pending.appended.append((Record(seq, agent_id, at, event), step))
+        return seq
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
         """See `Store.records`. StoreGone for an `after` that is not of this log: what came before it was lost since."""
         with self._open():
-            if self._depth and self._pending is None:
-                self._enter(session_id)
             pending = self._pending_of(session_id)
             if pending is None or pending.end is None:
                 return self._look(session_id, agent_id, after=after)
-            new = [r for r in pending.records if r.seq > after and is_given_to(r, agent_id)]
-            is_stored = not pending.clears and parts_of(after)[0] <= pending.end[0]
+            new = [r for r, _ in pending.appended if r.seq > after and is_given_to(r, agent_id)]
+            is_stored = not pending.drops and parts_of(after)[0] <= pending.end[0]
             return [*(self._look(session_id, agent_id, after=after) if is_stored else ()), *new]
 
     def records_about(
@@ -124,39 +130,25 @@ class RedisStore:
             fields = [field_of(agent_id, what, name) for what, name in wanted(keys, digests)]
             found = self._look_up(session_id, agent_id, fields, others=True)
             pending = self._pending_of(session_id)
-            return [*found, *(r for r in (pending.records if pending else ()) if is_given_to(r, agent_id))]
+            return [*found, *(r for r, _ in (pending.appended if pending else ()) if is_given_to(r, agent_id))]
 
     def sessions(self, session_id: str | None = None) -> list[tuple[str, str, int, float]]:
         """See `Store.sessions`."""
         with self._open():
-            if session_id is not None:
-                return self._contexts(session_id)
-            names: set[str] = set()
-            for number in range(INDEXES):
-                key = self._index(number)
-                outlived = time.time() - self._server.expire_seconds - RELIST_SECONDS
-                self._ask("zremrangebyscore", key, "-inf", outlived)
-                names.update(unquoted(name) for name in self._ask("zrange", key, 0, -1))
-            return [context for name in sorted(names) for context in self._contexts(name)]
+            names = self._names() if session_id is None else [session_id]
+            if self._pending is not None and session_id is not None:
+                self._enter(session_id)
+            return [context for name in names for context in self._contexts(name)]
 
-    def take_out(self, session_id: str, at: float) -> None:
-        """See `Store.take_out`."""
-        with self.transaction():
-            records = self.records(session_id)
-            is_held = any(r.event != NOTHING_LEFT or r.at > at - HELD_SECONDS for r in records)
-            agents = dict.fromkeys(record.agent_id for record in records)
-            pending = self._enter(session_id)
-            if agents:
-                pending.clears, pending.records, pending.erased = True, [], {}
-            if is_held:
-                for agent_id in agents:
-                    self.append(session_id, agent_id, [NOTHING_LEFT], at)
+    def drop(self, session_id: str) -> None:
+        """See `Store.drop`."""
+        pending, _ = self._enter(session_id)
+        pending.drops, pending.appended, pending.erased = True, [], {}
 
     def used_bytes(self) -> int:
         """Bytes of the server's memory that the sessions take, as far as it tells. StoreError."""
         with self._open():
-            keys = [self._key(session) for session in dict.fromkeys(context[0] for context in self.sessions())]
-            return sum(self._ask("memory_usage", key, samples=0) or 0 for key in keys)
+            return sum(self._ask("memory_usage", self._key(name), samples=0) or 0 for name in self._names())
 
     def give_back_room(self) -> None:
         """What is taken out takes no room."""
@@ -181,9 +173,9 @@ class RedisStore:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        if self._is_torn:
-            raise StoreError(f"the store {self.path} was being written when this process was forked; open it again")
         with self._lock:
+            if self._pending is not None and self._pending.pid != os.getpid():
+                raise StoreError(f"the store {self.path} was being written when this process was forked; open it again")
             if self._closed:
                 raise StoreError(f"the store {self.path} was closed; open it again")
             yield
@@ -197,23 +189,28 @@ class RedisStore:
     def _keys(self, session_id: str) -> list[str]:
         return [self._key(session_id), f"{self._key(session_id)}:lock"]
 
-    def _index(self, number: int) -> str:
-        return f"{self._server.prefix}:sessions:{number:x}"
+    def _names(self) -> list[str]:
+        """All sessions."""
+        outlived = time.time() - self._server.expire_seconds - RELIST_SECONDS
+        self._ask("zremrangebyscore", self._list, "-inf", outlived)
+        return sorted(unquoted(name) for name in self._ask("zrange", self._list, 0, -1))
 
-    def _index_of(self, session_id: str) -> str:
-        return self._index(sum(session_id.encode("utf-8", "surrogatepass")) % INDEXES)
+    def _pending_of(self, session_id: str) -> _Uncommitted | None:
+        """The transaction under way, if it is of that session; one of none yet is from now on."""
+        pending = self._pending
+        if pending is not None and pending.session_id is None:
+            pending.session_id = session_id
+        return pending if pending is not None and pending.session_id == session_id else None
 
-    def _enter(self, session_id: str) -> Uncommitted:
-        """The transaction under way, now of that session."""
-        if self._pending is not None:
-            if self._pending.session_id != session_id:
-                raise StoreError(f"one transaction of the store {self.path} writes one session, not two; use two")
-            return self._pending
-        self._pending = Uncommitted(session_id)
-        return self._pending
-
-    def _pending_of(self, session_id: str) -> Uncommitted | None:
-        return self._pending if self._pending is not None and self._pending.session_id == session_id else None
+    def _enter(self, session_id: str) -> tuple[_Uncommitted, int]:
+        """The transaction under way, of that session, which nobody else can write now; the number of its last event."""
+        pending = self._pending_of(session_id)
+        if pending is None:
+            raise StoreError(f"one transaction of the store {self.path} writes one session, not two; use two")
+        if pending.end is None:
+            self._look(session_id, None, after=0, most=0)
+        assert pending.end is not None
+        return pending, pending.end[0]
 
     def _look(self, session_id: str, agent_id: str | None, *, after: int, most: int = AT_ONCE) -> list[Record]:
         """What is stored. Within a transaction of the session this waits for other writers, and has them wait then."""
@@ -222,25 +219,22 @@ class RedisStore:
         rows: list[Row] = []
         while True:
             number, tag = parts_of(after)
-            words = [int(1000 * LEASE), number, tag, reader, most, new_tag()]
+            words = [int(1000 * LEASE), number, tag, reader, most, _new_tag()]
             answer = self._answer(self._read, session_id, [pending.token if pending else "", *words])
             last, last_tag, upto, upto_tag, listed = answer[:5]
             rows += _rows(answer[5:])
             if pending is not None:
-                pending.end = pending.end or (last, last_tag)
+                pending.end, pending.listed = pending.end or (last, last_tag), float(listed or 0)
                 if pending.end != (last, last_tag):
                     self._refuse(b"changed", session_id)
-                if agent_id is not None:
-                    pending.listed[agent_id] = float(listed or "-inf")
             if upto >= last or not most:
-                break
+                return self._with_erased(session_id, read_rows(rows, agent_id))
             after = seq_of(upto, int(upto_tag or 0))
-        return self._with_erased(session_id, read_rows(rows, agent_id))
 
     def _look_up(
         self, session_id: str, agent_id: str, fields: Sequence[str], *, others: bool = False, calls: Sequence[str] = ()
     ) -> list[Record]:
-        words = [quoted(agent_id), new_tag(), int(others), len(fields), *fields, *map(quoted, calls)]
+        words = [quoted(agent_id), _new_tag(), int(others), len(fields), *fields, *map(quoted, calls)]
         answer = self._answer(self._find, session_id, words)
         return self._with_erased(session_id, read_rows(_rows(answer), agent_id))
 
@@ -273,20 +267,17 @@ class RedisStore:
             raise StoreError(f"{where} was changed by another process, so nothing was written; try again")
         raise StoreError(f"the server at {self.path} does not say what it is (INFO replication): use Redis or Valkey")
 
-    def _erase(self, pending: Uncommitted, agent_id: str, event: Settled) -> None:
-        """Erase from earlier events the texts that `event` replaces, and the names that find them."""
-        for place, record in enumerate(pending.records):
-            if record.agent_id == agent_id and (left := without_text(record.event, event)) is not None:
-                pending.records[place] = replace(record, event=left)
-        if pending.clears:
-            return
-        for record in self._look_up(pending.session_id, agent_id, (), calls=[event.call_id]):
-            left = without_text(record.event, event)
-            if left is not None:
-                assert isinstance(record.event, Delivered | Settled)
-                number = parts_of(record.seq)[0]
-                step = step_rewrite(number, agent_id, record.event, left)
-                pending.erased[number] = replace(record, event=left), step
+    def _erase(self, pending: _Uncommitted, session_id: str, agent_id: str, settled: Settled) -> None:
+        """Erase from earlier events the texts that `settled` replaces, and the names that find them."""
+        for place, (record, _) in enumerate(pending.appended):
+            if record.agent_id == agent_id and (old := replaced(record.event, settled)) is not None:
+                left = replace(record, event=withhold(old))
+                pending.appended[place] = left, step_append(agent_id, left.at, left.event)
+        stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[settled.call_id])
+        for record in stored:
+            if (old := replaced(record.event, settled)) is not None:
+                number, left = parts_of(record.seq)[0], replace(record, event=withhold(old))
+                pending.erased[number] = left, step_rewrite(number, agent_id, old, left.event)
 
     def _with_erased(self, session_id: str, records: list[Record]) -> list[Record]:
         pending = self._pending_of(session_id)
@@ -294,38 +285,29 @@ class RedisStore:
             return records
         return [pending.erased.get(parts_of(r.seq)[0], (r, None))[0] for r in records]
 
-    def _undo_unless(self, done: bool, saved: tuple[Any, ...] | None) -> None:
-        if not done and self._pending is not None:
-            self._pending.restore(saved or ([], {}, False))
-
-    def _end(self, done: bool) -> None:
-        pending, self._pending = self._pending, None
-        if pending is None:
+    def _end(self, pending: _Uncommitted, *, done: bool) -> None:
+        if pending.pid != os.getpid():  # a child forked within must not end its parent's transaction
             return
-        keys = self._keys(pending.session_id)
-        if not done or not (pending.records or pending.erased or pending.clears):
-            with suppress(StoreError):  # the lease ends by itself
-                self._release(keys[1:], [pending.token])
+        self._pending = None
+        if pending.session_id is None:
             return
         steps = [step for _, step in pending.erased.values()]
-        if pending.clears:
-            steps.append(["X", str(int(bool(pending.records)))])
-        steps += [step_append(record.agent_id, record.at, record.event) for record in pending.records]
-        steps += self._list(pending)
+        steps += [["X"]] if pending.drops else []
+        steps += [step for _, step in pending.appended]
+        if not done or pending.is_lost or not steps:
+            with suppress(StoreError):  # the lease ends by itself
+                self._release(self._keys(pending.session_id)[1:], [pending.token])
+            if done and pending.is_lost:
+                raise StoreError(f"a part of a transaction on the store {self.path} failed, so nothing was written")
+            return
         assert pending.end is not None
-        head = [pending.token, *pending.end, pending.tag, int(1000 * self._server.expire_seconds)]
+        if pending.appended and abs(time.time() - pending.listed) > RELIST_SECONDS:
+            # Before it is there, so that none is left out.
+            pending.listed = time.time()
+            self._ask("zadd", self._list, {quoted(pending.session_id): pending.listed})
+        keep = int(1000 * self._server.expire_seconds)
+        head = [pending.token, *pending.end, pending.tag, keep, repr(pending.listed)]
         self._answer(self._commit, pending.session_id, [*head, *(word for step in steps for word in step)])
-
-    def _list(self, pending: Uncommitted) -> list[Step]:
-        """Puts the session into its list, before it is there, so that none is left out of it: the steps that say so."""
-        newest = {record.agent_id: record.at for record in pending.records}
-        due = {a: at for a, at in newest.items() if pending.clears or abs(at - pending.listed[a]) > RELIST_SECONDS}
-        key, name = self._index_of(pending.session_id), quoted(pending.session_id)
-        if due:
-            self._ask("zadd", key, {name: max(time.time(), *due.values())})
-        if pending.clears and not newest:
-            self._ask("zrem", key, name)
-        return [["Z", quoted(agent), repr(float(at))] for agent, at in due.items()]
 
     def _contexts(self, session_id: str) -> list[tuple[str, str, int, float]]:
         answer = self._answer(self._list_readers, session_id, [])
@@ -335,25 +317,6 @@ class RedisStore:
             found.append((session_id, unquoted(agent), int(count), float(at)))
         return sorted(found)
 
-    def _after_fork(self) -> None:
-        """In the child: drop a transaction of another thread."""
-        self._server.after_fork()
-        self._is_torn = self._depth > 0 and self._owner == threading.get_ident()
-        if not self._is_torn:
-            self._lock, self._depth, self._pending = threading.RLock(), 0, None
-
 
 def _rows(flat: Sequence[Any]) -> list[Row]:
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
-
-
-_stores: weakref.WeakSet[RedisStore] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for store in list(_stores):
-        store._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

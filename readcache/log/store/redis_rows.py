@@ -22,6 +22,7 @@ LOST = (
     "shown before is shown again"
 )
 Row = tuple[int, bytes, bytes | None]  # number, record, text
+Step = list[str | bytes]  # the arguments of one change, see `redis_scripts.COMMIT`
 
 
 def quoted(name: str) -> str:
@@ -49,39 +50,20 @@ def field_of(agent_id: str, what: str, name: str) -> str:
     return f"i{quoted(agent_id)} {what} {quoted(name)}"
 
 
-def fields_of(agent_id: str, event: Event) -> list[str]:
-    """All of an event's."""
-    return [field_of(agent_id, what, name) for what, name in names(event)]
-
-
-def text_field(agent_id: str, event: Delivered | Settled) -> str:
-    """The one that has the digest of its text."""
-    return field_of(agent_id, TEXT, digest_of(event))
-
-
-def step_append(agent_id: str, at: float, event: Event) -> list[str | bytes]:
+def step_append(agent_id: str, at: float, event: Event) -> Step:
     """The arguments that have an event appended."""
     kind, body, text = encode(event)
-    name = "-" if text is None else f"{digest_of(event)}-{len(text):x}" if text else "0"
-    fields = fields_of(agent_id, event)
-    call = quoted(getattr(event, "call_id", ""))
-    row: list[str | bytes] = [
-        "E",
-        quoted(agent_id),
-        kind,
-        repr(float(at)),
-        call,
-        _packed_body(body),
-        name,
-        _packed(text or ""),
-    ]
-    return [*row, "1" if event == NOTHING_LEFT else "0", str(len(fields)), *fields]
+    name = "-" if text is None else "+" if text else "0"
+    call, stays = quoted(getattr(event, "call_id", "")), "1" if event == NOTHING_LEFT else "0"
+    fields = [field_of(agent_id, what, name) for what, name in names(event)]
+    row: Step = ["E", quoted(agent_id), kind, repr(float(at)), call, _packed_body(body), name, _packed(text or "")]
+    return [*row, stays, str(len(fields)), *fields]
 
 
-def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Event) -> list[str | bytes]:
+def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Event) -> Step:
     """The arguments that have an event's text erased."""
     kind, body, _ = encode(new)
-    return ["R", str(number), kind, _packed_body(body), "1", text_field(agent_id, old)]
+    return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest_of(old))]
 
 
 def read_row(row: Row, agents: Sequence[str]) -> list[Record]:

@@ -1,15 +1,15 @@
-"""What happens inside the server: three Lua scripts, each one step that nothing comes between.
+"""What happens inside the server: Lua scripts, each one step that nothing comes between.
 
 A session is one hash, so that the server can lose, evict or expire it as a whole and never in part:
 
     v, home, last, low  the schema; who took the last commit; the newest and the oldest event's number
     e<number>           an event: `tag kind agent at text-name body`
-    t<name>, r<name>    a text; how many events beyond the first have it
+    t<text-name>        its text; named `-` where it has none, and `0` where that is empty
     i<agent> <what> <name>   the calls that are found by this name: `number=call` each
     c<agent> <call>     the numbers of the events that show the call's text
     g<agent>, w         the numbers of a reader's other events; of those that concern every reader
     x<agent>            events, time of the last, number and call of the newest delivery, and where the view begins
-    a, z<agent>         the readers; when one was last put into the list of sessions
+    a, z                the readers; when the session was last put into the list of sessions
 
 Names are quoted as in a URL and hold no blank. The tag, a random number, is one for each commit: by it a reader's place
 in the log is known to be of this log, and not of one that was lost since.
@@ -56,7 +56,7 @@ end
 """.replace("%SCHEMA%", SCHEMA)
 
 # ARGV: token ('' for no lock), milliseconds, after: number, its tag, reader ('*' for all), most records, a new tag.
-# Gives: last, its tag, number and tag up to which was read, when the reader was listed; then number, record, text.
+# Gives: last, its tag, number and tag up to which was read, when it was listed; then number, record, text.
 READ = (
     _BEGIN
     + """
@@ -71,7 +71,7 @@ if after > 0 and tag_of(get('e' .. after)) ~= ARGV[4] then
 end
 local last, most = tonumber(get('last') or 0), tonumber(ARGV[6])
 local number, given = math.max(after + 1, tonumber(get('low') or 1)), 0
-out = {'ok', last, tag_of(get('e' .. last)), 0, '', get('z' .. agent) or ''}
+out = {'ok', last, tag_of(get('e' .. last)), 0, '', get('z') or ''}
 while number <= last and given < most do
   local record = get('e' .. number)
   local _, kind, of = string.match(record or '0 lost  ', '^(%S*) (%S*) (%S*) ')
@@ -120,11 +120,12 @@ return out
 """
 )
 
-# ARGV: token, last as it was read, its tag, the tag of this commit, milliseconds to keep the session; then steps:
+# ARGV: token, last as it was read, its tag, the tag of this commit, milliseconds to keep the session, when it was
+# listed; then steps:
 #   E reader kind at call body text-name text 1-if-nothing-stays how-many-index-fields …   an event is appended
-#   R number kind body how-many-index-fields …   an event's text is erased, and these fields find it no more
-#   X 1-if-the-session-goes-on                   everything is taken out
-#   Z reader at                                  the reader is in the list of sessions
+#   R number kind body index-field   an event's text is erased, and this field finds it no more
+#   X                                everything is taken out
+# A text that is not empty is named `+`; its event's number is its name.
 # Asked again with the same tag, it does nothing.
 COMMIT = (
     _BEGIN
@@ -134,29 +135,14 @@ local last = tonumber(get('last') or 0)
 if last > base and tag_of(get('e' .. (base + 1))) == tag then unlock(token) return {'ok'} end
 local is_same = last == base and tag_of(get('e' .. last)) == ARGV[3] and (not version or get('home') == home)
 if not is_same then unlock(token) return {'changed'} end
-local function put(name, text)
-  if name == '-' or name == '0' then return name end
-  local free, count = name, 1
-  while true do
-    local there = get('t' .. free)
-    if not there then set('t' .. free, text) return free end
-    if there == text then redis.call('HINCRBY', S, 'r' .. free, 1) return free end
-    count = count + 1
-    free = name .. '-' .. count
-  end
-end
-local function drop(name)
-  if not get('r' .. name) then redis.call('HDEL', S, 't' .. name) return end
-  if redis.call('HINCRBY', S, 'r' .. name, -1) == 0 then redis.call('HDEL', S, 'r' .. name) end
-end
-local function from(floor, entries)
+local function keep(field, stays)
   local kept = {}
-  for entry in string.gmatch(entries, '%S+ ') do
-    if tonumber(string.match(entry, '^%d+')) >= floor then kept[#kept + 1] = entry end
+  for entry in string.gmatch(get(field) or '', '%S+ ') do
+    if stays(tonumber(string.match(entry, '^%d+'))) then kept[#kept + 1] = entry end
   end
-  return table.concat(kept)
+  if #kept > 0 then set(field, table.concat(kept)) else redis.call('HDEL', S, field) end
 end
-local place = 6
+local place, low = 7, nil
 local function take()
   place = place + 1
   return ARGV[place - 1]
@@ -168,7 +154,11 @@ while place <= #ARGV do
     local nothing_stays, fields = take() == '1', tonumber(take())
     local count, _, newest, floor, newest_call = context(agent)
     last = last + 1
-    set('e' .. last, table.concat({tag, kind, agent, at, put(name, text), body}, ' '))
+    if name == '+' then
+      name = last
+      set('t' .. name, text)
+    end
+    set('e' .. last, table.concat({tag, kind, agent, at, name, body}, ' '))
     if count == 0 then add('a', '=' .. agent .. ' ') end
     if kind == 'delivered' then newest, newest_call = last, call end
     if kind == 'delivered' or kind == 'settled' then
@@ -177,38 +167,31 @@ while place <= #ARGV do
       add('g' .. agent, last .. ' ')
       if kind == 'wrote' then add('w', last .. ' ') end
     end
+    local function stays(number) return number >= floor end
     for _ = 1, fields do
       local field = take()
-      local there = get(field) or ''
-      if #there > 1000 and floor > 0 then there = from(floor, there) end
-      set(field, there .. last .. '=' .. call .. ' ')
+      if floor > 0 and #(get(field) or '') > 1000 then keep(field, stays) end
+      add(field, last .. '=' .. call .. ' ')
     end
     if nothing_stays and newest > 0 then
       floor = newest
-      set('g' .. agent, from(floor, get('g' .. agent)))
+      keep('g' .. agent, stays)
     end
     set('x' .. agent, table.concat({count + 1, at, newest, floor, '=' .. newest_call}, ' '))
   elseif step == 'R' then
-    local number, kind, body, fields = take(), take(), take(), tonumber(take())
+    local number, kind, body, field = tonumber(take()), take(), take(), take()
     local old, _, agent, at, name = string.match(get('e' .. number), '^(%S*) (%S*) (%S*) (%S*) (%S*) ')
-    if name ~= '-' and name ~= '0' then drop(name) end
+    redis.call('HDEL', S, 't' .. name)
     set('e' .. number, table.concat({old, kind, agent, at, '0', body}, ' '))
-    for _ = 1, fields do
-      local field, kept = take(), {}
-      for entry in string.gmatch(get(field) or '', '%S+ ') do
-        if string.match(entry, '^%d+') ~= number then kept[#kept + 1] = entry end
-      end
-      if #kept > 0 then set(field, table.concat(kept)) else redis.call('HDEL', S, field) end
-    end
-  elseif step == 'X' then
-    redis.call('UNLINK', S)
-    if take() == '1' then set('low', last + 1) end
+    keep(field, function(other) return other ~= number end)
   else
-    set('z' .. take(), take())
+    redis.call('UNLINK', S)
+    low = last + 1
   end
 end
 if redis.call('EXISTS', S) == 1 then
-  redis.call('HSET', S, 'v', '%SCHEMA%', 'last', last, 'home', home)
+  if low then set('low', low) end
+  redis.call('HSET', S, 'v', '%SCHEMA%', 'last', last, 'home', home, 'z', ARGV[6])
   redis.call('PEXPIRE', S, ARGV[5])
 end
 unlock(token)

@@ -7,18 +7,18 @@ passed, so that it costs at most a tenth of the time. One that refuses is asked 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import redis
 from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from readcache.disk.forks import CONNECTIONS, ForkLock
 from readcache.log.store.open import without_password
 from readcache.model.errors import StoreError, UsageError
 
@@ -26,7 +26,6 @@ DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some
 PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as the default store keeps sessions
 REST = 10.0  # times as long as it cost in vain
-_OPTIONS = ("prefix", "expire", "cluster")
 _PLACE = ("db", "prefix")  # of the query, what tells one store from another
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -37,31 +36,28 @@ class RedisServer:
 
     def __init__(self, url: str) -> None:
         self.place = without_password(url)
-        try:
-            given = urlsplit(url)
-        except ValueError as error:
-            raise UsageError(f"the store {self.place} is not a URL: {error}") from None
-        options = dict(parse_qsl(given.query, keep_blank_values=True))
-        if where := urlencode({name: options[name] for name in _PLACE if name in options}):
-            self.place += f"?{where}"
-        ours = {name: options.pop(name) for name in _OPTIONS if name in options}
-        self.prefix = ours.get("prefix", PREFIX)
-        self.expire_seconds = 86_400 * _positive(ours.get("expire"), EXPIRE_DAYS, "expire")
+        scheme, _, rest = url.partition("://")
+        where, _, query = rest.partition("?")
+        options = dict(parse_qsl(query, keep_blank_values=True))
+        if told_apart := urlencode({name: options[name] for name in _PLACE if name in options}):
+            self.place += f"?{told_apart}"
+        self.prefix = options.pop("prefix", PREFIX)
         if {"{", "}"} & set(self.prefix):
             raise UsageError(
                 f"the prefix {self.prefix!r} contains a brace, which a cluster uses to place keys: remove it"
             )
-        is_cluster = _YES.get(ours.get("cluster", "no").lower())
-        if is_cluster is None:
-            raise UsageError(f"cluster={ours['cluster']} in the URL of the store is neither yes nor no")
-        address = f"{given.scheme.removeprefix('redis+')}://{given.netloc}{given.path}?{urlencode(options)}"
+        self.expire_seconds = 86_400 * _days(options.pop("expire", EXPIRE_DAYS))
+        cluster = options.pop("cluster", "no")
+        if cluster.lower() not in _YES:
+            raise UsageError(f"cluster={cluster} in the URL of the store is neither yes nor no")
+        self._is_cluster = _YES[cluster.lower()]
+        self._address = f"{scheme.lower().removeprefix('redis+')}://{where}?{urlencode(options)}"
         try:  # without asking the server
-            redis.Redis.from_url(address, protocol=2).connection_pool.make_connection()
+            redis.Redis.from_url(self._address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
             raise UsageError(f"the redis package cannot use the store {self.place}: {error}") from None
-        self._address, self._is_cluster = address, is_cluster
         self._client: Any = None
-        self._connecting = threading.Lock()
+        self._connecting = ForkLock(CONNECTIONS)
         self._rests_until = 0.0
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
@@ -98,20 +94,23 @@ class RedisServer:
                 self._client = None  # it is a replica now: its connections lead to the wrong one
             raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
 
-    def after_fork(self) -> None:
-        """In the child: another thread may have held the lock."""
-        self._connecting = threading.Lock()
-
     def _connected(self) -> Any:
         with self._connecting:
             if self._client is None:
-                self._client = _client(self._address, self._is_cluster)
+                kind: Any = redis.RedisCluster if self._is_cluster else redis.Redis
+                self._client = kind.from_url(
+                    self._address,
+                    socket_timeout=DEADLINE,
+                    socket_connect_timeout=DEADLINE,
+                    protocol=2,  # what every server and every proxy speaks
+                    retry=Retry(NoBackoff(), int(self._is_cluster)),
+                )
                 weakref.finalize(self, self._client.close).atexit = False  # a cluster's client waits for the collector
             return self._client
 
 
 _servers: weakref.WeakValueDictionary[str, RedisServer] = weakref.WeakValueDictionary()
-_finding = threading.Lock()
+_finding = ForkLock(CONNECTIONS)
 
 
 def server_at(url: str) -> RedisServer:
@@ -123,24 +122,13 @@ def server_at(url: str) -> RedisServer:
         return found
 
 
-def _client(address: str, is_cluster: bool) -> Any:
-    settings: dict[str, Any] = {
-        "socket_timeout": DEADLINE,
-        "socket_connect_timeout": DEADLINE,
-        "protocol": 2,  # what every server and every proxy speaks
-        "retry": Retry(NoBackoff(), int(is_cluster)),
-    }
-    kind: Any = redis.RedisCluster if is_cluster else redis.Redis
-    return kind.from_url(address, **settings)
-
-
-def _positive(days: str | None, default: float, name: str) -> float:
+def _days(given: str | float) -> float:
     try:
-        found = default if days is None else float(days)
+        found = float(given)
     except ValueError:
         found = 0.0
     if not 0 < found < 36_500:
-        raise UsageError(f"{name}={days} in the URL of the store is not a number of days (default: {default:g})")
+        raise UsageError(f"expire={given} in the URL of the store is not a number of days (default: {EXPIRE_DAYS:g})")
     return found
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 from readcache.disk.forks import STORES, follow_forks
 from readcache.log.store import sqlite_file, sqlite_rows
-from readcache.log.store.protocol import StoreGone
+from readcache.log.store.protocol import Store, StoreGone
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
 from readcache.model.errors import StoreError
 from readcache.model.events import Event, Record, Settled
@@ -23,7 +23,7 @@ from readcache.model.events import Event, Record, Settled
 _SIZES = ("page_count", "freelist_count", "page_size")
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """A `Store` in the file `path`. Creates the file if needed, readable by its owner only.
 
     StoreError when it cannot be opened: no rights, a directory, a damaged file, one of a newer version.
@@ -51,11 +51,10 @@ class SqliteStore:
         """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError; see
         `sqlite_file.patience`."""
         with self._open() as db:
-            pid, level = os.getpid(), f"level{self._depth}"
+            pid = os.getpid()
             with self._explained("write to"):
                 if self._depth:
                     self._require_transaction(db)
-                    db.execute(f"SAVEPOINT {level}")
                 else:
                     self._begin(db)
             self._depth += 1
@@ -69,7 +68,7 @@ class SqliteStore:
             finally:
                 if os.getpid() == pid:  # a child forked within must not end its parent's transaction
                     self._depth -= 1
-                    self._end(db, level, done)
+                    self._end(db, done)
                     if self._is_readonly and not self._depth:  # for ever, even if the file can be written again
                         self._is_readonly = False
                         self._disconnect()
@@ -110,10 +109,10 @@ class SqliteStore:
             rows = db.execute(sql, words).fetchall()
         return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
 
-    def take_out(self, session_id: str, at: float) -> None:
-        """See `Store.take_out`. The file keeps its size, for what comes; see `give_back_room`."""
-        with self.transaction(), self._open() as db, self._explained("write to"):
-            sqlite_rows.take_out(db, session_id, at)
+    def drop(self, session_id: str) -> None:
+        """See `Store.drop`. The file keeps its size, for what comes; see `give_back_room`."""
+        with self._open() as db, self._explained("write to"):
+            sqlite_rows.delete_session(db, session_id)
             self._erased = True
 
     def used_bytes(self) -> int:
@@ -232,20 +231,17 @@ class SqliteStore:
         if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full
             raise StoreError(f"the transaction on the store {self.path} was lost, so nothing was written; try again")
 
-    def _end(self, db: sqlite3.Connection, level: str, done: bool) -> None:
+    def _end(self, db: sqlite3.Connection, done: bool) -> None:
+        """Of an inner transaction that failed, the outer one finds that it was lost."""
         with self._explained("write to"):
             try:
                 if done:
                     self._require_transaction(db)
-                    db.execute(f"RELEASE {level}" if self._depth else "COMMIT")
-            except sqlite3.Error:
-                done = False
-                raise
+                    if not self._depth:
+                        db.execute("COMMIT")
             finally:
-                if not done and db.in_transaction:
-                    if self._depth:
-                        db.execute(f"ROLLBACK TO {level}")
-                    db.execute(f"RELEASE {level}" if self._depth else "ROLLBACK")
+                if db.in_transaction and not (done and self._depth):
+                    db.execute("ROLLBACK")
 
     def _disconnect(self) -> None:
         if self._db is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
-from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT
+from readcache.log.store.protocol import replaced
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
 from readcache.model.stored_text import digest_of
@@ -36,6 +36,16 @@ _GENERAL = (
 )
 _TEXTS_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND NOT ({_NOT_SHOWN})"
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
+_FORGETTABLE = f"SELECT * FROM found_by WHERE session = :session AND agent = :agent AND NOT ({_OUTLASTS})"
+_LAST_OF_CALL = (
+    "SELECT max(seq) FROM events WHERE session = :session AND call_id = :call AND kind <> 'rewound' "
+    "AND (agent = :agent OR kind = 'wrote')"
+)
+# To the newest delivery, which has the counters; the compaction after it says that it is gone.
+_RAISE_FLOOR = (
+    "UPDATE contexts SET floor = coalesce((SELECT seq FROM events WHERE session = :session AND agent = :agent "
+    "AND kind = 'delivered' ORDER BY seq DESC LIMIT 1), floor) WHERE session = :session AND agent = :agent"
+)
 _DELETE_UNUSED_TEXT = "DELETE FROM blobs WHERE name = :name AND NOT EXISTS (SELECT 1 FROM events WHERE blob = :name)"
 
 
@@ -53,26 +63,17 @@ def unbind(value: Bound) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
-def to_record(row: Row) -> Record:
-    """The record of a row that `SELECT` gave. StoreError when it makes no sense."""
-    seq, agent, at, kind, body, text, blob = row
-    try:
-        plain = json.loads(unbind(body))
-        if blob is not None and text is None:
-            raise StoreError("its text is missing; the store is damaged")
-        return Record(seq, unbind(agent), at, decode(kind, plain, None if text is None else unbind(text)))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"{error}; the store is damaged") from None
-
-
 def to_records(rows: Iterable[Row]) -> list[Record]:
-    """The records of these rows; see `unreadable` for one that makes no sense."""
+    """The records of rows that `SELECT` gave; see `unreadable` for one that makes no sense."""
     records: list[Record] = []
-    for row in rows:
+    for seq, agent, at, kind, body, text, blob in rows:
         try:
-            records.append(to_record(row))
-        except StoreError as error:
-            records += unreadable(row[0], unbind(row[1]), row[2], error)
+            if blob is not None and text is None:
+                raise StoreError("its text is missing; the store is damaged")
+            event = decode(kind, json.loads(unbind(body)), None if text is None else unbind(text))
+            records.append(Record(seq, unbind(agent), at, event))
+        except (StoreError, ValueError, TypeError, AttributeError) as error:
+            records += unreadable(seq, unbind(agent), at, error)
     return records
 
 
@@ -98,16 +99,13 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
     """Erase from earlier events the texts that `event` replaces, and rows that nothing else needs."""
-    call = bind(event.call_id)
-    for row in db.execute(_TEXTS_OF_CALL, (session, call, agent)).fetchall():
-        old = to_record(row).event
-        assert isinstance(old, Delivered | Settled)
-        if old.origin is not event.origin or not old.text:
-            continue
-        without = withhold(old)
-        db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (*_contents(db, without)[1:], row[0]))
-        _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
-        db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
+    for row in db.execute(_TEXTS_OF_CALL, (session, bind(event.call_id), agent)).fetchall():
+        old = replaced(to_records([row])[0].event, event)
+        if old is not None:
+            _, body, blob = _contents(db, withhold(old))
+            db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, row[0]))
+            _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
+            db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
@@ -133,50 +131,30 @@ def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, even
     )
     rows = [(session, agent, what, bind(name), seq, call) for what, name in names(event)]
     db.executemany("INSERT INTO found_by VALUES (?, ?, ?, ?, ?, ?)", rows)
-    if isinstance(event, Compacted):
-        _forget_compacted(db, session, agent, seq, event.kept)
-    elif isinstance(event, Forgot):
-        _delete(db, [row for row in _forgettable(db, session, agent) if unbind(row[5]) in event.call_ids])
-    elif isinstance(event, Rewound):
-        _forget_rewound(db, session, agent, seq, call)
+    if isinstance(event, Compacted | Forgot | Rewound):
+        _forget(db, session, agent, event)
 
 
 def _call_of(event: Event) -> str:
     return getattr(event, "call_id", "")
 
 
-def _forget_compacted(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, kept: frozenset[str]) -> None:
-    if kept:
-        gone = [row for row in _forgettable(db, session, agent) if unbind(row[5]) not in kept]
-        _delete(db, gone)
+def _forget(db: sqlite3.Connection, session: Bound, agent: Bound, event: Compacted | Forgot | Rewound) -> None:
+    """Deletes the names of the calls that the newest event takes out of view."""
+    where = {"session": session, "agent": agent}
+    if isinstance(event, Compacted) and not event.kept:
+        db.execute("DELETE FROM found_by WHERE session = :session AND agent = :agent", where)
+        db.execute(_RAISE_FLOOR, where)
         return
-    newest = db.execute(
-        "SELECT seq FROM events WHERE session = ? AND agent = ? AND seq < ? AND kind = 'delivered' "
-        "ORDER BY seq DESC LIMIT 1",
-        (session, agent, seq),
-    ).fetchone()
-    db.execute("DELETE FROM found_by WHERE session = ? AND agent = ?", (session, agent))
-    if newest:  # it has the counters; the compaction after it says that it is gone
-        floor = (newest[0], session, agent)
-        db.execute("UPDATE contexts SET floor = ? WHERE session = ? AND agent = ?", floor)
-
-
-def _forget_rewound(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, call: Bound) -> None:
-    """Forget the calls whose events are all newer than the last event of `call`; all calls if there is no such
-    event."""
-    last = db.execute(
-        "SELECT max(seq) FROM events WHERE session = ? AND call_id = ? AND seq < ? AND kind <> 'rewound' "
-        "AND (agent = ? OR kind = 'wrote')",
-        (session, call, seq, agent),
-    ).fetchone()[0]
-    rows = _forgettable(db, session, agent)
-    older = {row[5] for row in rows if row[4] <= (last or 0)}
-    _delete(db, [row for row in rows if row[5] not in older])
-
-
-def _forgettable(db: sqlite3.Connection, session: Bound, agent: Bound) -> list[Row]:
-    sql = f"SELECT * FROM found_by WHERE session = ? AND agent = ? AND NOT ({_OUTLASTS})"
-    return db.execute(sql, (session, agent)).fetchall()
+    rows = db.execute(_FORGETTABLE, where).fetchall()
+    if isinstance(event, Rewound):  # the calls whose events are all newer than the last of that call
+        last = db.execute(_LAST_OF_CALL, {**where, "call": bind(event.call_id)}).fetchone()[0] or 0
+        older = {row[5] for row in rows if row[4] <= last}
+        _delete(db, [row for row in rows if row[5] not in older])
+    elif isinstance(event, Compacted):
+        _delete(db, [row for row in rows if unbind(row[5]) not in event.kept])
+    else:
+        _delete(db, [row for row in rows if unbind(row[5]) in event.call_ids])
 
 
 def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
@@ -184,19 +162,13 @@ def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
     db.executemany(sql, [row[:5] for row in rows])
 
 
-def take_out(db: sqlite3.Connection, session_id: str, at: float) -> None:
-    """See `Store.take_out`."""
+def delete_session(db: sqlite3.Connection, session_id: str) -> None:
+    """Deletes a session's rows, and the texts that nothing else needs."""
     session = bind(session_id)
-    agents = db.execute("SELECT agent, events, at FROM contexts WHERE session = ?", (session,)).fetchall()
     texts = db.execute("SELECT DISTINCT blob FROM events WHERE session = ? AND blob IS NOT NULL", (session,)).fetchall()
-    is_held = any(events > 1 or last > at - HELD_SECONDS for _, events, last in agents) or any(
-        record.event != NOTHING_LEFT for record in to_records(select_records(db, session_id, None, 0))
-    )
     for table in ("events", "found_by", "contexts"):
         db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
     db.executemany(_DELETE_UNUSED_TEXT, ({"name": name} for (name,) in texts))
-    for agent, *_ in agents if is_held else ():
-        insert(db, session_id, unbind(agent), NOTHING_LEFT, at)
 
 
 def select_records(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:
