@@ -28,6 +28,7 @@ from readcache.serve import json_client, server
 from readcache.serve.protocol import MOST_BYTES
 from readcache.serve.socket_file import listening
 from tests.helpers.files import WATCHDOG
+from tests.helpers.forks import Process, start
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
@@ -43,24 +44,15 @@ def cat(number: int = 1, conversation: str = "c") -> bytes:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
+def env(tmp_path: Path, _forked: None) -> dict[str, str]:
     """The variables of a process with a state directory of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("READCACHE")}
     return {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(TOP)}
 
 
-class _Process(subprocess.Popen[bytes]):
-    """After a test that failed, nobody waits for it."""
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if kind is not None:
-            self.kill()
-        super().__exit__(kind, value, trace)
-
-
 def serve(env: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "readcache", "serve", *words]
-    return _Process(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    return start(["serve", *words], env=env, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def talk(env: dict[str, str], sent: bytes, *words: str) -> list[dict[str, Any]]:
@@ -418,7 +410,7 @@ SMALL = "import sys; from readcache.serve import server; server.MOST_CLIENTS = 2
 def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", f"{SMALL}sys.exit(main.main())", "serve", "--socket", str(place), "--run"]
     waits = line("run", command="echo > begun.$$; until [ -e go ]; do sleep 0.02; done; echo late", cwd=str(tmp_path))
-    with _Process(words, env=env, stderr=subprocess.PIPE) as process:
+    with Process(words, env=env, stderr=subprocess.PIPE) as process:
         wait_until(place.exists)
         working, silent = SocketClient(place), SocketClient(place)
         working.socket.sendall(waits)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from readcache import Session, __version__
 from readcache.cli.main import main
 from readcache.serve import frames, place
 from readcache.serve.place import socket_store
+from tests.helpers.forks import start
 from tests.serve.conftest import ServerPlace
 
 PLAN = "".join(f"line {number} of the plan\n" for number in range(40))
@@ -35,8 +34,7 @@ def socket() -> Iterator[Path]:
 @contextmanager
 def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[None]:
     """While a server listens at the path."""
-    words = [sys.executable, "-m", "readcache", "serve", "--socket", str(path), *options]
-    with subprocess.Popen(words, env=env or at.env) as server:
+    with start(["serve", "--socket", str(path), *options], env=env or at.env) as server:
         try:
             at.wait(str(path))
             yield
