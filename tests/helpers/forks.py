@@ -68,6 +68,7 @@ def forking() -> Iterator[None]:
     words = [sys.executable, "-m", __name__, str(theirs.fileno())]
     with ours, subprocess.Popen(words, pass_fds=[theirs.fileno()], env=env, cwd=ROOT, stdin=subprocess.DEVNULL):
         theirs.close()
+        ours.recv(1)  # the imports are no test's time
         _Forked.requests, _Forked.start = ours, _of_the_start(env)
         yield
         _Forked.requests = None
@@ -122,6 +123,7 @@ def _serve(requests: socket.socket) -> None:
                 importlib.import_module(module.name)
     gc.collect()
     gc.freeze()
+    requests.send(b"!")
     running: dict[int, tuple[int, int]] = {}
     while True:
         ready = select.select([requests.fileno(), *running], [], [])[0]

@@ -64,9 +64,9 @@ class ServerPlace:
             os.close(lock)
         return lock is None
 
-    def wait_for_end(self, seconds: float = 20, path: str = "") -> None:
+    def wait_for_end(self, path: str = "") -> None:
         """Waits until no server lives, at `path` or at our own."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + WATCHDOG
         while self.is_held(path):
             assert time.monotonic() < deadline, "the server goes on"
             time.sleep(0.02)

@@ -17,6 +17,7 @@ from readcache import Session, __version__
 from readcache.cli.main import main
 from readcache.serve import frames, place
 from readcache.serve.place import socket_store
+from tests.helpers.files import WATCHDOG
 from tests.helpers.forks import start
 from tests.serve.conftest import ServerPlace
 
@@ -45,7 +46,7 @@ def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | No
 def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
     """The answer to a request about the conversation `mine`."""
     request = {"id": 1, "method": method, "conversation": "mine", "params": params}
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         connection.sendall(json.dumps(request).encode() + b"\n")
         answer: dict[str, Any] = json.loads(read_line(connection))
@@ -63,7 +64,7 @@ def read_line(connection: frames.Connection) -> bytes:
 
 def run_shortly(path: Path, command: str, output: str, store: str = "") -> bytes:
     """By the short way: the letter that the server answers to a command of `mine` with that output."""
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         env = ("READCACHE_SESSION=mine", "READCACHE=on")
         head = frames.head_texts((__version__, "run", store, "/repo", ""), env, (command,), ())
