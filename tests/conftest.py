@@ -32,6 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores, unless the environment says how many: some tests wait, and need none meanwhile."""
+    return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else (os.cpu_count() or 1) + 1
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Runs with the slow tests, too: the laws, which try many examples there, and what is forked in the quick suite,
     which is started there."""

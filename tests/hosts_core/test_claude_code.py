@@ -34,6 +34,10 @@ class TestQuickClaudeWithAllPolicies(Conformance):
 
     host = QuickClaude("max")
 
+    @pytest.mark.slow  # two commands of two seconds, as for the other policy
+    def test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(self, tmp_path: Path) -> None:
+        super().test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(tmp_path)
+
 
 @pytest.fixture
 def talk(tmp_path: Path) -> ClaudeTalk:
