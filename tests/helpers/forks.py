@@ -134,9 +134,10 @@ def _serve(requests: socket.socket) -> None:
             os.close(each)
         if requests.fileno() not in ready:
             continue
-        request, (report, *given), _, _ = socket.recv_fds(requests, 1 << 20, 64)
+        request, fds, _, _ = socket.recv_fds(requests, 1 << 20, 64)
         if not request:
             return
+        report, *given = fds
         pid = os.fork()
         if not pid:
             _become(json.loads(request), given)
