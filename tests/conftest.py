@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from readcache import Session
 from shims.build import CannotBuild, build_for_checkout
+from tests.helpers import forks
 from tests.replay import plain_form
 
 plain_form.register()
@@ -31,9 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores, unless the environment says how many: some tests wait, and need none meanwhile."""
+    return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else (os.cpu_count() or 1) + 1
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Runs the laws with the slow tests, too: there they try many examples."""
-    if not _is_quick(item.config) and is_hypothesis_test(getattr(item, "obj", None)):
+    """Runs with the slow tests, too: the laws, which try many examples there, and what is forked in the quick suite,
+    which is started there."""
+    if _is_quick(item.config):
+        return
+    if is_hypothesis_test(getattr(item, "obj", None)) or "_forked" in getattr(item, "fixturenames", ()):
         item.add_marker("slow")
 
 
@@ -63,6 +72,13 @@ with contextlib.suppress(CannotBuild):
 def session() -> Session:
     """A session that is told what a tool printed: no file of `/w` is there."""
     return Session("/w")
+
+
+@pytest.fixture(scope="session")
+def _forked(pytestconfig: pytest.Config) -> Iterator[None]:
+    """In the quick suite, `forks.start` forks instead of starting."""
+    with forks.forking() if _is_quick(pytestconfig) and forks.CAN_FORK else contextlib.nullcontext():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

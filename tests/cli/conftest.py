@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,21 +12,13 @@ from typing import Any
 import pytest
 
 from readcache.cli import shim_files
+from tests.helpers import forks
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.shims.sandbox import PATIENT, make_client
 
 ROOT = Path(__file__).resolve().parents[2]
 _READCACHE = (sys.executable, "-m", "readcache")
 Start = Callable[..., "subprocess.Popen[bytes]"]
-
-
-class _Process(subprocess.Popen[bytes]):
-    """After a test that failed, nobody waits for it."""
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if kind is not None and self.poll() is None:
-            os.kill(-self.pid if os.getpgid(self.pid) == self.pid else self.pid, signal.SIGKILL)
-        super().__exit__(kind, value, trace)
 
 
 @pytest.fixture(autouse=True)
@@ -61,23 +52,25 @@ def way() -> str:
 
 
 @pytest.fixture
-def start(way: str, work: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
+def start(way: str, work: Path, _forked: None, request: pytest.FixtureRequest) -> Iterator[Start]:
     """Starts `readcache …`; streams are pipes unless given."""
     short = [str(request.getfixturevalue("client"))] if way == "client" else []
 
-    def start_readcache(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    def start_with_pipes(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         by_client = short and arguments[:2] == ("run", "-c") and len(arguments) == 3
-        return _Process([*short, *arguments[1:]] if by_client else [*_READCACHE, *arguments], **options)
+        if by_client:
+            return forks.Process([*short, *arguments[1:]], **options)
+        return forks.start(arguments, **options)
 
     if not short:
-        yield start_readcache
+        yield start_with_pipes
         return
-    with subprocess.Popen([*_READCACHE, "serve", "--on-demand"], stdin=subprocess.DEVNULL) as server:
+    with forks.start(["serve", "--on-demand"], stdin=subprocess.DEVNULL) as server:
         try:
             place = work.parent / "state/readcache/serve"
             wait_until(lambda: any(map(Path.is_socket, place.glob("*"))), "a server")
-            yield start_readcache
+            yield start_with_pipes
         finally:
             server.terminate()
 

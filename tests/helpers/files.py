@@ -43,7 +43,7 @@ def wait_for(path: Path) -> None:
     wait_until(path.exists, str(path))
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
+def wait_until(holds: Callable[[], object], what: str = "it") -> None:
     """Until it is so."""
     deadline = time.monotonic() + WATCHDOG
     while not holds():

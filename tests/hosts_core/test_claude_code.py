@@ -34,6 +34,10 @@ class TestQuickClaudeWithAllPolicies(Conformance):
 
     host = QuickClaude("max")
 
+    @pytest.mark.slow  # two commands of two seconds, as for the other policy
+    def test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(self, tmp_path: Path) -> None:
+        super().test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(tmp_path)
+
 
 @pytest.fixture
 def talk(tmp_path: Path) -> ClaudeTalk:
@@ -294,10 +298,11 @@ def test_a_transcript_that_is_late_is_waited_for(talk: ClaudeTalk, monkeypatch: 
         late.join()
 
 
-def test_a_long_transcript_costs_little(talk: ClaudeTalk) -> None:
+@pytest.mark.parametrize("requests", [300, pytest.param(1_500, marks=pytest.mark.slow)])  # 6 MB, and 30
+def test_a_long_transcript_costs_little(talk: ClaudeTalk, requests: int) -> None:
     shown(talk, CAT)
     filler = "x" * 20_000
-    for number in range(1500):  # 30 MB, and 1500 requests
+    for number in range(requests):
         talk.request()
         talk._entry(
             "assistant", {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": filler}]}

@@ -379,6 +379,6 @@ def test_the_client_of_the_document_does_what_it_says(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PYTHONPATH", str(TOP))
     (code,) = re.findall(r"^```python\n(.*?)^```$", document(), re.MULTILINE | re.DOTALL)
     program = tmp_path / "client.py"
-    program.write_text(code + "client.server.stdin.close()\nassert client.server.wait(20) == 0\n")
+    program.write_text(code + "client.server.stdin.close()\nassert client.server.wait(600) == 0\n")
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=WATCHDOG, check=True)
     assert done.stdout.split() == re.findall(r"# -> (\w+)$", code, re.MULTILINE)

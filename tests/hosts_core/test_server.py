@@ -13,8 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,8 @@ from readcache import UsageError
 from readcache.serve import json_client, server
 from readcache.serve.protocol import MOST_BYTES
 from readcache.serve.socket_file import listening
-from tests.helpers.files import WATCHDOG
+from tests.helpers.files import WATCHDOG, wait_until
+from tests.helpers.forks import Process, start
 
 TOP = Path(__file__).resolve().parents[2]
 SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
@@ -43,24 +43,15 @@ def cat(number: int = 1, conversation: str = "c") -> bytes:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
+def env(tmp_path: Path, _forked: None) -> dict[str, str]:
     """The variables of a process with a state directory of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("READCACHE")}
     return {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(TOP)}
 
 
-class _Process(subprocess.Popen[bytes]):
-    """After a test that failed, nobody waits for it."""
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if kind is not None:
-            self.kill()
-        super().__exit__(kind, value, trace)
-
-
 def serve(env: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "readcache", "serve", *words]
-    return _Process(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    return start(["serve", *words], env=env, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def talk(env: dict[str, str], sent: bytes, *words: str) -> list[dict[str, Any]]:
@@ -124,19 +115,12 @@ def test_commands_run_beside_other_requests_and_stdin_may_end_meanwhile(env: dic
         (tmp_path / "go").touch()
         answer = json.loads(process.stdout.readline())
         assert (answer["id"], answer["result"]["text"]) == (1, "late\n")
-        assert process.wait(60) == 0
+        assert process.wait(WATCHDOG) == 0
 
 
 def test_what_commands_print_never_gets_among_the_answers(env: dict[str, str], tmp_path: Path) -> None:
     answers = talk(env, line("run", command="echo out; echo err >&2; echo x > /proc/self/fd/1", cwd=str(tmp_path)))
     assert answers[0]["result"]["text"] == "out\nerr\nx\n"
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
 
 
 def is_alive(pid: int) -> bool:
@@ -163,7 +147,7 @@ def test_at_its_end_the_commands_are_killed(end: str, env: dict[str, str], tmp_p
         else:
             process.stdout.close()
             process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(WATCHDOG) == 0
     wait_until(lambda: not is_alive(int(pid.read_text())))
 
 
@@ -175,7 +159,7 @@ def test_after_a_sigterm_the_results_count_as_shown(env: dict[str, str]) -> None
         process.stdin.flush()
         process.stdout.readline()
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(WATCHDOG) == 0
     assert talk(env, cat())[0]["result"]["outcome"] == "unchanged"
 
 
@@ -263,7 +247,7 @@ def test_the_socket_is_its_owners_alone_and_goes_with_the_server(env: dict[str, 
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(WATCHDOG) == 0
     assert not place.exists()
 
 
@@ -288,7 +272,7 @@ def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(env: di
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(WATCHDOG)
         assert not wrong
         slow.close()
 
@@ -312,7 +296,7 @@ def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, 
             answer = client.ask(line("run", command="echo here"))
             client.close()
             process.terminate()
-            process.wait(20)
+            process.wait(WATCHDOG)
         assert answer.get("error", {}).get("code") == code
 
 
@@ -332,7 +316,7 @@ def test_a_path_in_a_text_is_never_opened_for_a_client_of_a_socket(
 def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[str, str], place: Path) -> None:
     with on_socket(env, place) as process:
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait(WATCHDOG)
     assert place.exists()
     before = place.stat().st_ctime_ns
     with serve(env, "--socket", str(place)) as process:
@@ -385,9 +369,9 @@ def test_a_directory_that_somebody_keeps_locked_is_named(place: Path, monkeypatc
 def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) -> None:
     with on_socket(env, place) as process:
         process.kill()
-        process.wait(20)
+        process.wait(WATCHDOG)
     others = [serve(env, "--socket", str(place)) for _ in range(4)]
-    wait_until(lambda: sum(other.poll() is None for other in others) == 1, 60)
+    wait_until(lambda: sum(other.poll() is None for other in others) == 1)
     client = SocketClient(place)
     assert client.ask(cat())["id"] == 1
     client.close()
@@ -423,7 +407,7 @@ SMALL = "import sys; from readcache.serve import server; server.MOST_CLIENTS = 2
 def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", f"{SMALL}sys.exit(main.main())", "serve", "--socket", str(place), "--run"]
     waits = line("run", command="echo > begun.$$; until [ -e go ]; do sleep 0.02; done; echo late", cwd=str(tmp_path))
-    with _Process(words, env=env, stderr=subprocess.PIPE) as process:
+    with Process(words, env=env, stderr=subprocess.PIPE) as process:
         wait_until(place.exists)
         working, silent = SocketClient(place), SocketClient(place)
         working.socket.sendall(waits)
@@ -443,6 +427,7 @@ def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place:
         process.terminate()
 
 
+@pytest.mark.slow  # it sends 64 megabytes
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells how much memory a process has")
 def test_the_memory_of_large_requests_is_returned(env: dict[str, str], place: Path) -> None:
     def megabytes() -> int:

@@ -15,7 +15,7 @@ import os, sys, threading
 from readcache import Session
 
 TEXT = "".join(f"line {n} of f\\n" for n in range(60))
-folder, store = sys.argv[1], sys.argv[2] or None
+folder, store, times = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
 session = Session(root=folder, store=store, session_id="fork")
 
 def end_of(child):
@@ -24,7 +24,7 @@ def end_of(child):
 
 THREADS_THAT_FORK = """
 def fork_often():
-    for _ in range(150):
+    for _ in range(6 * times):
         child = os.fork()
         if not child:
             os._exit(0)
@@ -52,7 +52,7 @@ def call_often(number):
 threads = [threading.Thread(target=call_often, args=(number,)) for number in range(3)]
 for thread in threads:
     thread.start()
-for _ in range(25):
+for _ in range(times):
     child = os.fork()
     if not child:
         reply = session.observe("cat f", TEXT)
@@ -91,13 +91,15 @@ print("done")
 """
 
 
+@pytest.mark.parametrize("times", [6, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("store", ["", "log.db"], ids=["memory", "sqlite"])
 @pytest.mark.parametrize(
     "program",
     [THREADS_THAT_FORK, FORKS_AMID_CALLS, FORKS_AMID_IMPORTS],
     ids=["threads that fork", "amid calls", "amid imports"],
 )
-def test_forks_beside_threads_never_hang(tmp_path: Path, program: str, store: str) -> None:
-    words = [sys.executable, "-W", "ignore", "-c", BEGINNING + program, str(tmp_path), store and str(tmp_path / store)]
+def test_forks_beside_threads_never_hang(tmp_path: Path, program: str, store: str, times: int) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", BEGINNING + program]
+    words += [str(tmp_path), store and str(tmp_path / store), str(times)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=WATCHDOG, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")

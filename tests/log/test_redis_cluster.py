@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from readcache import Session
-from readcache.log.store import open_store
+from readcache.log.store import open_store, redis_server
 from readcache.log.store.redis import RedisStore
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted
@@ -47,6 +47,11 @@ def node() -> Iterator[Server]:
     (found,) = cluster_of(1)
     yield found
     found.close()
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_server, "DEADLINE", 60.0)  # the machine may be busy
 
 
 def url_of(node: Server) -> str:

@@ -479,7 +479,7 @@ def test_a_lock_that_stays_is_waited_for_once(path: Path, store: SqliteStore, mo
     holds = threading.Event()
     holder = threading.Thread(target=lambda: hold(path, holds, 0.5))
     holder.start()
-    assert holds.wait(30)
+    assert holds.wait(WATCHDOG)
     other.append("s", "a", [shows("c")], 1.0)  # it has come through, and waits again
     holder.join()
     other.close()

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from readcache.serve import place
 from readcache.serve.place import server_place
+from tests.helpers import forks
 from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
@@ -31,10 +31,10 @@ class ServerPlace:
         self, *words: str, stdin: bytes = b"", env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Runs `python -m readcache …` to its end."""
-        command = [sys.executable, "-m", "readcache", *words]
-        return subprocess.run(
-            command, input=stdin, env=env or self.env, capture_output=True, timeout=WATCHDOG, check=False
-        )
+        pipe = subprocess.PIPE
+        with forks.start(words, stdin=pipe, stdout=pipe, stderr=pipe, env=env or self.env) as process:
+            out, err = process.communicate(stdin, timeout=WATCHDOG)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def start(self) -> int:
         """Starts a server, and waits until it answers; its process id."""
@@ -64,9 +64,9 @@ class ServerPlace:
             os.close(lock)
         return lock is None
 
-    def wait_for_end(self, seconds: float = 20, path: str = "") -> None:
+    def wait_for_end(self, path: str = "") -> None:
         """Waits until no server lives, at `path` or at our own."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + WATCHDOG
         while self.is_held(path):
             assert time.monotonic() < deadline, "the server goes on"
             time.sleep(0.02)
@@ -85,7 +85,7 @@ class ServerPlace:
 
 
 @pytest.fixture
-def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerPlace]:
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Iterator[ServerPlace]:
     """A place without a server. The one that is there in the end is killed."""
     for name in [name for name in os.environ if name.startswith("READCACHE")]:
         monkeypatch.delenv(name)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, text, texts
 from tests.helpers.files import WATCHDOG
+from tests.helpers.forks import start
 
 TOP = Path(__file__).resolve().parents[2]
 SERVE = [sys.executable, "-m", "readcache", "serve"]
@@ -24,13 +25,13 @@ class Client:
     """One server, one conversation."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(SERVE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        self.process = start(["serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def send(self, method: str, **params: Any) -> Any:
         assert self.process.stdin
         assert self.process.stdout
         request = {"id": 1, "method": method, "conversation": "c", "params": params}
-        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -48,7 +49,7 @@ class Client:
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Any:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("PYTHONPATH", str(TOP))
     client = Client()

@@ -18,7 +18,7 @@ from readcache.hosts import find_host
 from readcache.log.store import open_store
 from readcache.serve import frames, place
 from readcache.serve.calls import ShortWay
-from tests.helpers.files import wait_until
+from tests.helpers.files import WATCHDOG, wait_until
 from tests.serve.conftest import ServerPlace
 
 
@@ -30,7 +30,7 @@ def events_of(name: str, work: Path) -> list[bytes]:
 
 def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: tuple[str, ...] = ()) -> bytes:
     """What the server answers, as a client of the short way asks; `says`: what that tells of the answer."""
-    connection = place.reach(at.path, 20)
+    connection = place.reach(at.path, WATCHDOG)
     head = frames.head_texts((__version__, "hook", at.store, "/", ""), (), (name, *words), ())
     connection.sendall(frames.frame(b"Q", head) + frames.frame(b"I", event))
     assert frames.read_frame(connection, 0) == (frames.TAKEN, b"")
@@ -45,7 +45,7 @@ def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: 
 
 def status(at: ServerPlace) -> bytes:
     """What the server says of itself."""
-    connection = place.reach(at.path, 20)
+    connection = place.reach(at.path, WATCHDOG)
     connection.sendall(frames.frame(b"Q", frames.head_texts((__version__, "status", at.store, "/", ""), (), (), ())))
     _, text = frames.read_frame(connection, 1 << 16)
     connection.close()
@@ -165,7 +165,7 @@ def test_no_more_conversations_are_held_than_there_is_room_for(
         assert frames.read_frame(ours, 0) == (frames.TAKEN, b"")
         _, text = frames.read_frame(ours, 1 << 20)
         frames.send_frame(ours, b"S")
-        thread.join(20)
+        thread.join(WATCHDOG)
         ours.close()
         theirs.close()
         return text

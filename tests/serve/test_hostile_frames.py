@@ -21,7 +21,7 @@ HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
 
 def send(at: ServerPlace, data: bytes) -> bytes:
     """What comes back until the server is done with us."""
-    connection = place.reach(at.path, 60)
+    connection = place.reach(at.path, WATCHDOG)
     back = b""
     try:
         with contextlib.suppress(BrokenPipeError):  # it may have had enough

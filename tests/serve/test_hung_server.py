@@ -110,7 +110,7 @@ def test_one_that_has_taken_the_call_may_take_longer_to_answer(
     thread = threading.Thread(target=answer_late, daemon=True)
     thread.start()
     assert hook(events_of("codex", tmp_path / "work")[0]) == b"late"
-    thread.join(20)
+    thread.join(WATCHDOG)
     assert not place.is_left_aside(at.path)
 
 

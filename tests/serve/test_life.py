@@ -51,7 +51,7 @@ def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(WATCHDOG)
     assert sorted(started) == [*[False] * 7, True], "while the server is kept from its own start"
     gate.write_text("open\n")
     first = at.wait()

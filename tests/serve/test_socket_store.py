@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +18,8 @@ from readcache.cli.main import main
 from readcache.model.events import Delivered
 from readcache.serve import frames, place
 from readcache.serve.place import socket_store
+from tests.helpers.files import WATCHDOG
+from tests.helpers.forks import start
 from tests.serve.conftest import ServerPlace
 
 PLANNED = "cat plan"
@@ -37,8 +37,7 @@ def socket() -> Iterator[Path]:
 @contextmanager
 def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[None]:
     """While a server listens at the path."""
-    words = [sys.executable, "-m", "readcache", "serve", "--socket", str(path), *options]
-    with subprocess.Popen(words, env=env or at.env) as server:
+    with start(["serve", "--socket", str(path), *options], env=env or at.env) as server:
         try:
             at.wait(str(path))
             yield
@@ -49,7 +48,7 @@ def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | No
 def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
     """The answer to a request about the conversation `mine`."""
     request = {"id": 1, "method": method, "conversation": "mine", "params": params}
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         connection.sendall(json.dumps(request).encode() + b"\n")
         answer: dict[str, Any] = json.loads(read_line(connection))
@@ -67,7 +66,7 @@ def read_line(connection: frames.Connection) -> bytes:
 
 def run_shortly(path: Path, command: str, output: str, store: str = "", session: str = "mine") -> bytes:
     """By the short way: the letter that the server answers to a command with that output; b"" where it hangs up."""
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         env = (f"READCACHE_SESSION={session}", "READCACHE=on")
         head = frames.head_texts((__version__, "run", store, "/repo", ""), env, (command,), ())
@@ -146,7 +145,7 @@ def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(at
 
 def hook(path: Path, store: str) -> bytes:
     """The letter that answers an event of a host, which would have the server read the host's files."""
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         head = frames.head_texts((__version__, "hook", store, "/repo", ""), ("READCACHE_SESSION=mine",), ("codex",), ())
         frames.send_frame(connection, b"Q", head)
@@ -157,7 +156,7 @@ def hook(path: Path, store: str) -> bytes:
 
 def raw_answer(path: Path, sent: bytes) -> bytes:
     """What comes back until the server hangs up."""
-    connection = place.reach(str(path), 20)
+    connection = place.reach(str(path), WATCHDOG)
     try:
         connection.sendall(sent)
         return read_line(connection)

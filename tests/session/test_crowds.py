@@ -42,8 +42,10 @@ def ask(reader: Reader, call_id: str, command: str, output: str) -> Reply:
 
 
 def processes(path: Path | str, count: int) -> ProcessPoolExecutor:
-    spawned = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(count, mp_context=spawned, initializer=begin, initargs=(str(path),))
+    """Forks of a process that has imported this module, and nothing else of ours."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return ProcessPoolExecutor(count, mp_context=context, initializer=begin, initargs=(str(path),))
 
 
 def a_read(rng: random.Random) -> tuple[str, str]:

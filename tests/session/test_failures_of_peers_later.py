@@ -128,7 +128,7 @@ def test_without_its_store_every_byte_comes_back_by_asking_again(tmp_path: Path)
 def test_a_process_that_judges_one_call_reads_as_little_after_a_long_history(tmp_path: Path, beside: str) -> None:
     """The rows that it takes from the store: what they cost is in tests/benchmarks/scale.py."""
     read_rows = []
-    for size in (10, 400):
+    for size in (10, 150):
         store = open_store(tmp_path / f"{size}.db")
         with Session("/w", session_id="s", store=store) as session:
             session.observe("cat f", TEXT)

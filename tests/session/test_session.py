@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Mode, Omitted, Outcome, Policy, Reason, Session, Shown
-from tests.helpers.files import TEXT, text
+from tests.helpers.files import TEXT, WATCHDOG, text
 from tests.helpers.oracle import marks_of
 from tests.helpers.replies import sources
 
@@ -229,7 +229,7 @@ def test_processes_may_share_a_session(tmp_path: Path, count: int) -> None:
         subprocess.Popen([sys.executable, "-c", textwrap.dedent(PROGRAM), str(path), f"p{k}"], cwd=ROOT)
         for k in range(count)
     ]
-    assert [process.wait(120) for process in running] == [0] * count
+    assert [process.wait(WATCHDOG) for process in running] == [0] * count
     with Session("/w", session_id="s", store=path) as session:
         assert session.stats()["calls"] == 10 * count
         text = TEXT.replace("line", "line of p2,")

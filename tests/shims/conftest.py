@@ -8,6 +8,19 @@ import pytest
 
 from tests.shims.sandbox import PATIENT, Sandbox, make_client, make_sandbox, served
 
+# A read by a script starts Python twice. The quick suite has in both ways the rules, how the real tool is found, and
+# these shapes of commands; all else it has by the client, whose shells source the same files.
+_IN_BOTH_WAYS = ("test_rules.py", "test_finding.py")
+_SHAPES_IN_BOTH_WAYS = ("range", "two files", "and", "pipeline", "substitution", "redirect")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leaves the other tests of scripts to the slow suite."""
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    is_in_both_ways = item.path.name in _IN_BOTH_WAYS or given.get("shape") in _SHAPES_IN_BOTH_WAYS
+    if given.get("sandbox") == "scripts" and not is_in_both_ways:
+        item.add_marker("slow")
+
 
 @pytest.fixture(scope="module", params=["scripts", "client"])
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:

@@ -74,7 +74,7 @@ SHAPES = {
     "xargs shell": "echo f | xargs -I{} sh -c 'cat {}'",
     "find -exec": "find . -name f -exec cat {} \\;",
     "find -exec into a file": "find . -name g -exec cat {} + >out",
-    "timeout": "timeout 20 cat f",
+    "timeout": "timeout 600 cat f",
     "nice": "nice -n 1 cat f",
     "nohup": "nohup cat f >out 2>/dev/null & wait",
     "background": "cat f >out & wait; cat out | wc -l",

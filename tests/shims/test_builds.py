@@ -83,18 +83,27 @@ def build(place: Path, words: list[str], env: dict[str, str]) -> Ran:
     return ran
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("build") / "project"
+
+
+@pytest.fixture(scope="module")
+def plain(sandbox: Sandbox, place: Path) -> Ran:
+    """Without shims."""
+    return build(place, ["bash", "-c", COMMAND], sandbox.env())
+
+
 COMMAND = "./configure && make && make check && ./configure >out.configure 2>&1 && make -B >out.make 2>&1"
 
 
 @pytest.mark.skipif(not (shutil.which("make") and shutil.which("cc")), reason="no make and C compiler here")
 @pytest.mark.parametrize("way", ["bash", "whole command", "path", "compiled"])
 def test_a_configured_and_made_project_is_the_same(
-    sandbox: Sandbox, request: pytest.FixtureRequest, tmp_path: Path, way: str
+    sandbox: Sandbox, request: pytest.FixtureRequest, place: Path, plain: Ran, way: str
 ) -> None:
-    place = tmp_path / "project"
     if way == "compiled":
         sandbox = request.getfixturevalue("compiled")
-    plain = build(place, ["bash", "-c", COMMAND], sandbox.env())
     if way in ("path", "compiled"):
         path = f"{sandbox.shims}:{sandbox.env()['PATH']}"
         ours = build(place, ["sh", "-c", f". {sandbox.shims}/agent-shell.sh; {COMMAND}"], sandbox.readcache(PATH=path))

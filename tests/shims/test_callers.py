@@ -26,7 +26,7 @@ INNER = {
     "commands on stdin": "echo 'cat f' | bash | cat >out",
     "commands on stdin, -s": "echo 'cat f' | bash -s | cat >out",
     "tee": "bash -c 'cat f' | tee out >/dev/null",
-    "timeout": "timeout 9 bash -c 'cat f; :' | cat >out",
+    "timeout": "timeout 600 bash -c 'cat f; :' | cat >out",
     "env": "env X=y bash -c 'cat f; :' | cat >out",
     "nohup": "nohup bash -c 'cat f; :' 2>/dev/null | cat >out",
     "detached": "{ setsid -f bash -c 'cat f; :'; } | cat >out",
@@ -82,7 +82,7 @@ def test_only_what_goes_to_a_pipe_a_socket_or_a_terminal_may_be_cut(sandbox: San
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "words", [["timeout", "9"], ["env", "A=b"], ["setsid", "-w"], ["nice"], ["sh", "-c", 'exec "$@"', "-"]]
+    "words", [["timeout", "600"], ["env", "A=b"], ["setsid", "-w"], ["nice"], ["sh", "-c", 'exec "$@"', "-"]]
 )
 def test_what_a_harness_puts_in_front_of_bash_changes_nothing(sandbox: Sandbox, way: str, words: list[str]) -> None:
     sandbox.reset()

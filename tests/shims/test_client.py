@@ -25,6 +25,7 @@ from tests.shims.sandbox import LINES, OTHER, PATIENT, ROOT, Sandbox, make_clien
 
 SOURCES = [str(ROOT / "shims" / name) for name in ("tool.c", "client.c")]
 FLAGS = ["-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror"]
+OTHER_COMPILERS = ("gcc", "clang", "musl-gcc")
 Answer = Callable[[socket.socket], None]
 # Seconds that nobody's machine needs for a deadline of 50 milliseconds, and less than any other that there is.
 SOON = 4.0
@@ -95,7 +96,7 @@ def both_ways(sandbox: Sandbox, command: str = "cat f; exit 3") -> list[tuple[by
     return [(shell.out, shell.status), (whole.out, whole.status)]
 
 
-@pytest.mark.parametrize("compiler", ["cc", "gcc", "clang", "musl-gcc"])
+@pytest.mark.parametrize("compiler", ["cc", *(pytest.param(c, marks=pytest.mark.slow) for c in OTHER_COMPILERS)])
 def test_it_is_built_without_a_warning(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")

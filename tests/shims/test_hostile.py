@@ -58,7 +58,7 @@ def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harn
     named = sandbox.readcache()
     exports = "".join(f"export {name}='{value}'\n" for name, value in named.items() if name.startswith("READCACHE"))
     (home / ".profile").write_text(f"{exports}. '{sandbox.shims}/agent-shell.sh'\n")
-    command = f"env -i HOME={home} {shell} -c 'cat f' >out; x=$(timeout 9 env -i HOME={home} {shell} -c 'cat f'); "
+    command = f"env -i HOME={home} {shell} -c 'cat f' >out; x=$(timeout 600 env -i HOME={home} {shell} -c 'cat f'); "
     words = [*no_shell_above(), "env", "-i", f"HOME={home}", "bash", outer, command + 'echo "$x" >word; cat f; :']
     try:
         out = start(words, {"PATH": os.environ["PATH"]}, "pipe", sandbox.place).out
@@ -74,14 +74,14 @@ def test_switched_off_bash_and_readcache_do_not_start_each_other_for_ever(
     sandbox: Sandbox, way: str, mode: str
 ) -> None:
     """Bash, readcache, bash, readcache, …"""
-    words = ["timeout", "20", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
+    words = ["timeout", "600", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
     done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.place)
     assert (done.out.decode(), done.err) == (LINES * 2 + "0\n", b"")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_without_a_session_bash_and_readcache_do_not_start_each_other_for_ever(sandbox: Sandbox, way: str) -> None:
-    words = ["timeout", "20", "bash", "-c", "cat f"]
+    words = ["timeout", "600", "bash", "-c", "cat f"]
     env = by(sandbox, way, READCACHE_SESSION="")
     assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
 

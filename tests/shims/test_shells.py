@@ -50,7 +50,7 @@ def terminal(words: list[str], sandbox: Sandbox, env: dict[str, str]) -> Iterato
         with contextlib.suppress(OSError):
             while os.read(mine, 1 << 16):
                 pass
-        shell.wait(30)
+        shell.wait(WATCHDOG)
     os.close(mine)
 
 
@@ -64,7 +64,7 @@ def over_pipes(words: list[str], sandbox: Sandbox, env: dict[str, str]) -> Itera
         assert shell.stdout is not None
         yield Talk(shell.stdin.fileno(), shell.stdout.fileno())
         shell.stdin.close()
-        shell.wait(30)
+        shell.wait(WATCHDOG)
 
 
 def eval_line(sandbox: Sandbox) -> str:

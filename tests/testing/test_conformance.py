@@ -19,6 +19,10 @@ class TestPlainHost(Conformance):
 class TestPlainHostWithEverythingSwitchedOn(Conformance):
     host = PlainHost(policy="max")
 
+    @pytest.mark.slow  # two commands of two seconds, as for the plain host
+    def test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(self, tmp_path: Path) -> None:
+        super().test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(tmp_path)
+
 
 CARE = [
     (("sync",), "nothing_dangles_after_a_compaction"),
