@@ -12,10 +12,8 @@ from typing import Any
 from readcache import ReadcacheError
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
-from readcache.model.policy import PRESETS
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
-_MODES = ("on", "advise", "off")
 
 
 def is_switched_on(host: Host, where: Where, memory: str) -> bool:
@@ -26,10 +24,10 @@ def is_switched_on(host: Host, where: Where, memory: str) -> bool:
 def check_host(host: Host, where: Where, memory: str) -> str:
     """What is in force, in words. ReadcacheError with what is not, and what to do."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
-    found = next((each for each in _variants(where) if Switch(host, each, memory).is_on()), None)
-    if found is None:
-        is_there = Switch(host, where, memory).is_known()
-        what = "its settings are of another version, or were edited" if is_there else "it is not switched on"
+    switch = Switch(host, where, memory)
+    found = switch.as_remembered()
+    if not Switch(host, found, memory).is_on():
+        what = "its settings are of another version, or were edited" if switch.is_known() else "it is not switched on"
         raise ReadcacheError(f"{what}: run `{again}`")
     said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
     if found.mode == "off":
@@ -38,11 +36,6 @@ def check_host(host: Host, where: Where, memory: str) -> str:
     if host.hook is not None:
         _try_hook(host, found)
     return f"{said}: {host.in_force(found)}" if host.in_force is not None else said
-
-
-def _variants(where: Where) -> Sequence[Where]:
-    """The ways in which it may have been switched on there."""
-    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in PRESETS]
 
 
 def _try_hook(host: Host, where: Where) -> None:

@@ -18,14 +18,13 @@ def settings_file(where: Where) -> str:
 def nothing_forbids(where: Where) -> str:
     """Looks at both settings files. ReadcacheError."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_files.json_text import read_json
+    from readcache.hosts.settings_files.json_text import JsonText
 
     for is_user in (True, False):
         path = settings_file(where._replace(is_user=is_user))
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                found: Any = read_json(file.read())
-            config = found.get("hooksConfig", {})
+                config = JsonText(file.read()).value.get("hooksConfig", {})
             if config.get("enabled", True) is not True:
                 raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
             if "readcache" in config.get("disabled", ()):

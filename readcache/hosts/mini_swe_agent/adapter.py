@@ -82,18 +82,11 @@ def _in_force(where: Where) -> str:
     return f"mini-swe-agent {done.stdout.strip()}, in {files[0]}{named}"
 
 
-def _former_files(where: Where) -> Sequence[str]:
-    """0.1.0 put two lines into the user's own file."""
-    path = _users_file(where)
-    return [str(path)] if path else []
-
-
 HOST = Host(
     name="mini-swe-agent",
     mode="on",
     why=WHY,
     changes=_changes,
     in_force=_in_force,
-    former_files=_former_files,
     keeps=False,
 )
