@@ -50,8 +50,8 @@ class Where(NamedTuple):
 class Entry(NamedTuple):
     """A value that is put into a settings file of JSON with comments.
 
-    `keys` leads to it from the top; objects and lists that are missing are made. If the last key is "+", `value` becomes
-    the first of a list; else it is set, which is refused where the user has another value. A text in it has to name
+    `keys` leads to it from the top; objects and lists that are missing are made. If the last key is "+", `value` is put
+    at the front of a list; else it is set, which is refused where the user has another value. A text in it has to name
     readcache and its command, so that it is known again when nothing else remembers it.
     """
 
