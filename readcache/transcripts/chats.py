@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from readcache.messages.messages import CALLS, ITEM_RESULTS, Kind, Message, Raw, last_compaction, normalise_one
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import Recording
-from readcache.transcripts.tools import recorded_call
 from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.values import int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -72,22 +71,21 @@ def _recording(place: str, row: Mapping[str, Any], messages: list[Any]) -> Recor
     is_mini = str(row.get("trajectory_format")).startswith("mini-swe-agent") or chat.is_text
     name = str(row.get("instance_id") or row.get("id") or place)
     form = "mini-swe-agent" if is_mini else "messages"
-    first = "" if chat.is_text else chat.turns.first_call
-    return Recording(name, form, chat.turns.finished(), agent=form, since=chat.since, first_call=first)
+    found = chat.turns.recording(name, form)
+    return replace(found, first_call="") if chat.is_text else found
 
 
 class _Chat:
     def __init__(self) -> None:
         self.turns = Turns()
         self.is_text = False  # the commands stand in blocks of text
-        self.since: float | None = None
         self._number = 0
 
     def take(self, raw: Raw) -> None:
         """The next message."""
         message, extra = normalise_one(raw), object_in(raw.get("extra"))
         results = [part for part in message.parts if part.kind is Kind.RESULT]
-        self.since = self.since if self.since is not None else epoch_of(extra.get("timestamp"))
+        self.turns.at(extra.get("timestamp"))
         if last_compaction(raw) is not None:
             self.turns.cut()
         if message.role == "assistant":
@@ -110,15 +108,12 @@ class _Chat:
         calls = [part for part in message.parts if part.kind is Kind.CALL]
         for part in calls:
             given = part.arguments if part.arguments is not None else {"input": part.text} if part.text else {}
-            self._call(str(part.call_id), part.name, given)
+            self.turns.tool(str(part.call_id), part.name, given, DIRECTORY)
         found = _BLOCK.findall(message.text) if not calls and not self.turns.waiting else []
         if len(found) == 1:
             self._number += 1
             self.is_text = True
-            self._call(f"c{self._number}", "bash", {"command": found[0].strip("\n")})
-
-    def _call(self, call_id: str, name: str, given: Mapping[str, object]) -> None:
-        self.turns.call(call_id, partial(recorded_call, name=name, given=given, cwd=DIRECTORY), len(said_in(given)))
+            self.turns.tool(f"c{self._number}", "bash", {"command": found[0].strip("\n")}, DIRECTORY)
 
     def _result(self, call_id: str, output: str, known: dict[str, Any]) -> None:
         inner = object_in(output)
