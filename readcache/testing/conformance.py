@@ -14,35 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from readcache.testing.hosts import (
-    Bash,
-    Clear,
-    Compact,
-    Delegate,
-    Edit,
-    HostUnderTest,
-    Read,
-    Rewind,
-    Seen,
-    Step,
-)
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, HostUnderTest, Read, Rewind, Seen, Step
 from readcache.testing.requests import Requests, markers
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-__all__ = [
-    "Bash",
-    "Clear",
-    "Compact",
-    "Conformance",
-    "Delegate",
-    "Edit",
-    "HostUnderTest",
-    "Read",
-    "Rewind",
-    "Seen",
-    "Step",
-]
 
 LENGTHS = {"shop.py": 60, "long.txt": 6_000, "crlf.txt": 40, "like.txt": 30}  # lines of the files of `make_project`
 _CAT, _HEAD, _TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")

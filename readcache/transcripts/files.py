@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import lzma
 import os
@@ -106,24 +107,23 @@ def read_content(unit: Unit) -> Content:
     """NotUnderstood for what is neither JSON nor lines of JSON."""
     path = unit.file.path
     if unit.line:
-        return _from_lines(path, iter([unit.text]), first=unit.line)
+        return _from_lines(path, [unit.text], first=unit.line)
     if os.path.isdir(path):
         return _from_lines(path, map(_bytes_of, _events_in(path)))
     try:
         with open(path, "rb") as raw, _unpacked(raw) as file:
-            first = file.readline(HEAD)
-            if first.strip()[:1] not in (b"{", b"["):
+            data = file.read(HEAD)
+            if data.strip()[:1] not in (b"{", b"["):
                 raise NotUnderstood(f"{path}:1: neither JSON nor lines of JSON objects; is this a transcript?")
-            first += b"" if first.endswith(b"\n") else file.readline()
-            rest = file.readlines()
+            data += file.read()
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise NotUnderstood(f"{path} cannot be read: {error}") from error
-    value = _value(first)
-    if value is not None and not rest:
-        return _document(path, value)
-    if value is None and (value := _value(first + b"".join(rest))) is not None:
-        return _document(path, value)
-    return _from_lines(path, iter([first, *rest]))
+    lines = io.BytesIO(data)
+    is_one = _value(lines.readline()) is None or lines.tell() == len(data)
+    if is_one and (value := _value(data)) is not None:
+        return Content(path, [(1, value)] if isinstance(value, dict) else [], whole=value)
+    lines.seek(0)
+    return _from_lines(path, lines)
 
 
 def _bytes_of(path: str) -> bytes:
@@ -131,11 +131,7 @@ def _bytes_of(path: str) -> bytes:
         return file.read()
 
 
-def _document(path: str, whole: Any) -> Content:
-    return Content(path, [(1, whole)] if isinstance(whole, dict) else [], whole=whole)
-
-
-def _from_lines(path: str, lines: Iterator[bytes], first: int = 1) -> Content:
+def _from_lines(path: str, lines: Iterable[bytes], first: int = 1) -> Content:
     damage = Damage()
 
     def parsed() -> Iterator[tuple[int, dict[str, Any]]]:

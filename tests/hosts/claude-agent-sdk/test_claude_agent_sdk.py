@@ -15,8 +15,8 @@ from sdk_talk import AgentSdk, SdkTalk
 
 from readcache import Sessions
 from readcache.hosts.claude_agent_sdk import hooks
-from readcache.testing.conformance import Bash, Conformance, Edit, Read, make_project
-from readcache.testing.hosts import Step
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Edit, Read, Step
 from readcache.testing.requests import markers
 from tests.hosts.measured import Run, record
 from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars
