@@ -17,12 +17,9 @@ from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.tool_calls import (
     NOWHERE,
     failed_and_wrote_nothing,
-    file_of,
-    is_read,
     name_pieces,
     overwritten,
     pieces_of,
-    shell_command,
     tool_calls,
 )
 from readcache.judging.marker import ASK_AGAIN, find_markers
@@ -129,17 +126,17 @@ class Work:
         """True if it may be about a file that a glob protects."""
         globs = self.rules.protected
         paths = {key for piece in self.pieces[place] for key in piece.keys}
-        paths.add(file_of(self.calls[place]) or "")
+        paths.add(self.calls[place].file or "")
         if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, self.texts[place]):
             return True
-        command = shell_command(self.calls[place].call)
+        command = self.calls[place].use.command
         return command is not None and may_name(command, globs)
 
     def shows_only_files(self, place: int) -> bool:
         """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
         result of running `cat -n` on …")."""
         pieces = self.pieces[place]
-        is_tool = shell_command(self.calls[place].call) is None and is_read(self.calls[place])
+        is_tool = self.calls[place].use.kind == "read"
         is_whole = is_tool or sum(piece.count for piece in pieces) == count_lines(self.texts[place])
         return is_whole and bool(name_pieces(pieces))
 
@@ -157,7 +154,7 @@ class Work:
 
     def invitation(self, place: int) -> str:
         """How to see the result again; empty for a call that may do more than read."""
-        return f"; {ASK_AGAIN}" if is_read(self.calls[place]) and name_pieces(self.pieces[place]) else ""
+        return f"; {ASK_AGAIN}" if self.calls[place].is_read and name_pieces(self.pieces[place]) else ""
 
     def note(self, place: int, why: str) -> None:
         """Lets the result give way to a note, if that is worth it."""

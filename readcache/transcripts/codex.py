@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from readcache.messages.messages import last_compaction, visible_to_model
+from readcache.messages.tools import tool_use
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import RecordedCall, Recording
 from readcache.transcripts.tools import recorded_call
@@ -20,7 +20,6 @@ from readcache.transcripts.values import block_text, int_in, list_in, object_in,
 
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-_WORDS = ("bash", "sh", "zsh")  # of ["bash", "-lc", COMMAND]
 # Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
@@ -116,7 +115,7 @@ def _output_of(value: object) -> str:
 
 
 def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd: str) -> RecordedCall:
-    said, command = said_in(given), _command_in(given)
+    said, command = said_in(given), tool_use(name, given).command
     if command is None:
         failed = name == "apply_patch" and not output.lstrip().startswith(("Success", "Done", "Exit code: 0"))
         return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, failed=failed)
@@ -127,21 +126,13 @@ def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd:
         output,
         batch,
         name=name,
-        given={**given, "command": command},
+        given=given,
         cwd=cwd,
         exit_code=int(status[1]) if status else None if head else 0,
         complete=not (head and status is None) and not is_cut(output),
         head=head[0].count("\n") if head else 0,
         said=f"{command}\n{said}",
     )
-
-
-def _command_in(given: Payload) -> str | None:
-    command = given.get("cmd", given.get("command"))
-    words = [str(word) for word in list_in(command)]
-    if len(words) == 3 and posixpath.basename(words[0]) in _WORDS and words[1] in ("-c", "-lc"):
-        return words[2]
-    return command if isinstance(command, str) else " ".join(words) or None
 
 
 def is_cut(output: str) -> bool:
