@@ -6,6 +6,7 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -72,7 +73,7 @@ def test_hooks_of_ones_own_are_called_as_without_us(tmp_path: Path) -> None:
 
 
 def test_a_hook_of_ours_that_fails_leaves_the_result(tmp_path: Path) -> None:
-    broken = hooks(cast("Sessions", object()))
+    broken = hooks(cast("Sessions", SimpleNamespace()))
     first, second = results(tmp_path / "p", broken, (CAT,), (CAT,))
     assert first.startswith("def item_1(")
     assert second.startswith("def item_1(")
