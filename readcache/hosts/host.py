@@ -60,6 +60,12 @@ class Entry(NamedTuple):
     value: object
 
 
+def hook_entry(where: Where, host: str, path: str, event: str, matcher: str, **more: object) -> Entry:
+    """A hook as several hosts have it in their settings."""
+    hook = {"type": "command", "command": where.line("hook", host), "timeout": HOOK_SECONDS, **more}
+    return Entry(path, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]})
+
+
 class OwnFile(NamedTuple):
     """A file that is ours as a whole: a plugin, a hook's script. It says `readcache init NAME` in a comment, which is
     how it is known again."""

@@ -17,17 +17,15 @@ def settings_file(where: Where) -> str:
 def nothing_forbids(where: Where) -> str:
     """Looks at both settings files. ReadcacheError."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_files.json_text import JsonText
+    from readcache.hosts.settings_files.json_text import settings_in
 
     for is_user in (True, False):
         path = settings_file(where._replace(is_user=is_user))
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                config = JsonText(file.read()).value.get("hooksConfig", {})
-            if config.get("enabled", True) is not True:
-                raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
-            if "readcache" in config.get("disabled", ()):
-                raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
+        config = settings_in(path).get("hooksConfig", {})
+        if config.get("enabled", True) is not True:
+            raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
+        if "readcache" in config.get("disabled", ()):
+            raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
     return "no setting switches it off" + ("" if where.is_user else "; it runs where the folder is trusted")
 
 

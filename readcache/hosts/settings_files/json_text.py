@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from readcache import UsageError
@@ -125,6 +125,16 @@ class JsonText:
         """The white space that the line of `at` begins with."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def settings_in(file: str) -> Mapping[str, Any]:
+    """What a settings file says; nothing where it cannot be read."""
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            value = JsonText(opened.read()).value
+    except (OSError, UnicodeDecodeError, UsageError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _blanked(found: re.Match[str]) -> str:
