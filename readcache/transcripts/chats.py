@@ -49,9 +49,6 @@ def is_chat(row: Mapping[str, Any]) -> bool:
 
 def load_chats(content: Content) -> Iterator[Recording]:
     """Each conversation. Those of mini-swe-agent say so."""
-    if isinstance(content.whole, list):
-        yield _recording(content.path, {}, content.whole)
-        return
     loose: list[Any] = []
     for line, row in content.objects():
         if found := messages_in(row):

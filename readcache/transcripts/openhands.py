@@ -40,7 +40,7 @@ def is_openhands(row: Mapping[str, Any]) -> bool:
 
 def load_openhands(content: Content) -> Iterator[Recording]:
     """One recording, or one for each line of an evaluation's output."""
-    loose = list(content.whole) if isinstance(content.whole, list) else []
+    loose = list[Any]()
     for line, row in content.objects():
         if list_in(row.get("history")):
             yield _recording(str(row.get("instance_id") or content.place(line)), list_in(row["history"]))

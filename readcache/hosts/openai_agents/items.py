@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from readcache.hosts.tool_results import ToolResult, without_status
+from readcache.messages.editing import with_result_text
 from readcache.messages.messages import ITEM_RESULTS, Kind, Part, normalise_one
 
 Item = Mapping[str, Any]
@@ -63,9 +64,7 @@ def with_item_text(item: Item, text: str) -> Item:
     if _type(item) == "shell_call_output":
         known = [key for key in ("output", "shell_output") if item.get(key)]
         return {**item, **{key: [{**item[key][0], "stdout": text}] for key in known}}
-    if isinstance(item["output"], list):
-        return {**item, "output": [{**item["output"][0], "text": text}]}
-    return {**item, "output": text}
+    return with_result_text(item, item["call_id"], text)
 
 
 def as_function(item: Item) -> Item:
