@@ -52,13 +52,14 @@ _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call and its result, in the messages at `call_at` and `result_at`; `cwd` is the directory as far as it is
-    known."""
+    known. `known`: what a session knows of the call."""
 
     call: Part
     result: Part
     call_at: int
     result_at: int
     cwd: str
+    known: Sequence[Delivery] = ()
     plain: PlainResult | None = None  # where it stands in a chat whose results have no ids
 
     @property
@@ -79,21 +80,21 @@ class ToolCall:
         return use.kind == "read" if use.command is None else read_command(use.command, self.cwd, None).only_reads
 
 
-def tool_calls(messages: Sequence[Message], root: str = "/", links: Links | None = None) -> list[ToolCall]:
+def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
     """Every result with its call, in the order of the results. An id used again is that of the newer call."""
-    calls = [*_linked_calls(messages, root), *map(_plain_call, links.plain if links is not None else ())]
+    calls = [*_linked_calls(messages, root, links), *(_plain_call(plain, links) for plain in links.plain)]
     return sorted(calls, key=lambda call: call.result_at)
 
 
-def _plain_call(plain: PlainResult) -> ToolCall:
+def _plain_call(plain: PlainResult, links: Links) -> ToolCall:
     command = plain.delivery.event.label
     start, end = plain.stretch
     call = Part(Kind.CALL, command, arguments={COMMANDS[0]: command})
     result = Part(Kind.RESULT, plain.text[start:end])
-    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, plain)
+    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, links.of_call(plain.delivery), plain)
 
 
-def _linked_calls(messages: Sequence[Message], root: str) -> list[ToolCall]:
+def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
     waiting: dict[str | None, tuple[Part, int, str]] = {}
     out: list[ToolCall] = []
     cwd = root
@@ -105,14 +106,14 @@ def _linked_calls(messages: Sequence[Message], root: str) -> list[ToolCall]:
                     cwd = f"{NOWHERE}{index}"
             elif part.kind is Kind.RESULT and part.call_id in waiting:
                 call, call_at, where = waiting.pop(part.call_id)
-                out.append(ToolCall(call, part, call_at, index, where))
+                out.append(ToolCall(call, part, call_at, index, where, links.standing_in(index, part.call_id)))
     return out
 
 
-def pieces_of(tool_call: ToolCall, known: Sequence[Delivery] = (), tag: str = "") -> tuple[Piece, ...]:
-    """Which lines of which files stand where in the result's text. `known`: what a session knows of the call."""
+def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
+    """Which lines of which files stand where in the result's text."""
     text = tool_call.result.text
-    for delivery in known:
+    for delivery in tool_call.known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
         if found is not None:  # between whatever words the harness puts around it
             above = text.count("\n", 0, found[0])
@@ -125,17 +126,19 @@ def pieces_of(tool_call: ToolCall, known: Sequence[Delivery] = (), tag: str = ""
     return match(claims, lines, View())
 
 
-def overwritten(tool_call: ToolCall, known: Sequence[Delivery] = ()) -> frozenset[str]:
+def overwritten(tool_call: ToolCall) -> frozenset[str]:
     """The files that the call for certain gave a whole new content, which stands in the call itself. Edits are not
-    among them, nor is anything that may have failed, or may not have been run. `known`: as in `pieces_of`."""
+    among them, nor is anything that may have failed, or may not have been run."""
     text = tool_call.result.text
     command = tool_call.use.command
     if tool_call.result.is_error or _MAY_HAVE_FAILED.search(text[:LOOKED_AT]):
         return frozenset()
     if command is not None and not _WRITES_FIRST.match(command):
         return frozenset()
-    if known:  # what a command wrote is known only of one that did not fail
-        written = [piece for d in known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof]
+    if tool_call.known:  # what a command wrote is known only of one that did not fail
+        written = [
+            piece for d in tool_call.known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof
+        ]
         return frozenset(key for piece in written for key in piece.keys)
     if not (len(text) < LOOKED_AT and _SAYS_NOTHING.fullmatch(text)) and (
         command is not None or not _SUCCEEDED.search(text[:LOOKED_AT])
