@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from readcache import ReadcacheError
@@ -47,23 +48,10 @@ def _try_hook(host: Host, where: Where) -> None:
         if _run(words, "{}", alone):
             raise ReadcacheError(f"`{' '.join(words)}` answers an empty event: reinstall readcache")
         answers = [_run(words, json.dumps(event), alone) for event in host.trial(place)]
-        if answers and not _is_answer(answers[-1]):
-            noted = _noted(os.path.join(place, "readcache", "failures.log"))
-            raise ReadcacheError(f"the hook did not answer a trial event{noted}: reinstall readcache")
-
-
-def _is_answer(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-def _noted(path: str) -> str:
-    if not os.path.exists(path):
-        return ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return f" ({' '.join(file.read().split())})"
+        if answers and not answers[-1]:
+            noted = Path(place, "readcache", "failures.log")
+            why = f" ({' '.join(noted.read_text(errors='replace').split())})" if noted.exists() else ""
+            raise ReadcacheError(f"the hook did not answer a trial event{why}: reinstall readcache")
 
 
 def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str:

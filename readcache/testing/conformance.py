@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, HostUnderTest, Read, Rewind, Seen, Step
 from readcache.testing.requests import Requests, markers
 
@@ -63,8 +65,6 @@ class Conformance:
         return seen
 
     def _need(self, *steps: Step) -> None:
-        import pytest
-
         kinds = {type(call) for step in steps for call in (step if isinstance(step, tuple) else (step,))}
         if missing := kinds - self.host.can:
             pytest.skip(f"the host has no {', '.join(sorted(kind.__name__ for kind in missing))}")
@@ -169,8 +169,6 @@ class Conformance:
 
     def test_a_store_that_cannot_be_used_costs_the_agent_nothing(self, tmp_path: Path) -> None:
         if not hasattr(self.host, "store"):
-            import pytest
-
             pytest.skip("the host has no `store` to be set")
         before, self.host.store = self.host.store, tmp_path  # a directory is not a store
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from readcache import Reply
+from readcache import Frame, Reply
 from readcache.hosts.left_out import lines_left_out, put_back
 from readcache.hosts.tool_results import ToolResult
 from readcache.messages.editing import with_content_text
@@ -49,7 +49,8 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
     if header := _HEADER.match(text):
         first, last = int(header[1]), int(header[2])
         lines, is_cut = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
-        frame = _between(header.end(), last - first + 1)
+        head = header[0].count("\n")
+        frame = Frame(head, text.removesuffix("\n").count("\n") + 1 - head - (last - first + 1))
     return ToolResult(
         name=call["name"],
         arguments=call["args"],
@@ -93,17 +94,6 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
         calls = [(call["id"], {"name": call["name"], "arguments": call["args"]}) for call in message.tool_calls]
         out["tool_calls"] = [{"id": name, "type": "function", "function": called} for name, called in calls]
     return out
-
-
-def _between(low: int, count: int) -> Any:
-    """A frame: so many characters before, and all behind so many lines."""
-
-    def frame(text: str) -> tuple[str, str, str]:
-        lines = text[low:].split("\n")
-        high = low + len("\n".join(lines[:count])) + (len(lines) > count)
-        return text[:low], text[low:high], text[high:]
-
-    return frame
 
 
 def _text(message: BaseMessage) -> str | None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from readcache.hosts.tool_results import ToolResult, without_status
+from readcache import Frame
+from readcache.hosts.tool_results import ToolResult
 from readcache.messages.editing import with_result_text
 from readcache.messages.messages import ITEM_RESULTS, Kind, Part, normalise_one
 
@@ -85,7 +86,7 @@ def _type(item: object) -> str:
 def _result(item: Item, call_id: str, text: str, name: str, arguments: Mapping[str, Any], batch: str) -> ToolResult:
     said: dict[str, Any] = {"is_error": text.startswith(_FAILED) or _LATE.match(text) is not None}
     if chunk := _CHUNK.match(text):
-        said |= {"complete": not (chunk["goes_on"] or chunk["is_cut"]), "frame": _without_chunk}
+        said |= {"complete": not (chunk["goes_on"] or chunk["is_cut"]), "frame": Frame(chunk[0].count("\n"))}
         said |= {"exit_code": None if chunk["status"] is None else int(chunk["status"])}
     elif _type(item) == "shell_call_output":
         outcome = item["output"][0].get("outcome")
@@ -94,8 +95,3 @@ def _result(item: Item, call_id: str, text: str, name: str, arguments: Mapping[s
         is_whole = outcome.get("type") != "timeout" and (cut is None or len(text) < int(cut))
         said |= {"complete": is_whole, "exit_code": outcome.get("exit_code")}
     return ToolResult(name, arguments, text, call_id, batch, **said)
-
-
-def _without_chunk(text: str) -> tuple[str, str, str]:
-    chunk = _CHUNK.match(text)
-    return without_status(text) if chunk is None else (text[: chunk.end()], text[chunk.end() :], "")
