@@ -14,8 +14,8 @@ from typing import Any
 
 from readcache.messages.messages import CALLS, ITEM_RESULTS, Kind, Message, Raw, last_compaction, normalise_one
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
@@ -123,7 +123,7 @@ class _Chat:
         self.turns.result(call_id, output, **known)
 
 
-def usage_of(usage: Mapping[str, Any]) -> Usage:
+def usage_of(usage: Mapping[str, Any]) -> RequestSent:
     """The usage fields of any provider. What is read from a cache is a part of OpenAI's prompt tokens."""
 
     def number(name: str, inside: str = "") -> int:
@@ -140,4 +140,5 @@ def usage_of(usage: Mapping[str, Any]) -> Usage:
         fresh = (number("prompt_tokens") or number("input_tokens")) - cached - written
     else:
         fresh = number("input_tokens")
-    return Usage(fresh, written, cached, number("completion_tokens") or number("output_tokens"))
+    output = number("completion_tokens") or number("output_tokens")
+    return RequestSent(fresh, written, cache_read=cached, output=output)

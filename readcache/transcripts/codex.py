@@ -13,9 +13,9 @@ from typing import Any
 from readcache.messages.messages import last_compaction, visible_to_model
 from readcache.messages.tools import tool_use
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import RecordedCall, Recording
+from readcache.transcripts.records import RecordedCall, Recording, RequestSent
 from readcache.transcripts.tools import recorded_call
-from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
 Payload = Mapping[str, Any]
@@ -80,7 +80,7 @@ class _Session:
         self._paid = total
         cached = int_in(last.get("cached_input_tokens")) or 0
         fresh = (int_in(last.get("input_tokens")) or 0) - cached
-        self.turns.pay(Usage(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
+        self.turns.pay(RequestSent(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
 
     def _item(self, item: Payload) -> None:
         kind, name = str(item.get("type")), str(item.get("name"))

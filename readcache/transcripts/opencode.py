@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import epoch_of, int_in, list_in, object_in
 
 Part = Mapping[str, Any]
@@ -77,7 +77,7 @@ class _Export:
         output = (int_in(tokens.get("output")) or 0) + (int_in(tokens.get("reasoning")) or 0)
         written, read = int_in(cache.get("write")) or 0, int_in(cache.get("read")) or 0
         self.turns.answer()
-        self.turns.pay(Usage(int_in(tokens.get("input")) or 0, written, read, output))
+        self.turns.pay(RequestSent(int_in(tokens.get("input")) or 0, written, cache_read=read, output=output))
         self._deliver()
 
     def _deliver(self) -> None:

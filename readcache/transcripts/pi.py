@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.turns import Turns, Usage
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
 Entry = Mapping[str, Any]
@@ -98,5 +98,5 @@ class _PiSession:
             known = _with_span(given) if name == "read" else given
             self.turns.tool(str(block.get("id")), name, known, self._cwd, exit_code=None, said=said_in(given))
         usage = object_in(message.get("usage"))
-        names = ("input", "cacheWrite", "cacheRead", "output")
-        self.turns.pay(Usage(*(int_in(usage.get(name)) or 0 for name in names)))
+        names = {"fresh": "input", "cache_write": "cacheWrite", "cache_read": "cacheRead", "output": "output"}
+        self.turns.pay(RequestSent(**{ours: int_in(usage.get(name)) or 0 for ours, name in names.items()}))

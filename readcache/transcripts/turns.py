@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from readcache.transcripts.records import HistoryCut, Item, RecordedCall, Recording, RequestSent
 from readcache.transcripts.tools import recorded_call
 from readcache.transcripts.values import epoch_of, said_in
 
 Made = Callable[..., RecordedCall]
-
-
-class Usage(NamedTuple):
-    """Tokens of one request, as `RequestSent` has them."""
-
-    fresh: int = 0
-    cache_write: int = 0
-    cache_read: int = 0
-    output: int = 0
 
 
 class Turns:
@@ -55,11 +46,11 @@ class Turns:
         if chars and isinstance(one, RequestSent):
             self._items[self._request] = replace(one, answer=one.answer + chars)
 
-    def pay(self, usage: Usage) -> None:
-        """The usage of the newest request, if it has none."""
+    def pay(self, usage: RequestSent) -> None:
+        """The tokens of the newest request, if it has none."""
         one = None if self._unpaid is None else self._items[self._unpaid]
         if self._unpaid is not None and isinstance(one, RequestSent):
-            self._items[self._unpaid] = replace(one, **usage._asdict())
+            self._items[self._unpaid] = replace(usage, added=one.added, answer=one.answer)
         self._unpaid = None
 
     def call(self, call_id: str, made: Made, chars: int = 0) -> None:
