@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache.messages.tools import LINE_NUMBER
@@ -75,8 +76,9 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
         except (AttributeError, KeyError, TypeError, ValueError):
             content.damage.add(content.path, line)
     for reader, found in readers.items():
-        if found.items:
-            items, first = tuple(found.finished()), found.first_call
+        if found.items:  # requests that no usage was told of say nothing
+            items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
+            first = found.first_call
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, first)
 
 
@@ -121,13 +123,11 @@ class _Reader:
                     self.first_call = self.first_call or str(block["id"])
         elif entry.get("type") == "user":
             for block in list_in(message.get("content")):
-                if isinstance(block, dict) and block.get("type") == "tool_result":
-                    self._result(block, dict_in(entry.get("toolUseResult")))
+                name = str(block.get("tool_use_id")) if isinstance(block, dict) else ""
+                if name in self._asked and block.get("type") == "tool_result":
+                    made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
+                    self.items.append(replace(made, batch=self._answer_of.get(name, "")))
         self._nodes[str(entry.get("uuid"))] = node
-
-    def finished(self) -> list[Item]:
-        """All items. Requests that no usage was told of say nothing."""
-        return [item for item in self.items if not isinstance(item, RequestSent) or item.prompt]
 
     def _begin(self, answer: str, above: _Node) -> None:
         """A new answer: what stands above it was sent."""
@@ -171,13 +171,6 @@ class _Reader:
             answer=before.answer + sum(map(_chars_of, list_in(message.get("content")))),
         )
 
-    def _result(self, block: Entry, response: Entry) -> None:
-        name = str(block.get("tool_use_id"))
-        if name not in self._asked:
-            return
-        asked, entry = self._asked.pop(name)
-        self.items.append(_call(name, asked, entry, block, response, self._answer_of.get(name, "")))
-
 
 def _node_below(above: _Node, entry: Entry, message: Entry) -> _Node:
     kind = entry.get("type")
@@ -208,11 +201,11 @@ def _shown_file(entry: Entry) -> RecordedCall | None:
     return RecordedCall(str(entry.get("uuid")), "attachment", asked, "", content)
 
 
-def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, answer: str) -> RecordedCall:
+def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) -> RecordedCall:
     tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
-    known: dict[str, Any] = {"said": said_in(given), "output": output, "batch": answer}
+    known: dict[str, Any] = {"said": said_in(given), "output": output}
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = _STATUS.match(output) if failed else None

@@ -66,13 +66,9 @@ class SettingsText:
         value = entry.value
         for key in reversed(keys[depth + 1 :]):
             value = [value] if key == "+" else {key: value}
-        expected = copy.deepcopy(self.value)
-        inside = _inside(expected, keys[:depth])
-        if isinstance(inside, list):
-            inside.insert(0, value)
-        else:
-            inside[keys[depth]] = value
-        self._change(self._json.with_member(keys[:depth], keys[depth], value), expected, entry)
+        inside = _inside(self.value, keys[:depth])
+        expected = [value, *inside] if isinstance(inside, list) else {**inside, keys[depth]: value}
+        self._change(self._json.with_member(keys[:depth], keys[depth], value), keys[:depth], expected, entry)
 
     def take_out(self, entry: Entry) -> None:
         """Takes out what was put in for the entry, if it is there, and what holds nothing any more then."""
@@ -102,16 +98,17 @@ class SettingsText:
             return None
 
     def _cut(self, path: Path, entry: Entry) -> None:
-        expected = copy.deepcopy(self.value)
-        del _inside(expected, path[:-1])[path[-1]]
-        self._change(self._json.without(path), expected, entry)
+        expected = copy.copy(_inside(self.value, path[:-1]))
+        del expected[path[-1]]
+        self._change(self._json.without(path), path[:-1], expected, entry)
 
-    def _change(self, text: str, expected: object, entry: Entry) -> None:
+    def _change(self, text: str, path: Path, expected: object, entry: Entry) -> None:
+        """The edit of the object or list at the end of the path. ReadcacheError if it is not `expected` then."""
         try:
             changed = JsonText(text)
         except UsageError:
             changed = None
-        if changed is None or changed.value != expected:
+        if changed is None or _inside(changed.value, path) != expected:
             raise self._refusal("the file is written in a way that we cannot edit", entry)
         self._json = changed
 
