@@ -17,11 +17,6 @@ from readcache.hosts.settings_files.switch import Switch
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 
 
-def is_switched_on(host: Host, where: Where, memory: str) -> bool:
-    """True if something of ours is there for the host at that place, or is remembered to be."""
-    return Switch(host, where, memory).is_known()
-
-
 def check_host(host: Host, where: Where, memory: str) -> str:
     """What is in force, in words. ReadcacheError with what is not, and what to do."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
