@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache.context.compaction import count_tokens
-from readcache.context.pruner import PruneRules, Result, Work, mend_list, with_knowledge
+from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
 from readcache.messages.messages import Message, Raw, normalise, raw_messages
 from readcache.messages.structure import repair
 from readcache.model.errors import UsageError
@@ -64,7 +64,7 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     return work.finish()
 
 
-def _oldest_first(work: Work) -> list[Result]:
+def _oldest_first(work: Work) -> list[PrunableResult]:
     """The results. One that a marker names is as old as the marker: the agent asked for it then."""
     used: dict[str, int] = {}
     for place, one in enumerate(work.results):

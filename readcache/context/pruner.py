@@ -87,7 +87,7 @@ class Work:
         self.border = last_turns(messages, rules.protect_last_turns)
         self.needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
         self.raws = raw_messages(messages)  # with the arguments that were changed
-        self.results = [Result(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
+        self.results = [PrunableResult(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
 
     def finish(self) -> Sequence[Message]:
         """The messages with all changes; the very same list when there are none."""
@@ -104,7 +104,7 @@ class Work:
         return self._given if all(a is b for a, b in zip(out, self._given, strict=True)) else out
 
 
-class Result:
+class PrunableResult:
     """A result, and the `text` that is to stand there."""
 
     def __init__(self, work: Work, tool_call: ToolCall) -> None:
