@@ -64,7 +64,7 @@ def uninit_command(options: argparse.Namespace, _: Settings) -> int:
 def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], str]]]:
     """What `doctor` looks at: hosts that are switched on here or for the user, and those of that name in any case.
     UsageError for an unknown one."""
-    from readcache.hosts.checks import check_host, is_switched_on
+    from readcache.hosts.checks import check_host
 
     checks: list[tuple[str, Callable[[Settings], str]]] = []
     try:
@@ -74,7 +74,7 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
     for name in dict.fromkeys([*names, *MODULES, *plugin_names("hosts")]):
         host = find_host(name)
         places = [_where(host, is_user=is_user) for is_user in (False, True)]
-        found = [place for place in places if is_switched_on(host, place, memory)]
+        found = [place for place in places if Switch(host, place, memory).is_known()]
         for place in found or (places[:1] if name in names else []):
             checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory)))  # type: ignore[misc]
     return checks

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache.context.compaction import count_tokens
-from readcache.context.pruner import PruneRules, Work, mend_list, with_knowledge
-from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
+from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
+from readcache.messages.messages import Message, Raw, normalise, raw_messages
 from readcache.messages.structure import repair
 from readcache.model.errors import UsageError
 from readcache.model.policy import Mode
@@ -56,24 +56,19 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens
-    for place in _oldest_first(work):
-        if excess > 0 and work.may_go(place, though_pinned=True):
-            before = count(work.texts[place])
-            work.note(place, f"; cleared to make room{work.invitation(place)}")
-            excess -= before - count(work.texts[place])
-    out = update_all(messages, work.finish())
-    return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
+    for one in _oldest_first(work):
+        if excess > 0 and one.may_go(though_pinned=True):
+            before = count(one.text)
+            one.note("; cleared to make room")
+            excess -= before - count(one.text)
+    return work.finish()
 
 
-def _oldest_first(work: Work) -> list[int]:
-    """The places of the results. One that a marker names is as old as the marker: the agent asked for it then."""
+def _oldest_first(work: Work) -> list[PrunableResult]:
+    """The results. One that a marker names is as old as the marker: the agent asked for it then."""
     used: dict[str, int] = {}
-    for place in range(len(work.calls)):
-        events = [delivery.event for delivery in work.known(place)]
-        used |= {event.call_id: place for event in events}
-        used |= {source: place for event in events for pointer in event.pointers for source in pointer.sources}
-    ages = [
-        max([place, *(used[delivery.event.call_id] for delivery in work.known(place))])
-        for place in range(len(work.calls))
-    ]
-    return sorted(range(len(ages)), key=ages.__getitem__)
+    for place, one in enumerate(work.results):
+        pointers = (pointer for delivery in one.call.known for pointer in delivery.event.pointers)
+        used |= dict.fromkeys((*one.names, *(source for pointer in pointers for source in pointer.sources)), place)
+    ages = [max([place, *map(used.__getitem__, one.names)]) for place, one in enumerate(work.results)]
+    return [work.results[place] for place in sorted(range(len(ages)), key=ages.__getitem__)]

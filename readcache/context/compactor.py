@@ -233,9 +233,7 @@ class Compactor:
         """The level that is due, or a tighter one where what stays would nearly fill the conversation. Where it would
         overfill it at every level, nothing can be done about it."""
         due = self._levels[self._level :]
-        tokens = {}
-        for level in due:
-            tokens[level] = tokens_that_stay(split_turns(messages, level.keep_turns), self._options, level)
+        tokens = {each: tokens_that_stay(split_turns(messages, each.keep_turns), self._options, each) for each in due}
         whole = [level for level in due if level.most_chars == sys.maxsize]
         fits = [level for level in whole if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])

@@ -67,7 +67,9 @@ class History:
 
         ValueError, and nothing is changed, for the id of an item or summary that was there before.
         """
-        new = _new_id(event)
+        new = event.id if isinstance(event, Item) else None  # what it brings into the view
+        if isinstance(event, Condensed) and event.summary is not None:
+            new = event.summary_id
         if new in self._ids:
             raise ValueError(f"the history already has an item {new!r}: give each item its own id")
         if isinstance(event, Condensed):
@@ -91,13 +93,6 @@ class History:
             items.insert(event.offset, Item(event.summary_id, summary_message(event.summary)))
             self._items = {item.id: item for item in items}
             self._view = None
-
-
-def _new_id(event: HistoryEvent) -> str | None:
-    """The id that an event brings into the view."""
-    if isinstance(event, Item):
-        return event.id
-    return event.summary_id if isinstance(event, Condensed) and event.summary is not None else None
 
 
 # ---------------------------------------------------------------- a list and its history

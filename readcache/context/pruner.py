@@ -16,13 +16,11 @@ from readcache.context.links import Links, PlainResult
 from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.tool_calls import (
     NOWHERE,
+    ToolCall,
     failed_and_wrote_nothing,
-    file_of,
-    is_read,
     name_pieces,
     overwritten,
     pieces_of,
-    shell_command,
     tool_calls,
 )
 from readcache.judging.marker import ASK_AGAIN, find_markers
@@ -32,7 +30,6 @@ from readcache.messages.messages import Message, Raw, normalise, raw_messages, u
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.errors import UsageError
 from readcache.model.events import Piece
-from readcache.model.key_view import Delivery
 from readcache.model.paths import matches
 from readcache.model.policy import MIN_CHARS, Mode
 from readcache.model.text import count_lines
@@ -60,13 +57,11 @@ class PruneRules:
 
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
-    shown = _without_images(messages, rules) if "oversized_outputs" in strategies else messages
-    work = Work(shown, strategies, rules)
+    work = Work(messages, strategies, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
             strategy(work)
-    out = update_all(shown, work.finish())
-    return messages if all(a is b for a, b in zip(out, messages, strict=True)) else out
+    return work.finish()
 
 
 def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Message]:
@@ -81,103 +76,96 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
 
 
 class Work:
-    """The changes gathered so far. A result is named by its place among the calls."""
+    """The changes gathered so far."""
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
-        self.rules = rules
-        self._cuts = "oversized_outputs" in strategies
-        self.calls = tool_calls(messages, rules.root, rules.links)
+        self.rules, self._given = rules, messages
+        self.cuts = "oversized_outputs" in strategies
+        if self.cuts:
+            messages = _without_images(messages, rules)
+        self._shown = messages
         self.border = last_turns(messages, rules.protect_last_turns)
+        self.needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
         self.raws = raw_messages(messages)  # with the arguments that were changed
-        self.texts = [tool_call.result.text for tool_call in self.calls]  # as they are to stand there
-        self.noted: set[int] = set()  # results that gave way to a note
-        self._needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
+        self.results = [PrunableResult(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
 
-    @cached_property
-    def pieces(self) -> list[tuple[Piece, ...]]:
-        """Which lines of which files each result shows."""
-        places = range(len(self.calls))
-        return [() if notes.is_note(self.texts[at]) else self._pieces(at) for at in places]
-
-    def _pieces(self, place: int) -> tuple[Piece, ...]:
-        return pieces_of(self.calls[place], self.known(place), self.rules.tag)
-
-    def known(self, place: int) -> list[Delivery]:
-        """What a session knows of a call."""
-        plain = self.calls[place].plain
-        if plain is not None:
-            return self.rules.links.of_call(plain.delivery)
-        return self.rules.links.standing_in(self.calls[place].result_at, self.calls[place].result.call_id)
-
-    def may_go(self, place: int, *, though_pinned: bool = False) -> bool:
-        """True if the result may be pruned: it is not short, not of a protected file, not in the last turns, and they
-        do not need it."""
-        tool_call = self.calls[place]
-        names = {delivery.event.call_id for delivery in self.known(place)}
-        if tool_call.result_at >= self.border or place in self.noted or not names.isdisjoint(self._needed):
-            return False
-        if not though_pinned and not names.isdisjoint(self.rules.pinned):
-            return False
-        return len(self.texts[place]) >= self.rules.min_chars and not self.is_protected(place)
-
-    def will_be_cut(self, place: int) -> bool:
-        """True if only the two ends of the result are to stay."""
-        text = self.texts[place]
-        return self._cuts and len(text) > self.rules.max_chars and not notes.is_note(text) and self.may_go(place)
-
-    def is_protected(self, place: int) -> bool:
-        """True if it may be about a file that a glob protects."""
-        globs = self.rules.protected
-        paths = {key for piece in self.pieces[place] for key in piece.keys}
-        paths.add(file_of(self.calls[place]) or "")
-        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, self.texts[place]):
-            return True
-        command = shell_command(self.calls[place].call)
-        return command is not None and may_name(command, globs)
-
-    def shows_only_files(self, place: int) -> bool:
-        """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
-        result of running `cat -n` on …")."""
-        pieces = self.pieces[place]
-        is_tool = shell_command(self.calls[place].call) is None and is_read(self.calls[place])
-        is_whole = is_tool or sum(piece.count for piece in pieces) == count_lines(self.texts[place])
-        return is_whole and bool(name_pieces(pieces))
-
-    def what(self, place: int) -> str:
-        """The result in words."""
-        named = notes.name_stretches(name_pieces(self.pieces[place]))
-        if self.shows_only_files(place):
-            return named
-        text = self.texts[place]
-        is_part = notes.has_note(text) or find_markers(text, self.rules.tag)
-        output = "what stood here of this output" if is_part else "this output"
-        lines = count_lines(text)
-        among = f" ({named} among them)" if named else ""
-        return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
-
-    def invitation(self, place: int) -> str:
-        """How to see the result again; empty for a call that may do more than read."""
-        return f"; {ASK_AGAIN}" if is_read(self.calls[place]) and name_pieces(self.pieces[place]) else ""
-
-    def note(self, place: int, why: str) -> None:
-        """Lets the result give way to a note, if that is worth it."""
-        note = notes.note_line(self.rules.tag, f"{self.what(place)}{why}")
-        if len(self.texts[place]) >= GAIN * len(note):
-            self.texts[place] = note
-            self.noted.add(place)
-
-    def finish(self) -> list[Raw]:
-        """The messages with all changes, in the shape in which they were given."""
-        for place in reversed(range(len(self.calls))):  # the last in a text first: what is before it stays in its place
-            tool_call, text = self.calls[place], self.texts[place]
-            if text == tool_call.result.text:
+    def finish(self) -> Sequence[Message]:
+        """The messages with all changes; the very same list when there are none."""
+        for one in reversed(self.results):  # the last in a text first: what is before it stays in its place
+            tool_call = one.call
+            if one.text == tool_call.result.text:
                 continue
             raw = self.raws[tool_call.result_at]
             if tool_call.plain is None:
-                self.raws[tool_call.result_at] = with_result_text(raw, tool_call.result.call_id, text)
+                self.raws[tool_call.result_at] = with_result_text(raw, tool_call.result.call_id, one.text)
             else:
-                self.raws[tool_call.result_at] = with_texts(raw, partial(_spliced, tool_call.plain, text))
-        return self.raws
+                self.raws[tool_call.result_at] = with_texts(raw, partial(_spliced, tool_call.plain, one.text))
+        out = update_all(self._shown, self.raws)
+        return self._given if all(a is b for a, b in zip(out, self._given, strict=True)) else out
+
+
+class PrunableResult:
+    """A result, and the `text` that is to stand there."""
+
+    def __init__(self, work: Work, tool_call: ToolCall) -> None:
+        self.call, self.text = tool_call, tool_call.result.text
+        self.names = {delivery.event.call_id for delivery in tool_call.known}
+        self.is_noted = False  # it gave way to a note
+        self._work, self._rules = work, work.rules
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Which lines of which files it shows."""
+        return () if notes.is_note(self.call.result.text) else pieces_of(self.call, self._rules.tag)
+
+    @cached_property
+    def is_protected(self) -> bool:
+        """True if it may be about a file that a glob protects."""
+        globs, command = self._rules.protected, self.call.use.command
+        paths = {self.call.file, *(key for piece in self.pieces for key in piece.keys)}
+        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, self.call.result.text):
+            return True
+        return command is not None and may_name(command, globs)
+
+    def may_go(self, *, though_pinned: bool = False) -> bool:
+        """True if the result may be pruned: it is not short, not of a protected file, not in the last turns, and they
+        do not need it."""
+        if self.call.result_at >= self._work.border or self.is_noted or not self.names.isdisjoint(self._work.needed):
+            return False
+        if not though_pinned and not self.names.isdisjoint(self._rules.pinned):
+            return False
+        return len(self.text) >= self._rules.min_chars and not self.is_protected
+
+    def will_be_cut(self) -> bool:
+        """True if only the two ends of the result are to stay."""
+        is_long = len(self.text) > self._rules.max_chars and not notes.is_note(self.text)
+        return self._work.cuts and is_long and self.may_go()
+
+    def shows_only_files(self) -> bool:
+        """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
+        result of running `cat -n` on …")."""
+        is_whole = sum(piece.count for piece in self.pieces) == count_lines(self.text)
+        return (is_whole or self.call.use.kind == "read") and bool(name_pieces(self.pieces))
+
+    def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
+        """Lets the result give way to a note, if that is worth it. A call that may do more than read is not to be
+        repeated."""
+        named = name_pieces(self.pieces)
+        asks = may_be_asked_again and self.call.is_read and named
+        note = notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}")
+        if len(self.text) >= GAIN * len(note):
+            self.text, self.is_noted = note, True
+
+    def _what(self) -> str:
+        """The result in words."""
+        named = notes.name_stretches(name_pieces(self.pieces))
+        if self.shows_only_files():
+            return named
+        is_part = notes.has_note(self.text) or find_markers(self.text, self._rules.tag)
+        output = "what stood here of this output" if is_part else "this output"
+        lines = count_lines(self.text)
+        among = f" ({named} among them)" if named else ""
+        return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
 
 
 def _spliced(plain: PlainResult, new: str, text: str) -> str:
@@ -193,62 +181,59 @@ def _spliced(plain: PlainResult, new: str, text: str) -> str:
 def _errored_inputs(work: Work) -> None:
     """Long arguments of calls that failed. A command that failed may have written a file before that, and what it wrote
     may be nowhere else in view: its text stays."""
-    for place, tool_call in enumerate(work.calls):
-        is_late = tool_call.result_at >= work.border or tool_call.call_at >= work.border
-        if is_late or not {d.event.call_id for d in work.known(place)}.isdisjoint(work.rules.pinned):
+    for one in work.results:
+        call, at = one.call.call, one.call.call_at
+        is_late = max(one.call.result_at, at) >= work.border
+        if is_late or not one.names.isdisjoint(work.rules.pinned):
             continue
-        if not failed_and_wrote_nothing(tool_call) or work.is_protected(place):
+        if not failed_and_wrote_nothing(one.call) or one.is_protected:
             continue
-        given = dict(tool_call.call.arguments or {})
+        given = dict(call.arguments or {})
         short = {
             key: notes.note_line(work.rules.tag, f"{len(value):,} characters of input of a failed call")
             for key, value in given.items()
             if isinstance(value, str) and len(value) >= work.rules.min_chars
         }
         if short:
-            at = tool_call.call_at
-            work.raws[at] = with_arguments(work.raws[at], tool_call.call.call_id, {**given, **short})
+            work.raws[at] = with_arguments(work.raws[at], call.call_id, {**given, **short})
 
 
 def _superseded_reads(work: Work) -> None:
     """Reads of nothing but files that a later call overwrote as a whole."""
     gone: set[str] = set()
-    for place in reversed(range(len(work.calls))):
-        if gone and work.may_go(place, though_pinned=True):  # a marker that names it is mended: it is old, too
-            _supersede(work, place, gone)
-        gone |= overwritten(work.calls[place], work.known(place))  # after it: what it shows itself, it may have written
-
-
-def _supersede(work: Work, place: int, gone: set[str]) -> None:
-    """Lets a read of nothing but the files `gone` give way."""
-    if work.shows_only_files(place) and gone.issuperset(piece.keys[0] for piece in work.pieces[place]):
-        work.note(place, " as read before the whole file was overwritten; read it again to see it now")
+    for one in reversed(work.results):
+        # A marker that names it is mended: it is old, too.
+        may_go = gone and one.may_go(though_pinned=True) and one.shows_only_files()
+        if may_go and gone.issuperset(piece.keys[0] for piece in one.pieces):
+            why = " as read before the whole file was overwritten; read it again to see it now"
+            one.note(why, may_be_asked_again=False)
+        gone |= overwritten(one.call)  # after it: what it shows itself, it may have written
 
 
 def _duplicate_outputs(work: Work) -> None:
     """Results that later ones hold, as a whole or line for line. What an error says stays. Never drop a result in
     favour of one that is dropped too. A result that will be clipped offers only its two ends."""
     kept, cut = KeptResults(), set[str]()
-    for place in reversed(range(len(work.calls))):
-        text, pieces = work.texts[place], work.pieces[place]
+    for one in reversed(work.results):
+        text = one.text
         if notes.has_note(text):
             continue
-        if not work.calls[place].result.is_error and work.may_go(place):
-            if kept.holds(text, pieces):
-                work.note(place, f"; the same bytes were shown again later{work.invitation(place)}")
+        if not one.call.result.is_error and one.may_go():
+            if kept.holds(text, one.pieces):
+                one.note("; the same bytes were shown again later")
             elif text in cut:
-                work.note(place, f"; a later result shows both ends{work.invitation(place)}")
-        if work.will_be_cut(place):
+                one.note("; a later result shows both ends")
+        if one.will_be_cut():
             cut.add(text)
-        elif place not in work.noted:
-            kept.add(text, pieces)
+        elif not one.is_noted:
+            kept.add(text, one.pieces)
 
 
 def _oversized_outputs(work: Work) -> None:
     """The middle of long results."""
-    for place, text in enumerate(work.texts):
-        if work.will_be_cut(place):
-            work.texts[place] = clip_text(text, work.rules.max_chars, work.rules.tag)
+    for one in work.results:
+        if one.will_be_cut():
+            one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag)
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.

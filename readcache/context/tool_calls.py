@@ -15,7 +15,7 @@ from readcache.context.notes import has_note
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
-from readcache.messages.tools import COMMANDS, PATHS, first_text, lines_read, tool_use
+from readcache.messages.tools import COMMANDS, ToolUse, lines_read, tool_use
 from readcache.model.claims import Claim, FileLines
 from readcache.model.events import Origin, Piece
 from readcache.model.key_view import Delivery
@@ -52,31 +52,49 @@ _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call and its result, in the messages at `call_at` and `result_at`; `cwd` is the directory as far as it is
-    known."""
+    known. `known`: what a session knows of the call."""
 
     call: Part
     result: Part
     call_at: int
     result_at: int
     cwd: str
+    known: Sequence[Delivery] = ()
     plain: PlainResult | None = None  # where it stands in a chat whose results have no ids
 
+    @property
+    def use(self) -> ToolUse:
+        """What the call does."""
+        return tool_use(self.call.name, self.call.arguments or {})
 
-def tool_calls(messages: Sequence[Message], root: str = "/", links: Links | None = None) -> list[ToolCall]:
+    @property
+    def file(self) -> str | None:
+        """The file that a tool other than a shell is called for."""
+        path = self.use.path
+        return canonical_path(path, self.cwd) if path else None
+
+    @property
+    def is_read(self) -> bool:
+        """True if the call is known to read files and to do nothing else."""
+        use = self.use
+        return use.kind == "read" if use.command is None else read_command(use.command, self.cwd, None).only_reads
+
+
+def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
     """Every result with its call, in the order of the results. An id used again is that of the newer call."""
-    calls = [*_linked_calls(messages, root), *map(_plain_call, links.plain if links is not None else ())]
+    calls = [*_linked_calls(messages, root, links), *(_plain_call(plain, links) for plain in links.plain)]
     return sorted(calls, key=lambda call: call.result_at)
 
 
-def _plain_call(plain: PlainResult) -> ToolCall:
+def _plain_call(plain: PlainResult, links: Links) -> ToolCall:
     command = plain.delivery.event.label
     start, end = plain.stretch
     call = Part(Kind.CALL, command, arguments={COMMANDS[0]: command})
     result = Part(Kind.RESULT, plain.text[start:end])
-    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, plain)
+    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, links.of_call(plain.delivery), plain)
 
 
-def _linked_calls(messages: Sequence[Message], root: str) -> list[ToolCall]:
+def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
     waiting: dict[str | None, tuple[Part, int, str]] = {}
     out: list[ToolCall] = []
     cwd = root
@@ -84,18 +102,18 @@ def _linked_calls(messages: Sequence[Message], root: str) -> list[ToolCall]:
         for part in message.parts:
             if part.kind is Kind.CALL:
                 waiting[part.call_id] = (part, index, cwd)
-                if _CHANGES_DIRECTORY.search(shell_command(part) or ""):
+                if _CHANGES_DIRECTORY.search(tool_use(part.name, part.arguments or {}).command or ""):
                     cwd = f"{NOWHERE}{index}"
             elif part.kind is Kind.RESULT and part.call_id in waiting:
                 call, call_at, where = waiting.pop(part.call_id)
-                out.append(ToolCall(call, part, call_at, index, where))
+                out.append(ToolCall(call, part, call_at, index, where, links.standing_in(index, part.call_id)))
     return out
 
 
-def pieces_of(tool_call: ToolCall, known: Sequence[Delivery] = (), tag: str = "") -> tuple[Piece, ...]:
-    """Which lines of which files stand where in the result's text. `known`: what a session knows of the call."""
+def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
+    """Which lines of which files stand where in the result's text."""
     text = tool_call.result.text
-    for delivery in known:
+    for delivery in tool_call.known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
         if found is not None:  # between whatever words the harness puts around it
             above = text.count("\n", 0, found[0])
@@ -103,22 +121,24 @@ def pieces_of(tool_call: ToolCall, known: Sequence[Delivery] = (), tag: str = ""
     if tool_call.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
         return ()
     lines = split_lines(text)
-    command = shell_command(tool_call.call)
+    command = tool_call.use.command
     claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd, None).claims
     return match(claims, lines, View())
 
 
-def overwritten(tool_call: ToolCall, known: Sequence[Delivery] = ()) -> frozenset[str]:
+def overwritten(tool_call: ToolCall) -> frozenset[str]:
     """The files that the call for certain gave a whole new content, which stands in the call itself. Edits are not
-    among them, nor is anything that may have failed, or may not have been run. `known`: as in `pieces_of`."""
+    among them, nor is anything that may have failed, or may not have been run."""
     text = tool_call.result.text
-    command = shell_command(tool_call.call)
+    command = tool_call.use.command
     if tool_call.result.is_error or _MAY_HAVE_FAILED.search(text[:LOOKED_AT]):
         return frozenset()
     if command is not None and not _WRITES_FIRST.match(command):
         return frozenset()
-    if known:  # what a command wrote is known only of one that did not fail
-        written = [piece for d in known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof]
+    if tool_call.known:  # what a command wrote is known only of one that did not fail
+        written = [
+            piece for d in tool_call.known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof
+        ]
         return frozenset(key for piece in written for key in piece.keys)
     if not (len(text) < LOOKED_AT and _SAYS_NOTHING.fullmatch(text)) and (
         command is not None or not _SUCCEEDED.search(text[:LOOKED_AT])
@@ -128,9 +148,8 @@ def overwritten(tool_call: ToolCall, known: Sequence[Delivery] = ()) -> frozense
         reading = read_command(command, tool_call.cwd, None)
         keys = [write.key for write in reading.writes]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
-    path = file_of(tool_call)
-    is_whole = tool_use(tool_call.call.name, tool_call.call.arguments or {}).content is not None
-    return frozenset((path,)) if path is not None and is_whole else frozenset()
+    path = tool_call.file
+    return frozenset((path,)) if path is not None and tool_call.use.content is not None else frozenset()
 
 
 def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
@@ -138,48 +157,19 @@ def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
     has no word for a failure: there the result must begin by saying so."""
     if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
         return False
-    command = shell_command(tool_call.call)
+    command = tool_call.use.command
     return command is None or not read_command(command, tool_call.cwd, None).authored
-
-
-def file_of(tool_call: ToolCall) -> str | None:
-    """The file that a tool other than a shell is called for."""
-    path = first_text(tool_call.call.arguments or {}, PATHS)
-    return canonical_path(path, tool_call.cwd) if path else None
-
-
-def is_read(tool_call: ToolCall) -> bool:
-    """True if the call is known to read files and to do nothing else."""
-    command = shell_command(tool_call.call)
-    if command is None:
-        return tool_use(tool_call.call.name, tool_call.call.arguments or {}).kind == "read"
-    return read_command(command, tool_call.cwd, None).only_reads
-
-
-def shell_command(call: Part) -> str | None:
-    """The shell command that a call runs; None for other tools. A list is an argv whose last word is the command."""
-    given = call.arguments or {}
-    if first_text(given, PATHS) is not None:  # an editor, whose `command` is "view" or "create"
-        return None
-    for key in COMMANDS:
-        value = given.get(key)
-        if isinstance(value, list) and value:
-            value = value[-1]
-        if isinstance(value, str):
-            return value
-    return None
 
 
 def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
     """What the result of a tool that reads files should be."""
-    given = tool_call.call.arguments or {}
-    key = file_of(tool_call)
-    if key is None or tool_use(tool_call.call.name, given).kind != "read":
+    key = tool_call.file
+    if key is None or tool_call.use.kind != "read":
         return ()
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
         return (FileLines((key,), ((1, None),), sep),)
-    read = lines_read(given, tool_call.result.text)
+    read = lines_read(tool_call.call.arguments or {}, tool_call.result.text)
     return (FileLines((key,), ((read.first, read.last),)),) if read is not None else ()
 
 

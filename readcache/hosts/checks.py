@@ -7,29 +7,23 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from readcache import ReadcacheError
 from readcache.hosts.host import Host, Where
 from readcache.hosts.settings_files.switch import Switch
-from readcache.model.policy import PRESETS
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
-_MODES = ("on", "advise", "off")
-
-
-def is_switched_on(host: Host, where: Where, memory: str) -> bool:
-    """True if something of ours is there for the host at that place, or is remembered to be."""
-    return Switch(host, where, memory).is_known()
 
 
 def check_host(host: Host, where: Where, memory: str) -> str:
     """What is in force, in words. ReadcacheError with what is not, and what to do."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
-    found = next((each for each in _variants(where) if Switch(host, each, memory).is_on()), None)
-    if found is None:
-        is_there = Switch(host, where, memory).is_known()
-        what = "its settings are of another version, or were edited" if is_there else "it is not switched on"
+    switch = Switch(host, where, memory)
+    found = switch.as_remembered()
+    if not Switch(host, found, memory).is_on():
+        what = "its settings are of another version, or were edited" if switch.is_known() else "it is not switched on"
         raise ReadcacheError(f"{what}: run `{again}`")
     said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
     if found.mode == "off":
@@ -38,11 +32,6 @@ def check_host(host: Host, where: Where, memory: str) -> str:
     if host.hook is not None:
         _try_hook(host, found)
     return f"{said}: {host.in_force(found)}" if host.in_force is not None else said
-
-
-def _variants(where: Where) -> Sequence[Where]:
-    """The ways in which it may have been switched on there."""
-    return [where._replace(mode=mode, policy=policy) for mode in _MODES for policy in PRESETS]
 
 
 def _try_hook(host: Host, where: Where) -> None:
@@ -54,23 +43,10 @@ def _try_hook(host: Host, where: Where) -> None:
         if _run(words, "{}", alone):
             raise ReadcacheError(f"`{' '.join(words)}` answers an empty event: reinstall readcache")
         answers = [_run(words, json.dumps(event), alone) for event in host.trial(place)]
-        if answers and not _is_answer(answers[-1]):
-            noted = _noted(os.path.join(place, "readcache", "failures.log"))
-            raise ReadcacheError(f"the hook did not answer a trial event{noted}: reinstall readcache")
-
-
-def _is_answer(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-def _noted(path: str) -> str:
-    if not os.path.exists(path):
-        return ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return f" ({' '.join(file.read().split())})"
+        if answers and not answers[-1]:
+            noted = Path(place, "readcache", "failures.log")
+            why = f" ({' '.join(noted.read_text(errors='replace').split())})" if noted.exists() else ""
+            raise ReadcacheError(f"the hook did not answer a trial event{why}: reinstall readcache")
 
 
 def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str:

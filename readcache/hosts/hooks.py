@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from readcache.model.errors import UsageError
@@ -131,7 +131,10 @@ def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     names, flags, left = list[str](), dict[str, str](), iter(words)
     for word in left:
         if word in WITH_VALUE:
-            flags[word[2:]] = _next(left, word)
+            value = next(left, None)
+            if value is None:
+                raise UsageError(f"{word} needs a value")
+            flags[word[2:]] = value
         elif word in ("--advise", "--off"):
             flags[word[2:]] = "yes"
         elif word.startswith("-"):
@@ -141,9 +144,3 @@ def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     if len(names) != 1:
         raise UsageError("hook needs exactly one host")
     return names[0], flags
-
-
-def _next(words: Iterator[str], option: str) -> str:
-    for word in words:
-        return word
-    raise UsageError(f"{option} needs a value")

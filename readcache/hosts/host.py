@@ -48,16 +48,22 @@ class Where(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A value that is put into a settings file (JSON with comments or YAML, by its suffix).
+    """A value that is put into a settings file of JSON with comments.
 
-    `keys` leads to it from the top; mappings that are missing are made. Where a list stands there, or the last key is
-    "+", `value` is appended to the list; else it is set, which is refused where the user has another value. A text in
-    it has to name readcache and its command, so that it is known again when nothing else remembers it.
+    `keys` leads to it from the top; objects and lists that are missing are made. If the last key is "+", `value` is put
+    at the front of a list; else it is set, which is refused where the user has another value. A text in it has to name
+    readcache and its command, so that it is known again when nothing else remembers it.
     """
 
     path: str
     keys: tuple[str, ...]
     value: object
+
+
+def hook_entry(where: Where, host: str, path: str, event: str, matcher: str, **more: object) -> Entry:
+    """A hook as several hosts have it in their settings."""
+    hook = {"type": "command", "command": where.line("hook", host), "timeout": HOOK_SECONDS, **more}
+    return Entry(path, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]})
 
 
 class OwnFile(NamedTuple):

@@ -36,9 +36,11 @@ class ToolResult:
 Judge = Callable[[Session, ToolResult], "Reply | None"]  # a user's own way to tell a session; None: leave it alone
 
 
-def answer_tool(session: Session, result: ToolResult, kind: str | None = None) -> Reply | None:
+def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None = None) -> Reply | None:
     """The session's answer to a call; None: the result stays as it is. `kind`: what the tool is by the user's word,
-    instead of its name and arguments (see `ToolUse`)."""
+    instead of its name and arguments (see `ToolUse`), or the user's own function."""
+    if callable(kind):
+        return kind(session, result)
     use = tool_use(result.name, result.arguments)
     kind = kind or use.kind
     command, path = use.command or first_text(result.arguments, COMMANDS), use.path

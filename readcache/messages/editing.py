@@ -53,7 +53,7 @@ def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
     def change(block: Raw) -> Raw | None:
         id_key, key = result_keys(block) or ("", "")
         is_of_call = key and block.get(id_key) == call_id
-        return {**block, key: _with_text(block.get(key), text)} if is_of_call else None
+        return {**block, key: with_content_text(block.get(key), text)} if is_of_call else None
 
     return map_blocks(message, change)
 
@@ -156,7 +156,7 @@ def as_blocks(message: Raw) -> list[Any]:
     return list(content) if isinstance(content, (list, tuple)) else []
 
 
-def _with_text(content: object, text: str) -> object:
+def with_content_text(content: object, text: str) -> object:
     """The content of a result with its text blocks replaced by one."""
     if not isinstance(content, (list, tuple)):
         return text

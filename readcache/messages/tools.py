@@ -7,6 +7,7 @@ for byte. A call that is not understood is "other", and nothing is said of the l
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 COMMANDS = ("command", "cmd", "script")
 PATHS = ("file_path", "filePath", "path", "filename", "file", "filepath", "target_file", "absolute_path")
 DIRECTORIES = ("cwd", "workdir", "working_dir", "working_directory", "directory")
+_SHELLS = ("bash", "sh", "zsh")
 _CONTENTS = ("content", "file_text", "contents")
 _PATCH_TEXTS = ("patchText", "patch_text", "patch", "input", "diff")
 _SPANS = (("start", "end"), ("start_line", "end_line"), ("first_line", "last_line"), ("line_start", "line_end"))
@@ -62,7 +64,7 @@ class LinesRead(NamedTuple):
 def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
     """What the call does. MCP tools may have their server in front of their names."""
     word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
-    command, path = first_text(arguments, COMMANDS), first_text(arguments, PATHS)
+    command, path = _command(arguments), first_text(arguments, PATHS)
     if path is not None and command in _EDITOR_VERBS:
         word = command
     elif command is not None:
@@ -96,6 +98,16 @@ def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
 def first_text(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """The first of these arguments that is given as a text."""
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
+
+
+def _command(arguments: Mapping[str, Any]) -> str | None:
+    """The command, given as a text or as the words of a program."""
+    given = next((arguments[name] for name in COMMANDS if isinstance(arguments.get(name), str | list)), None)
+    if not isinstance(given, list):
+        return given
+    words = list(map(str, given))
+    is_shells = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-lc")
+    return words[2] if is_shells else shlex.join(words) or None
 
 
 def _lines_asked(arguments: Mapping[str, Any]) -> tuple[int, int | None] | None:

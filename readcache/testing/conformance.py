@@ -14,35 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from readcache.testing.hosts import (
-    Bash,
-    Clear,
-    Compact,
-    Delegate,
-    Edit,
-    HostUnderTest,
-    Read,
-    Rewind,
-    Seen,
-    Step,
-)
+import pytest
+
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, HostUnderTest, Read, Rewind, Seen, Step
 from readcache.testing.requests import Requests, markers
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-__all__ = [
-    "Bash",
-    "Clear",
-    "Compact",
-    "Conformance",
-    "Delegate",
-    "Edit",
-    "HostUnderTest",
-    "Read",
-    "Rewind",
-    "Seen",
-    "Step",
-]
 
 LENGTHS = {"shop.py": 60, "long.txt": 6_000, "crlf.txt": 40, "like.txt": 30}  # lines of the files of `make_project`
 _CAT, _HEAD, _TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")
@@ -87,8 +65,6 @@ class Conformance:
         return seen
 
     def _need(self, *steps: Step) -> None:
-        import pytest
-
         kinds = {type(call) for step in steps for call in (step if isinstance(step, tuple) else (step,))}
         if missing := kinds - self.host.can:
             pytest.skip(f"the host has no {', '.join(sorted(kind.__name__ for kind in missing))}")
@@ -193,8 +169,6 @@ class Conformance:
 
     def test_a_store_that_cannot_be_used_costs_the_agent_nothing(self, tmp_path: Path) -> None:
         if not hasattr(self.host, "store"):
-            import pytest
-
             pytest.skip("the host has no `store` to be set")
         before, self.host.store = self.host.store, tmp_path  # a directory is not a store
         try:

@@ -1,6 +1,5 @@
-"""What `cat`, `head`, `tail`, `nl -ba` and `sed -n` print, without a process, for files that only this process can see.
-
-Which lines these are, the package's own parser and readers say; they are printed as GNU coreutils and sed do it.
+"""What `cat`, `head`, `tail`, `nl -ba` and `sed -n` print, without a process, for files that only this process can see:
+as GNU coreutils and sed do it.
 """
 
 from __future__ import annotations
@@ -9,18 +8,15 @@ import os
 import re
 from collections.abc import Sequence as Seq
 
-from readcache.model.claims import FileLines
-from readcache.shell.arguments import CannotTell, Program, text_arg
+from readcache.shell.arguments import CannotTell
 from readcache.shell.expansion import arg_of
 from readcache.shell.parse import parse_command
-from readcache.shell.readers import READERS
-from readcache.shell.streams import Claims, Stream
 from readcache.shell.syntax import Node, Pipeline, Sequence, SimpleCommand
-from readcache.shell.writers import WRITERS
 
-_INPUT = "/dev/stdin"  # the key of what a program reads, wherever it comes from
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_PROGRAMS = ("cat", "head", "nl", "sed", "tail")
+_FIRST = re.compile(r"(?:-n?(\d+))?")  # the options of `head`
+_LAST = re.compile(r"(?:-n\+([1-9]\d*)|-n?(\d+))?")  # and of `tail`
+_PRINTED = re.compile(r" *([1-9]\d*|\$)(?:,([1-9]\d*|\$))?p *")  # by `sed`
 
 
 def read_files(command: str, cwd: str) -> str | None:
@@ -67,26 +63,36 @@ def _run(commands: list[list[str]], cwd: str) -> str:
 
 def _run_program(name: str, args: list[str], piped: list[str] | None, cwd: str) -> list[str]:
     """The lines that it prints, from its files or from the lines of the pipe."""
-    if args[:2] == ["-b", "a"]:
-        args[:2] = ["-ba"]
-    operands = [word for word in args if not word.startswith("-")]
-    takes_one = name == "sed" or (name != "cat" and "-n" in args)  # the script, or the number of lines
-    files = operands[takes_one:]
-    args = [word for word in args if word not in files]
-    if name not in _PROGRAMS or "-" in args or not (files or piped is not None):
+    at = 2 if name == "sed" or args[:2] == ["-b", "a"] or (name != "cat" and args[:1] == ["-n"]) else 1
+    at = at if args[:1] and args[0].startswith("-") else 0
+    flags, files = "".join(args[:at]), args[at:]
+    if any(file.startswith("-") for file in files) or (not files and piped is None):
         raise CannotTell
-    if (name == "nl" and args != ["-ba"]) or (name in ("head", "tail") and len(files) > 1):
+    if name in ("head", "tail") and len(files) > 1:  # they print the files' names
         raise CannotTell
     lines = _read(name, files, cwd) if files else piped or []
-    if name == "sed":
-        args = [word.replace("$", str(len(lines))) for word in args]  # the number of the last line
-    stdin = Stream((FileLines((_INPUT,), ((1, len(lines)),)),) if lines else ())
-    program = Program(name, tuple(map(text_arg, args)), stdin, cwd)
-    if name == "sed" and WRITERS[name](program) is not None:
+    if (name, flags) in (("cat", "-n"), ("nl", "-ba")):
+        lines = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+    elif name == "sed" and flags.startswith("-n"):
+        spans = [_span(part, len(lines)) for part in "".join(args[1:2]).split(";")]
+        lines = [line for at, line in enumerate(lines, 1) for low, high in spans if low <= at <= high]
+    elif name == "head" and (count := _FIRST.fullmatch(flags)):
+        lines = lines[: int(count[1] or 10)]
+    elif name == "tail" and (count := _LAST.fullmatch(flags)):
+        lines = lines[int(count[1]) - 1 :] if count[1] else lines[max(0, len(lines) - int(count[2] or 10)) :]
+    elif (name, flags) != ("cat", ""):
         raise CannotTell
-    shown = _render(READERS[name](program), lines)
-    closed = len(shown) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
-    return [line.removesuffix("\n") + "\n" for line in shown[:closed]] + shown[closed:]
+    closed = len(lines) - (name != "nl")  # but for nl, the last line printed ends as it does in the file
+    return [line.removesuffix("\n") + "\n" for line in lines[:closed]] + lines[closed:]
+
+
+def _span(command: str, last: int) -> tuple[int, int]:
+    """The lines that a command of sed's prints."""
+    found = _PRINTED.fullmatch(command)
+    if found is None:
+        raise CannotTell
+    low, high = (last if number == "$" else int(number) for number in (found[1], found[2] or found[1]))
+    return low, max(low, high)
 
 
 def _read(name: str, paths: Seq[str], cwd: str) -> list[str]:
@@ -100,16 +106,3 @@ def _read(name: str, paths: Seq[str], cwd: str) -> list[str]:
             raise CannotTell from error
     # cat joins a last line without its newline with the next file's first; the others keep files apart
     return [line for text in (["".join(texts)] if name == "cat" else texts) for line in _LINE.findall(text)]
-
-
-def _render(claims: Claims, lines: Seq[str]) -> list[str]:
-    """The lines that are claimed, numbered where they are claimed to be."""
-    out: list[str] = []
-    for claim in claims:
-        if not isinstance(claim, FileLines) or claim.keys != (_INPUT,) or claim.ranges is None:
-            raise CannotTell
-        for start, end in claim.ranges:
-            for number in range(start, (end or len(lines)) + 1):
-                front = "" if claim.sep is None else f"{number + claim.shift:6}{claim.sep}"
-                out.append(front + lines[number - 1])
-    return out

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from readcache.messages.messages import CALLS, ITEM_RESULTS, Kind, Message, Raw, last_compaction, normalise_one
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.tools import recorded_call
-from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -50,9 +49,6 @@ def is_chat(row: Mapping[str, Any]) -> bool:
 
 def load_chats(content: Content) -> Iterator[Recording]:
     """Each conversation. Those of mini-swe-agent say so."""
-    if isinstance(content.whole, list):
-        yield _recording(content.path, {}, content.whole)
-        return
     loose: list[Any] = []
     for line, row in content.objects():
         if found := messages_in(row):
@@ -72,22 +68,21 @@ def _recording(place: str, row: Mapping[str, Any], messages: list[Any]) -> Recor
     is_mini = str(row.get("trajectory_format")).startswith("mini-swe-agent") or chat.is_text
     name = str(row.get("instance_id") or row.get("id") or place)
     form = "mini-swe-agent" if is_mini else "messages"
-    first = "" if chat.is_text else chat.turns.first_call
-    return Recording(name, form, chat.turns.finished(), agent=form, since=chat.since, first_call=first)
+    found = chat.turns.recording(name, form)
+    return replace(found, first_call="") if chat.is_text else found
 
 
 class _Chat:
     def __init__(self) -> None:
         self.turns = Turns()
         self.is_text = False  # the commands stand in blocks of text
-        self.since: float | None = None
         self._number = 0
 
     def take(self, raw: Raw) -> None:
         """The next message."""
         message, extra = normalise_one(raw), object_in(raw.get("extra"))
         results = [part for part in message.parts if part.kind is Kind.RESULT]
-        self.since = self.since if self.since is not None else epoch_of(extra.get("timestamp"))
+        self.turns.at(extra.get("timestamp"))
         if last_compaction(raw) is not None:
             self.turns.cut()
         if message.role == "assistant":
@@ -110,15 +105,12 @@ class _Chat:
         calls = [part for part in message.parts if part.kind is Kind.CALL]
         for part in calls:
             given = part.arguments if part.arguments is not None else {"input": part.text} if part.text else {}
-            self._call(str(part.call_id), part.name, given)
+            self.turns.tool(str(part.call_id), part.name, given, DIRECTORY)
         found = _BLOCK.findall(message.text) if not calls and not self.turns.waiting else []
         if len(found) == 1:
             self._number += 1
             self.is_text = True
-            self._call(f"c{self._number}", "bash", {"command": found[0].strip("\n")})
-
-    def _call(self, call_id: str, name: str, given: Mapping[str, object]) -> None:
-        self.turns.call(call_id, partial(recorded_call, name=name, given=given, cwd=DIRECTORY), len(said_in(given)))
+            self.turns.tool(f"c{self._number}", "bash", {"command": found[0].strip("\n")}, DIRECTORY)
 
     def _result(self, call_id: str, output: str, known: dict[str, Any]) -> None:
         inner = object_in(output)
@@ -131,7 +123,7 @@ class _Chat:
         self.turns.result(call_id, output, **known)
 
 
-def usage_of(usage: Mapping[str, Any]) -> Usage:
+def usage_of(usage: Mapping[str, Any]) -> RequestSent:
     """The usage fields of any provider. What is read from a cache is a part of OpenAI's prompt tokens."""
 
     def number(name: str, inside: str = "") -> int:
@@ -148,4 +140,5 @@ def usage_of(usage: Mapping[str, Any]) -> Usage:
         fresh = (number("prompt_tokens") or number("input_tokens")) - cached - written
     else:
         fresh = number("input_tokens")
-    return Usage(fresh, written, cached, number("completion_tokens") or number("output_tokens"))
+    output = number("completion_tokens") or number("output_tokens")
+    return RequestSent(fresh, written, cache_read=cached, output=output)

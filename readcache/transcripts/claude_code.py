@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache.messages.tools import LINE_NUMBER
@@ -75,20 +76,20 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
         except (AttributeError, KeyError, TypeError, ValueError):
             content.damage.add(content.path, line)
     for reader, found in readers.items():
-        if found.items:
-            items, first = tuple(found.finished()), found.first_call
+        if found.items:  # requests that no usage was told of say nothing
+            items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
+            first = found.first_call
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, first)
 
 
 class _Node(NamedTuple):
-    """What the chain needs of an entry."""
+    """Where an entry stands."""
 
-    parent: str | None
-    message: str = ""  # the id of the answer that it belongs to
-    compacts: bool = False
+    answer: str | None  # the newest one above it, or the one that it is of; "" above all; None: the file does not tell
+    chars: int = 0  # that the user typed since
+    files: tuple[RecordedCall, ...] = ()  # that Claude Code showed by itself since
+    compacts: bool = False  # has it made room since?
     kept: tuple[str, ...] = ()  # uuids that a compaction kept
-    file: RecordedCall | None = None  # that Claude Code showed by itself
-    chars: int = 0  # of what the user typed
 
 
 class _Reader:
@@ -99,73 +100,59 @@ class _Reader:
         self.first_call = ""
         self._nodes: dict[str, _Node] = {}
         self._live: dict[str, None] = {}  # ids of the answers above the newest one, in order
+        self._before: dict[str, str] = {}  # id of an answer -> that of the one above it
         self._asked: dict[str, tuple[Entry, Entry]] = {}  # call id -> its block, the entry
         self._answer_of: dict[str, str] = {}  # id of a call or a shown file -> id of its answer
         self._requests: dict[str, int] = {}  # id of an answer -> place of its request
 
     def take(self, entry: Entry) -> None:
         """The next entry."""
-        message = dict_in(entry.get("message"))
-        node = _node_of(entry, message)
-        self._nodes[str(entry.get("uuid"))] = node
+        message, parent = dict_in(entry.get("message")), entry.get("parentUuid", "")
+        above = _Node("") if parent is None else self._nodes.get(parent, _Node(None))
+        node = _node_below(above, entry, message)
         if entry.get("type") == "assistant" and message.get("model") != _SYNTHETIC:
-            if node.message not in self._live:
-                self._begin(node, is_chain="parentUuid" in entry)
-            self._bill(node.message, message)
+            answer = _answer_of(entry)
+            node = _Node(answer)
+            if answer not in self._live:
+                self._begin(answer, above)
+            self._bill(answer, message)
             for block in list_in(message.get("content")):
                 if block.get("type") == "tool_use":
                     self._asked[str(block["id"])] = block, entry
-                    self._answer_of[str(block["id"])] = node.message
+                    self._answer_of[str(block["id"])] = answer
                     self.first_call = self.first_call or str(block["id"])
         elif entry.get("type") == "user":
             for block in list_in(message.get("content")):
-                if isinstance(block, dict) and block.get("type") == "tool_result":
-                    self._result(block, dict_in(entry.get("toolUseResult")))
+                name = str(block.get("tool_use_id")) if isinstance(block, dict) else ""
+                if name in self._asked and block.get("type") == "tool_result":
+                    made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
+                    self.items.append(replace(made, batch=self._answer_of.get(name, "")))
+        self._nodes[str(entry.get("uuid"))] = node
 
-    def finished(self) -> list[Item]:
-        """All items. Requests that no usage was told of say nothing."""
-        return [item for item in self.items if not isinstance(item, RequestSent) or item.prompt]
-
-    def _begin(self, node: _Node, *, is_chain: bool) -> None:
+    def _begin(self, answer: str, above: _Node) -> None:
         """A new answer: what stands above it was sent."""
-        chars, files, compacts = 0, list[RecordedCall](), False
-        above, kept, passed = node.parent, set[str](), set[str]()
-        while is_chain and above is not None and above in self._nodes:
-            if above in passed:
-                raise ValueError("entries that stand above themselves")
-            passed.add(above)
-            one = self._nodes[above]
-            if one.message in self._live:
-                break
-            chars, compacts, above = chars + one.chars, compacts or one.compacts, one.parent
-            kept.update(one.kept)
-            files += [one.file] if one.file is not None else []
-        # An entry that is missing breaks no chain: the file is damaged there, the conversation was not.
-        before, was_cut = len(self._answer_of), False
-        if is_chain and (above is None or above in self._nodes):
-            was_cut = self._go_back(self._nodes[above].message if above is not None else "", kept)
-        if was_cut:
-            self._answer_of = {name: answer for name, answer in self._answer_of.items() if answer in self._live}
-        if len(self._answer_of) < before or files:
-            self.items.append(HistoryCut(frozenset(self._answer_of), tuple(reversed(files)), compacts))
-            self._answer_of.update((file.call_id, node.message) for file in files)
-        self._live[node.message] = None
-        self._requests[node.message] = len(self.items)
-        self.items.append(RequestSent(added=chars))
+        before = len(self._answer_of)
+        if above.answer is not None:  # what is damaged is the file, not the conversation
+            self._go_back(above.answer, above.kept)
+            self._before.setdefault(answer, above.answer)
+        if len(self._answer_of) < before or above.files:
+            self.items.append(HistoryCut(frozenset(self._answer_of), above.files, above.compacts))
+            self._answer_of.update((file.call_id, answer) for file in above.files)
+        self._live[answer] = None
+        self._requests[answer] = len(self.items)
+        self.items.append(RequestSent(added=above.chars))
 
-    def _go_back(self, answer: str, kept: set[str]) -> bool:
-        """The answers after this one are not above any more; "": none is, but those that a compaction kept. False where
-        there is none after it, as in most turns."""
+    def _go_back(self, answer: str, kept: Collection[str]) -> None:
+        """The answers after this one are not above any more; "": none is, but those that a compaction kept."""
+        while answer and answer not in self._live:  # it was gone back on itself
+            answer = self._before.get(answer, "")
         if answer == next(reversed(self._live), ""):
-            return False
+            return
         order = list(self._live)
-        keep = (
-            set(order[: order.index(answer) + 1])
-            if answer
-            else {self._nodes[u].message for u in kept & self._nodes.keys()}
-        )
+        kept_answers = {self._nodes[uuid].answer for uuid in kept if uuid in self._nodes}
+        keep = set(order[: order.index(answer) + 1]) if answer else kept_answers
         self._live = {name: None for name in order if name in keep}
-        return True
+        self._answer_of = {name: of for name, of in self._answer_of.items() if of in self._live}
 
     def _bill(self, answer: str, message: Entry) -> None:
         """Later entries of an answer have the final numbers."""
@@ -184,26 +171,18 @@ class _Reader:
             answer=before.answer + sum(map(_chars_of, list_in(message.get("content")))),
         )
 
-    def _result(self, block: Entry, response: Entry) -> None:
-        name = str(block.get("tool_use_id"))
-        if name not in self._asked:
-            return
-        asked, entry = self._asked.pop(name)
-        self.items.append(_call(name, asked, entry, block, response, self._answer_of.get(name, "")))
 
-
-def _node_of(entry: Entry, message: Entry) -> _Node:
-    kind, parent = entry.get("type"), entry.get("parentUuid")
-    if kind == "assistant":
-        return _Node(parent, _answer_of(entry))
+def _node_below(above: _Node, entry: Entry, message: Entry) -> _Node:
+    kind = entry.get("type")
     if kind == "system" and str(entry.get("subtype")).endswith("compact_boundary"):
-        metadata = dict_in(entry.get("compactMetadata"))
-        uuids = list_in(dict_in(metadata.get("preservedMessages")).get("uuids"))
-        return _Node(None, compacts=True, kept=tuple(map(str, uuids)))
+        preserved = dict_in(dict_in(entry.get("compactMetadata")).get("preservedMessages"))
+        return _Node("", compacts=True, kept=tuple(map(str, list_in(preserved.get("uuids")))))
     if kind == "attachment":
-        return _Node(parent, file=_shown_file(entry), chars=len(json.dumps(entry.get("attachment"))))
+        file, chars = _shown_file(entry), len(json.dumps(entry.get("attachment")))
+        return above._replace(chars=above.chars + chars, files=(*above.files, *([file] if file else [])))
     typed = block_text(message.get("content")) if kind == "user" else None
-    return _Node(parent, compacts=bool(entry.get("isCompactSummary")), chars=len(typed or ""))
+    compacts = above.compacts or bool(entry.get("isCompactSummary"))
+    return above._replace(chars=above.chars + len(typed or ""), compacts=compacts)
 
 
 def _chars_of(block: Entry) -> int:
@@ -222,11 +201,11 @@ def _shown_file(entry: Entry) -> RecordedCall | None:
     return RecordedCall(str(entry.get("uuid")), "attachment", asked, "", content)
 
 
-def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry, answer: str) -> RecordedCall:
+def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) -> RecordedCall:
     tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
-    known: dict[str, Any] = {"said": said_in(given), "output": output, "batch": answer}
+    known: dict[str, Any] = {"said": said_in(given), "output": output}
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = _STATUS.match(output) if failed else None

@@ -6,27 +6,23 @@
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from readcache.messages.messages import last_compaction, visible_to_model
-from readcache.model.paths import canonical_path
+from readcache.messages.tools import tool_use
 from readcache.transcripts.content import Content
-from readcache.transcripts.patches import patch_writes
-from readcache.transcripts.records import AskedCommand, AskedTool, RecordedCall, Recording
-from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import RecordedCall, Recording, RequestSent
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-_SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "container.exec")
-_WORDS = ("bash", "sh", "zsh")  # of ["bash", "-lc", COMMAND]
 # Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
-_NEVER_JUDGED = ("update_plan", "apply_patch", "view_image")
 # What a line for a hook has in it; the others need no parsing.
 _MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
 # At the beginning of the output for a hook, and in the text for the model.
@@ -49,20 +45,18 @@ def load_codex(content: Content) -> Iterator[Recording]:
             content.damage.add(content.path, line)
             continue
         session.take(str(row.get("type")), row["payload"], row.get("timestamp"))
-    name, turns = session.name or content.path, session.turns
-    yield Recording(name, "codex", turns.finished(), session.reader, "codex", session.since, turns.first_call)
+    yield session.turns.recording(session.name or content.path, "codex", reader=session.reader)
 
 
 class _Session:
     def __init__(self) -> None:
         self.turns = Turns()
         self.name, self.reader = "", "main"
-        self.since: float | None = None
         self._cwd, self._paid = "/", 0
 
     def take(self, kind: str, payload: Payload, at: object) -> None:
         """The next line."""
-        self.since = self.since if self.since is not None else epoch_of(at)
+        self.turns.at(at)
         if kind in ("session_meta", "turn_context"):
             self._cwd = str(payload.get("cwd") or self._cwd)
             self.name = self.name or str(payload.get("id") or "")
@@ -86,7 +80,7 @@ class _Session:
         self._paid = total
         cached = int_in(last.get("cached_input_tokens")) or 0
         fresh = (int_in(last.get("input_tokens")) or 0) - cached
-        self.turns.pay(Usage(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
+        self.turns.pay(RequestSent(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
 
     def _item(self, item: Payload) -> None:
         kind, name = str(item.get("type")), str(item.get("name"))
@@ -121,34 +115,24 @@ def _output_of(value: object) -> str:
 
 
 def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd: str) -> RecordedCall:
-    said = said_in(given)
-    command = _command_in(given)
-    if name in _SHELLS and command is not None:
-        inner = str(given.get("workdir") or given.get("working_directory") or "")
-        head = _HEAD.match(output)
-        status = _STATUS.search(head[0]) if head else None
-        asked = AskedCommand(
-            command,
-            canonical_path(inner, cwd),
-            head[0].count("\n") if head else 0,
-            int(status[1]) if status else None if head else 0,
-        )
-        ended = not (head and status is None) and not is_cut(output)
-        return RecordedCall(call_id, "bash", asked, f"{command}\n{said}", output, batch, complete=ended)
-    if name == "apply_patch":
-        patch = str(given.get("input") or given.get("patch") or "")
-        failed = not output.lstrip().startswith(("Success", "Done", "Exit code: 0"))
-        return RecordedCall(call_id, name, None, said, output, batch, () if failed else patch_writes(patch, cwd))
-    tool = None if name in _NEVER_JUDGED or not output else AskedTool(name, given)
-    return RecordedCall(call_id, name, tool, said, output, batch)
-
-
-def _command_in(given: Payload) -> str | None:
-    command = given.get("cmd", given.get("command"))
-    words = [str(word) for word in list_in(command)]
-    if len(words) == 3 and posixpath.basename(words[0]) in _WORDS and words[1] in ("-c", "-lc"):
-        return words[2]
-    return command if isinstance(command, str) else " ".join(words) or None
+    said, command = said_in(given), tool_use(name, given).command
+    if command is None:
+        failed = name == "apply_patch" and not output.lstrip().startswith(("Success", "Done", "Exit code: 0"))
+        return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, failed=failed)
+    head = _HEAD.match(output)
+    status = _STATUS.search(head[0]) if head else None
+    return recorded_call(
+        call_id,
+        output,
+        batch,
+        name=name,
+        given=given,
+        cwd=cwd,
+        exit_code=int(status[1]) if status else None if head else 0,
+        complete=not (head and status is None) and not is_cut(output),
+        head=head[0].count("\n") if head else 0,
+        said=f"{command}\n{said}",
+    )
 
 
 def is_cut(output: str) -> bool:

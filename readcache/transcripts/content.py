@@ -14,12 +14,12 @@ SAMPLE = 50  # objects of a file that are looked at to find out its format: host
 
 @dataclass(slots=True)
 class Content:
-    """The JSON of a file. `sample`: its first objects, with their lines; `rest`: those after them."""
+    """The JSON objects of a file: one on each line, or the members of one list. `sample`: the first, with their lines;
+    `rest`: those after them."""
 
     path: str
     sample: list[tuple[int, dict[str, Any]]]
     rest: Iterable[tuple[int, dict[str, Any]]] = ()
-    whole: Any = None  # a document that is one value; else the file has a value on each line
     damage: Damage = field(default_factory=Damage)
     line: int = 1  # that was handed out last
 

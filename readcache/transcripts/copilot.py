@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import RecordedCall, Recording
-from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.records import Recording
 from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, epoch_of, list_in, object_in, said_in
+from readcache.transcripts.values import block_text, epoch_of, list_in, object_in
 
 Data = Mapping[str, Any]
 _COMPACTS = ("session.compaction_complete", "session.truncation")
@@ -24,51 +23,38 @@ def is_copilot(row: Mapping[str, Any]) -> bool:
 
 def load_copilot(content: Content) -> Iterator[Recording]:
     """One recording, and one for each sub-agent."""
-    readers: dict[str, _Events] = {}
-    since: float | None = None
+    readers: dict[str, Turns] = {}
+    began: float | None = None
     name, cwd = "", "/"
     for _, row in content.objects():
         data = object_in(row.get("data"))
-        since = since if since is not None else epoch_of(row.get("timestamp"))
+        began = epoch_of(row.get("timestamp")) if began is None else began
         if row.get("type") in ("session.start", "session.resume"):
             cwd = str(object_in(data.get("context")).get("cwd") or cwd)
             name = name or str(data.get("sessionId") or "")
         reader = str(data.get("agentId") or data.get("parentToolCallId") or "main")
-        readers.setdefault(reader, _Events()).take(str(row.get("type")), data, cwd)
-    for reader, events in readers.items():
-        items, first = events.turns.finished(), events.turns.first_call
-        if items or reader == "main":
-            yield Recording(name or content.path, "copilot", items, reader, "copilot-cli", since, first)
+        _take(readers.setdefault(reader, Turns()), str(row.get("type")), data, cwd)
+    for reader, turns in readers.items():
+        turns.since = began
+        found = turns.recording(name or content.path, "copilot", agent="copilot-cli", reader=reader)
+        if found.items or reader == "main":
+            yield found
 
 
-class _Events:
-    def __init__(self) -> None:
-        self.turns = Turns()
-        self._failed: dict[str, bool] = {}
-
-    def take(self, kind: str, data: Data, cwd: str) -> None:
-        """The next event."""
-        if kind == "user.message":
-            self.turns.type(len(str(data.get("transformedContent") or data.get("content") or "")))
-        elif kind == "assistant.message":
-            self.turns.answer(len(str(data.get("content") or "")))
-            for asked in map(object_in, list_in(data.get("toolRequests"))):
-                self._call(asked, cwd)
-        elif kind == "tool.execution_complete":
-            call = str(data.get("toolCallId"))
-            self._failed[call] = data.get("success") is False
-            self.turns.result(call, block_text(object_in(data.get("result")).get("content")) or "")
-        elif kind in _COMPACTS and data.get("success") is not False:
-            self.turns.cut()
-        elif kind in _GOES_BACK:
-            self.turns.cut(compacts=False)
-
-    def _call(self, asked: Data, cwd: str) -> None:
-        arguments = asked.get("arguments")
-        given = object_in(arguments) or {"input": str(arguments or "")}
-
-        def made(call_id: str, output: str, batch: str) -> RecordedCall:
-            failed, name = self._failed.get(call_id, False), str(asked.get("name"))
-            return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, failed=failed)
-
-        self.turns.call(str(asked.get("toolCallId")), made, len(said_in(given)))
+def _take(turns: Turns, kind: str, data: Data, cwd: str) -> None:
+    """The next event of a reader."""
+    if kind == "user.message":
+        turns.type(len(str(data.get("transformedContent") or data.get("content") or "")))
+    elif kind == "assistant.message":
+        turns.answer(len(str(data.get("content") or "")))
+        for asked in map(object_in, list_in(data.get("toolRequests"))):
+            arguments = asked.get("arguments")
+            given = object_in(arguments) or {"input": str(arguments or "")}
+            turns.tool(str(asked.get("toolCallId")), str(asked.get("name")), given, cwd)
+    elif kind == "tool.execution_complete":
+        output = block_text(object_in(data.get("result")).get("content")) or ""
+        turns.result(str(data.get("toolCallId")), output, failed=data.get("success") is False)
+    elif kind in _COMPACTS and data.get("success") is not False:
+        turns.cut()
+    elif kind in _GOES_BACK:
+        turns.cut(compacts=False)

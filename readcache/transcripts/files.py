@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import lzma
 import os
@@ -106,24 +107,25 @@ def read_content(unit: Unit) -> Content:
     """NotUnderstood for what is neither JSON nor lines of JSON."""
     path = unit.file.path
     if unit.line:
-        return _from_lines(path, iter([unit.text]), first=unit.line)
+        return _content(path, _parsed([unit.text], unit.line), unit.line)
     if os.path.isdir(path):
-        return _from_lines(path, map(_bytes_of, _events_in(path)))
+        return _content(path, _parsed(map(_bytes_of, _events_in(path))))
     try:
         with open(path, "rb") as raw, _unpacked(raw) as file:
-            first = file.readline(HEAD)
-            if first.strip()[:1] not in (b"{", b"["):
+            data = file.read(HEAD)
+            if data.strip()[:1] not in (b"{", b"["):
                 raise NotUnderstood(f"{path}:1: neither JSON nor lines of JSON objects; is this a transcript?")
-            first += b"" if first.endswith(b"\n") else file.readline()
-            rest = file.readlines()
+            data += file.read()
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise NotUnderstood(f"{path} cannot be read: {error}") from error
-    value = _value(first)
-    if value is not None and not rest:
-        return _document(path, value)
-    if value is None and (value := _value(first + b"".join(rest))) is not None:
-        return _document(path, value)
-    return _from_lines(path, iter([first, *rest]))
+    lines = io.BytesIO(data)
+    is_one = _value(lines.readline()) is None or lines.tell() == len(data)
+    if is_one and (value := _value(data)) is not None:
+        members = value if isinstance(value, list) else [value]
+        pairs = (each if isinstance(each, list) else [each] for each in members)  # OpenHands' oldest form has pairs
+        return _content(path, ((1, each) for pair in pairs for each in pair))
+    lines.seek(0)
+    return _content(path, _parsed(lines))
 
 
 def _bytes_of(path: str) -> bytes:
@@ -131,23 +133,22 @@ def _bytes_of(path: str) -> bytes:
         return file.read()
 
 
-def _document(path: str, whole: Any) -> Content:
-    return Content(path, [(1, whole)] if isinstance(whole, dict) else [], whole=whole)
+def _parsed(lines: Iterable[bytes], first: int = 1) -> Iterator[tuple[int, Any]]:
+    return ((number, _value(line)) for number, line in enumerate(lines, first) if line.strip())
 
 
-def _from_lines(path: str, lines: Iterator[bytes], first: int = 1) -> Content:
+def _content(path: str, values: Iterable[tuple[int, Any]], first: int = 1) -> Content:
     damage = Damage()
 
-    def parsed() -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in enumerate(lines, first):
-            value = _value(line)
+    def objects() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, value in values:
             if isinstance(value, dict):
                 yield number, value
-            elif line.strip():
+            else:
                 damage.add(path, number)
 
-    objects = parsed()
-    content = Content(path, list(islice(objects, SAMPLE)), objects, damage=damage)
+    found = objects()
+    content = Content(path, list(islice(found, SAMPLE)), found, damage=damage)
     if not content.sample and not (damage.lines and first > 1):
         raise NotUnderstood(f"{path}:{first}: neither JSON nor lines of JSON objects; is this a transcript?")
     return content

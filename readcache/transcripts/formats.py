@@ -11,7 +11,7 @@ from readcache.model.plugins import load_plugin, plugin_names
 from readcache.transcripts.chats import is_chat, load_chats
 from readcache.transcripts.claude_code import is_claude_code, load_claude_code
 from readcache.transcripts.codex import is_codex, load_codex
-from readcache.transcripts.content import SAMPLE, Content
+from readcache.transcripts.content import Content
 from readcache.transcripts.copilot import is_copilot, load_copilot
 from readcache.transcripts.opencode import is_opencode, load_opencode
 from readcache.transcripts.openhands import is_openhands, load_openhands
@@ -50,15 +50,13 @@ def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[R
     """The conversations of a file. NotUnderstood, with file and line, for one of no known format.
 
     Other packages add theirs as entry points `readcache.transcripts`, which are asked last."""
-    if not content.sample and not isinstance(content.whole, list):
+    if not content.sample:
         return iter(())  # a damaged line
-    rows = [row for _, row in content.sample] or [row for row in list(content.whole)[:SAMPLE] if isinstance(row, dict)]
     for form in chain(forms, (load_plugin("transcripts", name) for name in plugin_names("transcripts"))):
-        if any(form.knows(row) for row in rows):
+        if any(form.knows(row) for _, row in content.sample):
             return (replace(one, items=tuple(_with_unseen_cuts(one.items))) for one in form.load(content))
-    line = content.sample[0][0] if content.sample else 1
     names = ", ".join([*(form.name for form in forms), *plugin_names("transcripts")])
-    raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names})")
+    raise NotUnderstood(f"{content.place(content.sample[0][0])}: a transcript of no known format ({names})")
 
 
 def _with_unseen_cuts(items: Iterable[Item]) -> Iterator[Item]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.tools import recorded_call
-from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import epoch_of, int_in, list_in, object_in
 
 Part = Mapping[str, Any]
 
@@ -28,15 +26,9 @@ def load_opencode(content: Content) -> Iterator[Recording]:
         export = _Export(str(info.get("directory") or "/"))
         for message in map(object_in, list_in(row.get("messages"))):
             export.message(object_in(message.get("info")), [object_in(part) for part in list_in(message.get("parts"))])
-        yield Recording(
-            str(info.get("id") or content.path),
-            "opencode",
-            export.turns.finished(),
-            str(info["id"]) if info.get("parentID") else "main",
-            "opencode",
-            epoch_of(object_in(info.get("time")).get("created")),
-            export.turns.first_call,
-        )
+        export.turns.at(object_in(info.get("time")).get("created"))
+        reader = str(info["id"]) if info.get("parentID") else "main"
+        yield export.turns.recording(str(info.get("id") or content.path), "opencode", reader=reader)
 
 
 class _Export:
@@ -74,16 +66,8 @@ class _Export:
         name = str(part.get("callID"))
         if not isinstance(output, str):
             return  # it never ended
-        made = partial(
-            recorded_call,
-            name=str(part.get("tool")),
-            given=given,
-            cwd=directory,
-            failed=failed,
-            exit_code=int_in(metadata.get("exit")),
-            complete=not metadata.get("truncated"),
-        )
-        self.turns.call(name, made, len(said_in(given)))
+        known = {"failed": failed, "exit_code": int_in(metadata.get("exit")), "complete": not metadata.get("truncated")}
+        self.turns.tool(name, str(part.get("tool")), given, directory, **known)
         self._results.append((name, output))
         self._live[name] = epoch_of(object_in(state.get("time")).get("compacted"))
 
@@ -93,7 +77,7 @@ class _Export:
         output = (int_in(tokens.get("output")) or 0) + (int_in(tokens.get("reasoning")) or 0)
         written, read = int_in(cache.get("write")) or 0, int_in(cache.get("read")) or 0
         self.turns.answer()
-        self.turns.pay(Usage(int_in(tokens.get("input")) or 0, written, read, output))
+        self.turns.pay(RequestSent(int_in(tokens.get("input")) or 0, written, cache_read=read, output=output))
         self._deliver()
 
     def _deliver(self) -> None:

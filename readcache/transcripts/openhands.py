@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from readcache.transcripts.chats import usage_of
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import RecordedCall, Recording
-from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.records import Recording
 from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 Event = Mapping[str, Any]
 CUT = "<response clipped>"  # in what the terminal or the editor itself cut
@@ -40,7 +40,7 @@ def is_openhands(row: Mapping[str, Any]) -> bool:
 
 def load_openhands(content: Content) -> Iterator[Recording]:
     """One recording, or one for each line of an evaluation's output."""
-    loose = list(content.whole) if isinstance(content.whole, list) else []
+    loose = list[Any]()
     for line, row in content.objects():
         if list_in(row.get("history")):
             yield _recording(str(row.get("instance_id") or content.place(line)), list_in(row["history"]))
@@ -55,13 +55,12 @@ def _recording(name: str, events: list[Any]) -> Recording:
     for event in events:
         for one in event if isinstance(event, list) else [event]:  # the oldest form has pairs
             log.take(object_in(one))
-    return Recording(name, "openhands", log.turns.finished(), agent="openhands", since=log.since)
+    return replace(log.turns.recording(name, "openhands"), first_call="")  # an event's number is not its own
 
 
 class _EventLog:
     def __init__(self) -> None:
         self.turns = Turns()
-        self.since: float | None = None
         self._cwd = "/workspace"
         self._calls: dict[str, str] = {}  # id of an event -> the call that it belongs to
         self._answers: set[str] = set()
@@ -69,7 +68,7 @@ class _EventLog:
 
     def take(self, event: Event) -> None:
         """The next event."""
-        self.since = self.since if self.since is not None else epoch_of(event.get("timestamp"))
+        self.turns.at(event.get("timestamp"))
         kind = event.get("kind")
         if kind == "ActionEvent":
             self._act(
@@ -96,14 +95,9 @@ class _EventLog:
         given = {key: value for key, value in given.items() if key not in _NOISE and value not in (None, "")}
         if name == "ipython":
             given = {"code": given.get("code", "")}
-        cwd = self._cwd
         self._number += 1
         self._calls[str(event.get("id", self._number))] = call
-
-        def made(call_id: str, output: str, batch: str, **known: Any) -> RecordedCall:
-            return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, **known)
-
-        self.turns.call(call, made, len(said_in(given)))
+        self.turns.tool(call, name, given, self._cwd)
 
     def _observe(self, call: str, event: Event, told: Event) -> None:
         metadata = object_in(told.get("metadata"))

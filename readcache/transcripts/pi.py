@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
-from readcache.transcripts.tools import recorded_call
-from readcache.transcripts.turns import Turns, Usage
-from readcache.transcripts.values import block_text, epoch_of, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
 Entry = Mapping[str, Any]
 
@@ -27,9 +25,7 @@ def load_pi(content: Content) -> Iterator[Recording]:
     session = _PiSession()
     for _, row in content.objects():
         session.take(row)
-    turns = session.turns
-    name = session.name or content.path
-    yield Recording(name, "pi", turns.finished(), agent="pi", since=session.since, first_call=turns.first_call)
+    yield session.turns.recording(session.name or content.path, "pi")
 
 
 def _with_span(given: Entry) -> Entry:
@@ -43,7 +39,6 @@ class _PiSession:
     def __init__(self) -> None:
         self.turns = Turns()
         self.name = ""
-        self.since: float | None = None
         self._cwd = "/"
         self._parents: dict[str, str | None] = {}
         self._tip: str | None = None
@@ -52,7 +47,7 @@ class _PiSession:
 
     def take(self, row: Entry) -> None:
         """The next entry."""
-        self.since = self.since if self.since is not None else epoch_of(row.get("timestamp"))
+        self.turns.at(row.get("timestamp"))
         if row.get("type") == "session":
             self._cwd, self.name = str(row.get("cwd") or "/"), str(row.get("id") or "")
             return
@@ -101,8 +96,7 @@ class _PiSession:
                 continue
             name, given = str(block.get("name")), object_in(block.get("arguments"))
             known = _with_span(given) if name == "read" else given
-            made = partial(recorded_call, name=name, given=known, cwd=self._cwd, exit_code=None, said=said_in(given))
-            self.turns.call(str(block.get("id")), made, len(said_in(given)))
+            self.turns.tool(str(block.get("id")), name, known, self._cwd, exit_code=None, said=said_in(given))
         usage = object_in(message.get("usage"))
-        names = ("input", "cacheWrite", "cacheRead", "output")
-        self.turns.pay(Usage(*(int_in(usage.get(name)) or 0 for name in names)))
+        names = {"fresh": "input", "cache_write": "cacheWrite", "cache_read": "cacheRead", "output": "output"}
+        self.turns.pay(RequestSent(**{ours: int_in(usage.get(name)) or 0 for ours, name in names.items()}))

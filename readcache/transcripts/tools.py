@@ -34,7 +34,7 @@ def recorded_call(
     arguments do not have it verbatim. `head`, `tail`: lines around a command's output that are the host's."""
     use = tool_use(name, given)
     said = said_in(given) if said is None else said
-    word = use.kind
+    word = name if use.kind == "ignore" else use.kind
     asked: AskedCommand | AskedRead | AskedTool | None = None
     writes: tuple[Written, ...] = ()
     if use.kind == "bash":

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from readcache.transcripts.records import HistoryCut, Item, RecordedCall, RequestSent
+from readcache.transcripts.records import HistoryCut, Item, RecordedCall, Recording, RequestSent
+from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.values import epoch_of, said_in
 
 Made = Callable[..., RecordedCall]
-
-
-class Usage(NamedTuple):
-    """Tokens of one request, as `RequestSent` has them."""
-
-    fresh: int = 0
-    cache_write: int = 0
-    cache_read: int = 0
-    output: int = 0
 
 
 class Turns:
     """For transcripts in the order of the conversation: what the model answered, then the results of its calls."""
 
     def __init__(self) -> None:
+        self.first_call = ""
+        self.since: float | None = None
         self._items: list[Item] = []
         self._waiting: dict[str, tuple[Made, str]] = {}
         self._request: int | None = None  # place of the newest one, while its answer goes on
-        self._unpaid: list[int] = []  # places of requests that no usage was told of
-        self._typed = self._answered = self._count = 0
-        self.first_call = ""
+        self._unpaid: int | None = None  # place of the newest one that no usage was told of
+        self._typed = self._count = 0
+
+    def at(self, time: object) -> None:
+        """Something happened then, as the transcript writes times; the first one is when it began."""
+        self.since = epoch_of(time) if self.since is None else self.since
 
     def type(self, chars: int) -> None:
         """The user, or the host, said so many characters."""
@@ -38,32 +38,31 @@ class Turns:
     def answer(self, chars: int = 0) -> None:
         """The model said so many characters; the first since a result or the user is the answer to a request."""
         if self._request is None:
-            self._request = len(self._items)
+            self._request = self._unpaid = len(self._items)
             self._count += 1
-            self._unpaid.append(self._request)
             self._items.append(RequestSent(added=self._typed))
-            self._typed = self._answered = 0
-        self._answered += chars
+            self._typed = 0
         one = self._items[self._request]
-        if isinstance(one, RequestSent) and chars:
-            self._items[self._request] = RequestSent(added=one.added, answer=self._answered)
+        if chars and isinstance(one, RequestSent):
+            self._items[self._request] = replace(one, answer=one.answer + chars)
 
-    def pay(self, usage: Usage) -> None:
-        """The usage of the newest request that has none."""
-        if not self._unpaid:
-            return
-        place = self._unpaid.pop()
-        self._unpaid.clear()
-        one = self._items[place]
-        if isinstance(one, RequestSent):
-            fields = usage._asdict()
-            self._items[place] = RequestSent(**fields, added=one.added, answer=one.answer)
+    def pay(self, usage: RequestSent) -> None:
+        """The tokens of the newest request, if it has none."""
+        one = None if self._unpaid is None else self._items[self._unpaid]
+        if self._unpaid is not None and isinstance(one, RequestSent):
+            self._items[self._unpaid] = replace(usage, added=one.added, answer=one.answer)
+        self._unpaid = None
 
     def call(self, call_id: str, made: Made, chars: int = 0) -> None:
         """The model called a tool; `made(call_id, output, batch)` makes the record when the result is there."""
         self.answer(chars)
         self.first_call = self.first_call or call_id
         self._waiting[call_id] = made, f"answer-{self._count}"
+
+    def tool(self, call_id: str, name: str, given: Mapping[str, Any], cwd: str, **known: Any) -> None:
+        """The model called a tool, whose record is `recorded_call`'s."""
+        said = known.setdefault("said", said_in(given))
+        self.call(call_id, partial(recorded_call, name=name, given=given, cwd=cwd, **known), len(said))
 
     def result(self, call_id: str, output: str, **known: Any) -> None:
         """The result of that call, with what `made` must know; nothing for an unknown call."""
@@ -77,9 +76,10 @@ class Turns:
         self._items.append(HistoryCut(kept, compacts=compacts))
         self._request = None
 
-    def finished(self) -> tuple[Item, ...]:
+    def recording(self, name: str, form: str, *, agent: str = "", reader: str = "main") -> Recording:
         """All of it. Requests that no usage was told of say nothing."""
-        return tuple(item for item in self._items if not isinstance(item, RequestSent) or item.prompt)
+        items = tuple(item for item in self._items if not isinstance(item, RequestSent) or item.prompt)
+        return Recording(name, form, items, reader, agent or form, self.since, self.first_call)
 
     @property
     def waiting(self) -> list[str]:

@@ -25,7 +25,8 @@ from typing import Any
 from measuring import Record, Table, main, sessions
 
 from readcache import Policy, Reply, Session
-from readcache.context import Compactor, History, How, Kind, normalise
+from readcache.context import Compactor, History, How
+from readcache.messages.messages import Kind, normalise
 from readcache.model.events import Delivered
 from readcache.model.history_events import HistoryEvent
 from readcache.model.text import bodies, find_separator, split_lines

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.context import Compactor, normalise
+from readcache.context import Compactor
 from readcache.context.compaction import count_tokens
+from readcache.messages.messages import normalise
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, texts
 from tests.helpers.compactor import Model
 from tests.helpers.files import WATCHDOG

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Reason, Session
-from readcache.context import clear, normalise
+from readcache.context import clear
+from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
 from tests.helpers.compactor import agent_turns, assert_true_markers, commands, observed_turn, six_reads

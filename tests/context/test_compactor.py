@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from readcache import Budget, Frame, Mode, Policy, Session
-from readcache.context import Compactor, How, is_overflow, normalise
+from readcache.context import Compactor, How
+from readcache.context.api import is_overflow
+from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
 from tests.helpers.chats import (
     APIS,

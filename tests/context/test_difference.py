@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Session
-from readcache.context import CondensationRequested, Condensed, History, Item, Replaced, normalise
+from readcache.context import History
 from readcache.context.history import difference
+from readcache.messages.messages import normalise
 from readcache.messages.structure import repair
+from readcache.model.history_events import CondensationRequested, Condensed, Item, Replaced
 from tests.helpers.chats import APIS, scripted, user
 from tests.helpers.histories import condensed, itemised, restart
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.context import CondensationRequested, Condensed, History, Item, Replaced
+from readcache.context import History
 from readcache.log.store.codec import decode
 from readcache.messages.structure import cut_points, repair
 from readcache.model.errors import StoreError
-from readcache.model.history_events import HistoryEvent
+from readcache.model.history_events import CondensationRequested, Condensed, HistoryEvent, Item, Replaced
 from tests.helpers.chats import APIS, scripted, user
 from tests.helpers.histories import condensed, history_of, itemised, items, restart, through_json
 

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Reason, Session
-from readcache.context import Compactor, Condensed, How, Item, Replaced, prune, repair
+from readcache.context import Compactor, How, prune
 from readcache.log.history_log import HistoryLog
 from readcache.log.store.memory import MemoryStore
 from readcache.messages import messages as reading
+from readcache.messages.structure import repair
 from readcache.model.errors import StoreError
+from readcache.model.history_events import Condensed, Item, Replaced
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, result_messages, scripted, text, turn_of, user
 from tests.helpers.compactor import Model, TooLong, assert_true_markers, commands, six_reads
 from tests.helpers.histories import history_of, restart

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.context import Kind, Message, Part, normalise
+from readcache.messages.messages import Kind, Message, Part, normalise
 
 HEREDOC = "cat > f.py <<'EOF'\nprint(\"a\\n\")\n\tx = 1\nEOF\n"
 

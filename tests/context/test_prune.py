@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from readcache import Mode, Policy, Session
-from readcache.context import normalise, prune
+from readcache.context import prune
+from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
 from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from readcache.context import Kind, normalise
+from readcache.messages.messages import Kind, normalise
 
 Raw = dict[str, Any]
 Messages = list[Mapping[str, Any]]

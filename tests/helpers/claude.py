@@ -16,8 +16,7 @@ from typing import Any
 
 from readcache import Policy, Sessions
 from readcache.hosts.claude_code.adapter import claude_hook
-from readcache.testing.conformance import Bash, Clear, Compact, Delegate, Edit, Read, Rewind
-from readcache.testing.hosts import Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
 
 Entry = dict[str, Any]
 CLEARED = "[Old tool result content cleared]"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from readcache.context import Condensed, History, Item
+from readcache.context import History
 from readcache.log.store.codec import decode, encode
-from readcache.model.history_events import HistoryEvent
+from readcache.model.history_events import Condensed, HistoryEvent, Item
 from tests.helpers.chats import user
 
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.conformance import Bash, Clear, Compact, Delegate, Edit, Read, Rewind
-from readcache.testing.hosts import Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from readcache.testing.conformance import Bash, Edit, Read
-from readcache.testing.hosts import Seen, ToolUse
+from readcache.testing.hosts import Bash, Edit, Read, Seen, ToolUse
 
 Body = dict[str, Any]
 DONE = [{"type": "text", "text": "done"}]

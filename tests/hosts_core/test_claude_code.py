@@ -15,7 +15,8 @@ from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
 from readcache.model.policy import PRESETS
-from readcache.testing.conformance import Bash, Conformance, Delegate, Edit, Read, make_project
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Delegate, Edit, Read
 from readcache.testing.requests import markers
 from tests.helpers.adversaries import beside_a_loop
 from tests.helpers.claude import ClaudeTalk, QuickClaude

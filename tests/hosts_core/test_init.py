@@ -184,12 +184,12 @@ def test_a_link_stays_a_link_and_its_file_is_edited(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"hooks": [}', "line 1 has no value"),
-        ('{"a": 1}\n{"b": 2}', "line 2 has more after the end"),
+        ('{"hooks": [}', "line 1: Expecting value"),
+        ('{"a": 1}\n{"b": 2}', "line 2: Extra data"),
         ("[]", "no mapping at its top"),
         ('{"hooks": "none"}', 'hooks is "none"'),
         ('{"hooks": {"AfterTool": {}}}', "hooks.AfterTool is {}"),
-        ("{'a': 1}", "line 1 has no value"),
+        ("{'a': 1}", "line 1: Expecting property name"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

@@ -11,7 +11,9 @@ import pytest
 
 from readcache import ReadcacheError
 from readcache.hosts import find_host
+from readcache.hosts.checks import check_host
 from readcache.hosts.host import Host, OwnFile, Where
+from readcache.hosts.settings_files.switch import Switch
 
 HOST: Host = find_host("opencode")
 WHERE = Where("/p", "/home/me", False, (sys.executable, "-m", "readcache"), "on", "max")
@@ -44,25 +46,26 @@ def test_nothing_but_the_plugin_is_exported() -> None:
     ]
 
 
-def test_doctor_says_whether_it_is_in_force(tmp_path: Path) -> None:
-    where = WHERE._replace(root=str(tmp_path))
-    assert HOST.in_force is not None
-    with pytest.raises(ReadcacheError, match="run `readcache init opencode`"):
-        HOST.in_force(where)
-    change = written(where)
-    path = Path(change.path)
-    path.parent.mkdir(parents=True)
-    path.write_text(change.text)
-    assert "this version's plugin, on" in HOST.in_force(where)
-    assert HOST.in_force(where._replace(policy="default", program=("/other",)))  # what was chosen is no other version
-    for wrong, what in (
-        (change.text + "//", "not this version's"),
-        (written(where._replace(mode="off")).text, "says that readcache is off"),
-        (written(where._replace(program=("/no/such/program",))).text, "/no/such/program, which is not there"),
-    ):
-        path.write_text(wrong)
-        with pytest.raises(ReadcacheError, match=what):
-            HOST.in_force(where)
+def test_doctor_says_whether_it_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))  # for the program that it starts
+    where, memory = WHERE._replace(root=str(tmp_path)), str(tmp_path / "memory")
+    with pytest.raises(ReadcacheError, match="not switched on: run `readcache init opencode --project`"):
+        check_host(HOST, where, memory)
+    switch = Switch(HOST, where, memory)
+    switch.write(switch.plan_on())
+    chosen = where._replace(mode="advise", policy="default")  # by this process; what was chosen then is remembered
+    assert check_host(HOST, chosen, memory).startswith("on, policy max (--project): opencode loads ")
+    path = Path(written(where).path)
+    path.write_text(path.read_text() + "//")
+    with pytest.raises(ReadcacheError, match="of another version, or were edited"):
+        check_host(HOST, where, memory)
+    gone = Switch(HOST, where._replace(program=("/no/such/program",)), memory)
+    gone.write(gone.plan_on())
+    with pytest.raises(ReadcacheError, match="/no/such/program does not run"):
+        check_host(HOST, gone.where, memory)
+    off = Switch(HOST, where._replace(mode="off"), memory)
+    off.write(off.plan_on())
+    assert check_host(HOST, where, memory) == "off, policy max (--project)"
 
 
 def test_the_host_tells_what_leaves_so_that_it_is_on() -> None:

@@ -47,7 +47,7 @@ def with_entries(value: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
                 node[key] = [] if after == "+" else {}
             node = node[key]
         if entry.keys[-1] == "+":
-            node.append(entry.value)
+            node.insert(0, entry.value)
         else:
             node[entry.keys[-1]] = entry.value
     return value
@@ -73,7 +73,7 @@ def test_init_says_what_it_is_to_say_and_uninit_gives_back_the_very_bytes(
         return
     switch.write(changes)
     shown = path.read_bytes().decode("utf-8-sig")
-    assert SettingsText(str(path), shown).value == with_entries(value, entries)
+    assert SettingsText(str(path), shown.encode()).value == with_entries(value, entries)
     left_of_it = iter(shown)
     assert all(character in left_of_it for character in text)  # all that is the user's is there, in its order
     assert not switch_of(host_of(*entries), folder).plan_on()
@@ -83,7 +83,7 @@ def test_init_says_what_it_is_to_say_and_uninit_gives_back_the_very_bytes(
         again = switch_of(host_of(*entries), folder)
         again.write(again.plan_off())
         left = path.read_bytes().decode("utf-8-sig") if path.exists() else "{}" if kind == "json" else ""
-        kept_value = SettingsText(str(path), left).value
+        kept_value = SettingsText(str(path), left.encode()).value
         assert _without_empty(kept_value) == _without_empty(value)
     else:
         again = switch_of(host_of(*entries), folder)
@@ -103,7 +103,7 @@ def _without_empty(value: Any) -> Any:
 @given(data=st.data())
 def test_files_are_read_as_others_read_them(kind: str, data: st.DataObject) -> None:
     text, value = data.draw(FILES[kind])
-    assert SettingsText(f"settings.{kind}", text).value == value
+    assert SettingsText(f"settings.{kind}", text.encode()).value == value
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -120,14 +120,14 @@ def test_what_the_user_does_to_the_file_meanwhile_stays(
     switch = switch_of(host_of(*entries), folder)
     try:
         switch.write(switch.plan_on())
-        edited = SettingsText(str(path), path.read_bytes().decode())
+        edited = SettingsText(str(path), path.read_bytes())
         edited.put(users)
     except ReadcacheError:
         return
-    path.write_bytes(edited.text.encode())
+    path.write_bytes(edited.data)
     again = switch_of(host_of(*entries), folder)
     again.write(again.plan_off())
-    left = SettingsText(str(path), path.read_bytes().decode()).value
+    left = SettingsText(str(path), path.read_bytes()).value
     assert _without_empty(left) == _without_empty(with_entries(value, [users]))
 
 

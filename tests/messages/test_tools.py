@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.context.tool_calls import ToolCall, overwritten, pieces_of, shell_command
+from readcache.context.tool_calls import ToolCall, overwritten, pieces_of
 from readcache.hosts.tool_results import ToolResult, answer_tool
 from readcache.messages.messages import Kind, Part
 from readcache.messages.tools import lines_read, tool_use
@@ -33,7 +33,8 @@ TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 6
         ("deploy", {"command": "now", "path": "a"}, "other"),
         ("grep", {"pattern": "x", "path": "src"}, "other"),
         ("summarise_file", {"path": "a.py"}, "other"),
-        ("bash", {"command": ["ls"]}, "other"),
+        ("bash", {"command": ["ls"]}, "bash"),
+        ("deploy", {"command": 3}, "other"),
     ],
 )
 def test_a_tool_is_known_by_its_name_and_its_arguments(name: str, arguments: dict[str, Any], kind: str) -> None:
@@ -96,7 +97,7 @@ def test_a_command_is_a_command_for_all(key: str) -> None:
     call = ("shell", {key: "cat a.py"}, TEXT)
     assert live(*call).view.covers("/repo/a.py", 1, 60)
     assert isinstance(recorded(*call).asked, AskedCommand)
-    assert shell_command(in_messages(*call).call) == "cat a.py"
+    assert in_messages(*call).use.command == "cat a.py"
 
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch\n"

@@ -72,22 +72,13 @@ def _file(response: Mapping[str, Any], session: Session, known: Mapping[str, Any
 def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
     """The host numbers the lines that it is given: those that are shown keep theirs. A marker in front of them is
     numbered as the line before."""
-    lines, left_out = reply.text.removesuffix("\n").split("\n"), 0
-    for segment in reply.segments:
-        if isinstance(segment, Shown):
-            break
-        left_out += segment.end - segment.start + 1
-    if reply.outcome is not Outcome.PARTIAL:
-        return {"content": "\n".join(lines), "numLines": len(lines), "startLine": start}
-    shown = reply.text if isinstance(reply.segments[-1], Shown) else "\n".join(lines)
-    first = start + left_out - _markers_first(reply)
-    return {"content": shown, "numLines": shown.count("\n") + 1, "startLine": first}
-
-
-def _markers_first(reply: Reply) -> int:
-    """How many lines stand in front of what is shown."""
-    before = next(segment.text for segment in reply.segments if isinstance(segment, Shown))
-    return reply.text[: reply.text.index(before)].count("\n")
+    text = reply.text if isinstance(reply.segments[-1], Shown) else reply.text.removesuffix("\n")
+    if reply.outcome is Outcome.PARTIAL:
+        for segment in reply.segments:
+            if isinstance(segment, Shown):
+                break
+            start += segment.end - segment.start
+    return {"content": text, "numLines": text.count("\n") + 1, "startLine": start}
 
 
 def _text(name: str, given: Any, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:

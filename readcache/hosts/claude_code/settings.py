@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from typing import Any
 
-from readcache.hosts.host import HOOK_SECONDS, Entry, Where
+from readcache.hosts.host import Entry, Where, hook_entry
 
 # Event -> the tools, or the source, that trigger it.
 MATCHERS = {
@@ -21,9 +19,8 @@ MATCHERS = {
 def changes(where: Where) -> Sequence[Entry]:
     """What `readcache init claude-code` puts where."""
     settings = os.path.join(_place(where), ".claude", "settings.json")
-    hook = {"type": "command", "command": where.line("hook", "claude-code"), "timeout": HOOK_SECONDS}
     return [
-        Entry(settings, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]})
+        hook_entry(where, "claude-code", settings, event, matcher)
         for event, matcher in MATCHERS.items()
         if matcher  # a process for the others costs more than it tells: the transcript has the same
     ]
@@ -39,28 +36,13 @@ def _place(where: Where) -> str:
 
 
 def in_force(where: Where) -> str:
-    """What `doctor` says. ReadcacheError where no hook would run, or what it starts is not there."""
-    import shutil
-
+    """What `doctor` says. ReadcacheError where no hook would run."""
     from readcache import ReadcacheError
+    from readcache.hosts.settings_files.json_text import settings_in
 
-    files = [
-        os.path.join(place, ".claude", name)
-        for place in (where.home, where.root)
-        for name in ("settings.json", "settings.local.json")
-    ]
-    for file in files:
-        if _settings(file).get("disableAllHooks"):
-            raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")
-    if shutil.which(where.program[0]) is None:
-        raise ReadcacheError(f"the hooks start {where.program[0]}, which is not there: run readcache init again")
+    for place in (where.home, where.root):
+        for name in ("settings.json", "settings.local.json"):
+            file = os.path.join(place, ".claude", name)
+            if settings_in(file).get("disableAllHooks"):
+                raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")
     return "Claude Code runs the hooks"
-
-
-def _settings(file: str) -> dict[str, Any]:
-    try:
-        with open(file, encoding="utf-8") as opened:
-            found = json.load(opened)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
-from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
+from readcache.hosts.host import Entry, Host, Where, hook_entry
 
 if TYPE_CHECKING:
     from readcache import Sessions
@@ -50,8 +50,7 @@ def _hooks_file(where: Where) -> str:
 
 
 def _changes(where: Where) -> Sequence[Entry]:
-    hook = {"type": "command", "command": where.line("hook", "codex"), "timeout": HOOK_SECONDS}
-    return [Entry(_hooks_file(where), ("hooks", "PostToolUse", "+"), {"matcher": "^Bash$", "hooks": [hook]})]
+    return [hook_entry(where, "codex", _hooks_file(where), "PostToolUse", "^Bash$")]
 
 
 HOST = Host(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,29 +53,21 @@ def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
 
 
 def trial_events(place: str) -> list[dict[str, Any]]:
-    """Two reads of one file, and a session's file for each as it is then; the second read is answered."""
-    text = "".join(f"line {number} of a file that is read twice\n" for number in range(40))
-    call = {"type": "function_call", "name": "exec_command", "arguments": json.dumps({"cmd": "cat file"})}
-    entries, events = list[tuple[str, dict[str, Any]]](), []
-    for name in ("one", "two"):
-        path = os.path.join(place, f"{name}.jsonl")
+    """Two reads of one file, the second of which is answered."""
+    from readcache.hosts.trial import TEXT, two_reads
+
+    def asked(name: str) -> list[dict[str, Any]]:
+        call = {"type": "function_call", "name": "exec_command", "call_id": name}
         item = {"type": "CommandExecution", "id": name, "exit_code": 0}
-        entries.append(("response_item", call | {"call_id": name}))
-        entries.append(("event_msg", {"type": "item_completed", "item": item}))
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in entries)
-        shown = f"Process exited with code 0\nOutput:\n{text}"
-        entries.append(("response_item", {"type": "function_call_output", "call_id": name, "output": shown}))
-        events.append(
-            {
-                "session_id": "trial",
-                "transcript_path": path,
-                "cwd": place,
-                "hook_event_name": "PostToolUse",
-                "tool_name": "Bash",
-                "tool_input": {"command": "cat file"},
-                "tool_response": text,
-                "tool_use_id": name,
-            }
-        )
-    return events
+        return [
+            {"type": "response_item", "payload": call | {"arguments": json.dumps({"cmd": "cat file"})}},
+            {"type": "event_msg", "payload": {"type": "item_completed", "item": item}},
+        ]
+
+    def shown(name: str) -> list[dict[str, Any]]:
+        output = f"Process exited with code 0\nOutput:\n{TEXT}"
+        result = {"type": "function_call_output", "call_id": name, "output": output}
+        return [{"type": "response_item", "payload": result}]
+
+    event = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "cat file"}}
+    return two_reads(place, event, asked, shown)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
-from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where, hook_entry
 from readcache.transcripts.gemini import OUTPUT, chat_messages
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _SHELL = re.compile(
     r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
 )
 _PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
+_MILLISECONDS = 1000 * HOOK_SECONDS
 _NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
 
 
@@ -83,14 +84,8 @@ def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str
 
 
 def _changes(where: Where) -> Sequence[Entry]:
-    hook = {
-        "name": "readcache",
-        "type": "command",
-        "command": where.line("hook", "gemini"),
-        "timeout": 1000 * HOOK_SECONDS,
-    }
-    tools = "^(run_shell_command|read_file|replace|write_file)$"
-    return [Entry(settings_file(where), ("hooks", "AfterTool", "+"), {"matcher": tools, "hooks": [hook]})]
+    tools, more = "^(run_shell_command|read_file|replace|write_file)$", {"name": "readcache", "timeout": _MILLISECONDS}
+    return [hook_entry(where, "gemini", settings_file(where), "AfterTool", tools, **more)]
 
 
 HOST = Host(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -18,41 +17,30 @@ def settings_file(where: Where) -> str:
 def nothing_forbids(where: Where) -> str:
     """Looks at both settings files. ReadcacheError."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_files.json_text import read_json
+    from readcache.hosts.settings_files.json_text import settings_in
 
     for is_user in (True, False):
         path = settings_file(where._replace(is_user=is_user))
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                found: Any = read_json(file.read())
-            config = found.get("hooksConfig", {})
-            if config.get("enabled", True) is not True:
-                raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
-            if "readcache" in config.get("disabled", ()):
-                raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
+        config = settings_in(path).get("hooksConfig", {})
+        if config.get("enabled", True) is not True:
+            raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
+        if "readcache" in config.get("disabled", ()):
+            raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
     return "no setting switches it off" + ("" if where.is_user else "; it runs where the folder is trusted")
 
 
 def trial_chat(place: str) -> list[dict[str, Any]]:
-    """Two reads of one file, and a chat's file for each as it is then; the second read is answered."""
-    text = "".join(f"line {number} of a file that is read twice\n" for number in range(40))
-    events = list[dict[str, Any]]()
-    entries: list[dict[str, Any]] = [{"id": "1", "content": "read it twice"}]
-    for name in ("one", "two"):
-        path = os.path.join(place, f"{name}.jsonl")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(entry) + "\n" for entry in entries)
-        events.append(
-            {
-                "session_id": "trial",
-                "transcript_path": path,
-                "cwd": place,
-                "hook_event_name": "AfterTool",
-                "tool_name": "read_file",
-                "tool_input": {"file_path": "file"},
-                "tool_response": {"llmContent": text},
-            }
-        )
-        shown: dict[str, Any] = {"functionResponse": {"id": name, "response": {"output": text}}}
-        entries.append({"id": "2", "content": [shown]})
-    return events
+    """Two reads of one file, the second of which is answered."""
+    from readcache.hosts.trial import TEXT, two_reads
+
+    def shown(name: str) -> list[dict[str, Any]]:
+        part = {"functionResponse": {"id": name, "response": {"output": TEXT}}}
+        return [{"id": name, "content": [part]}]
+
+    event: dict[str, Any] = {
+        "hook_event_name": "AfterTool",
+        "tool_name": "read_file",
+        "tool_input": {"file_path": "file"},
+    }
+    event["tool_response"] = {"llmContent": TEXT}
+    return two_reads(place, event, lambda name: [{"id": f"before {name}"}], shown)

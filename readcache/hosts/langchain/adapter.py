@@ -8,7 +8,6 @@ Context editing and deepagents' summaries change requests alone: markers are men
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from readcache import Budget, Mode, Policy
 from readcache.hosts.adapter_settings import policy_by_settings
+from readcache.hosts.fallback import fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
@@ -29,7 +29,6 @@ from readcache.hosts.langchain.readers import AgentReaders
 from readcache.hosts.tool_results import Judge, answer_tool
 
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
-_log = logging.getLogger(__name__)
 
 
 class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]  # no types where these are checked
@@ -73,11 +72,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         self._readers.close()
 
     def _shown(self, request: Any, result: Any) -> Any:
-        try:
-            return self._judged(request, result)
-        except Exception:  # a failure of ours costs the agent nothing
-            _log.warning("readcache failed; a tool's result was passed on unchanged", exc_info=True)
-            return result
+        return fallback(lambda: self._judged(request, result), result)
 
     def _judged(self, request: Any, result: Any) -> Any:
         """Untouched stay commands to the graph, answers to the user, and results that a program asked for."""
@@ -90,8 +85,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         told = tool_result(result, call, batch, shell.now if stays else None)
         if told is None:
             return result
-        kind = self._tools.get(call["name"])
-        reply = kind(reader.session, told) if callable(kind) else answer_tool(reader.session, told, kind)
+        reply = answer_tool(reader.session, told, self._tools.get(call["name"]))
         if stays:
             timed_out = isinstance(result.artifact, dict) and result.artifact.get("timed_out")
             shell.ran(str(call["args"].get("command")), restarted=bool(call["args"].get("restart") or timed_out))
@@ -101,10 +95,8 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def _mended(self, request: Any) -> Any:
         before: Sequence[BaseMessage] = request.messages
-        try:
-            after = self._true(request, before)
-        except Exception:  # a marker that may be untrue must not stay
-            _log.warning("readcache failed; every line was put back", exc_info=True)
+        after = fallback(lambda: self._true(request, before), None)
+        if after is None:  # a marker that may be untrue must not stay
             after = [in_full(message) for message in before]
         is_same = len(after) == len(before) and all(a is b for a, b in zip(after, before, strict=False))
         return request if is_same else request.override(messages=after)

@@ -8,9 +8,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from readcache import Reply
+from readcache import Frame, Reply
 from readcache.hosts.left_out import lines_left_out, put_back
 from readcache.hosts.tool_results import ToolResult
+from readcache.messages.editing import with_content_text
 
 # deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
@@ -48,7 +49,8 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
     if header := _HEADER.match(text):
         first, last = int(header[1]), int(header[2])
         lines, is_cut = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
-        frame = _between(header.end(), last - first + 1)
+        head = header[0].count("\n")
+        frame = Frame(head, text.removesuffix("\n").count("\n") + 1 - head - (last - first + 1))
     return ToolResult(
         name=call["name"],
         arguments=call["args"],
@@ -67,7 +69,8 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
 def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:
     """The message as the model is to see it. What was left out is kept beside it; `by` names the session."""
     kept = {**message.response_metadata, _KEPT: {"by": by, "lines": lines_left_out(reply)}}
-    return message.model_copy(update={"content": _with_text(message.content, reply.text), "response_metadata": kept})
+    content = with_content_text(message.content, reply.text)
+    return message.model_copy(update={"content": content, "response_metadata": kept})
 
 
 def in_full(message: BaseMessage, unless_by: str = "") -> BaseMessage:
@@ -77,7 +80,7 @@ def in_full(message: BaseMessage, unless_by: str = "") -> BaseMessage:
         return message
     text = _text(message) or ""
     full = put_back(text, kept.get("lines", ()))
-    return message if full == text else message.model_copy(update={"content": _with_text(message.content, full)})
+    return message if full == text else message.model_copy(update={"content": with_content_text(message.content, full)})
 
 
 def as_chat(message: BaseMessage) -> dict[str, Any]:
@@ -93,28 +96,9 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
     return out
 
 
-def _between(low: int, count: int) -> Any:
-    """A frame: so many characters before, and all behind so many lines."""
-
-    def frame(text: str) -> tuple[str, str, str]:
-        lines = text[low:].split("\n")
-        high = low + len("\n".join(lines[:count])) + (len(lines) > count)
-        return text[:low], text[low:high], text[high:]
-
-    return frame
-
-
 def _text(message: BaseMessage) -> str | None:
     """The text of a message that has one, alone or among images."""
     if isinstance(message.content, str):
         return message.content
     texts = [block for block in message.content if isinstance(block, str) or block.get("type") == "text"]
     return None if len(texts) != 1 else texts[0] if isinstance(texts[0], str) else texts[0].get("text")
-
-
-def _with_text(content: Any, text: str) -> Any:
-    if isinstance(content, str):
-        return text
-    is_text = [isinstance(block, str) or block.get("type") == "text" for block in content]
-    pairs = zip(content, is_text, strict=True)
-    return [(text if isinstance(b, str) else {**b, "text": text}) if is_it else b for b, is_it in pairs]

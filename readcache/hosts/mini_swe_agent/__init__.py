@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from readcache.hosts.mini_swe_agent.wrappers import ReadcacheEnvironment, ReadcacheModel
 
-from readcache import lazy_names
-from readcache.hosts.mini_swe_agent.adapter import HOST
-
-if TYPE_CHECKING:
-    from readcache.hosts.mini_swe_agent.wrappers import ReadcacheEnvironment, ReadcacheModel
-
-__all__ = ["HOST", "ReadcacheEnvironment", "ReadcacheModel"]
-
-__getattr__ = lazy_names(
-    {"readcache.hosts.mini_swe_agent.wrappers": "ReadcacheEnvironment ReadcacheModel"}, globals()
-)  # the host's package may not be there
+__all__ = ["ReadcacheEnvironment", "ReadcacheModel"]

@@ -66,9 +66,6 @@ def _overlay(where: Where) -> Path:
 
 
 def _in_force(where: Where) -> str:
-    files = [path for path in (_users_file(where), _overlay(where)) if path and MODEL in _text(path)]
-    if not files:
-        raise ReadcacheError("no YAML file of mini-swe-agent names readcache: run `readcache init mini-swe-agent`")
     program = shutil.which("mini", path=where.environment.get("PATH"))
     first = _text(Path(program)).partition("\n")[0] if program else ""
     if not first.startswith("#!"):
@@ -78,14 +75,7 @@ def _in_force(where: Where) -> str:
     done = subprocess.run([first[2:].strip(), "-c", asked], capture_output=True, text=True, env=env, check=False)
     if done.returncode:
         raise ReadcacheError(f"{first[2:].strip()}, which runs mini, cannot import readcache: install it there")
-    named = "" if files[0] != _overlay(where) else ", where mini is told to read it: -c mini.yaml -c " + str(files[0])
-    return f"mini-swe-agent {done.stdout.strip()}, in {files[0]}{named}"
-
-
-def _former_files(where: Where) -> Sequence[str]:
-    """0.1.0 put two lines into the user's own file."""
-    path = _users_file(where)
-    return [str(path)] if path else []
+    return f"mini-swe-agent {done.stdout.strip()}, where mini is told to read it: -c mini.yaml -c {_overlay(where)}"
 
 
 HOST = Host(
@@ -94,6 +84,5 @@ HOST = Host(
     why=WHY,
     changes=_changes,
     in_force=_in_force,
-    former_files=_former_files,
     keeps=False,
 )

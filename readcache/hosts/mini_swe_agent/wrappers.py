@@ -161,21 +161,16 @@ class ReadcacheEnvironment:
         return _shown(self._session, action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls), [])
 
 
-def _in_full(message: Message, left_out: Sequence[Sequence[str]]) -> Message:
-    """The message with the lines in the places of their markers; what the model said stays."""
-    is_models = message.get("role") == "assistant" or message.get("object") == "response"
-    return message if is_models else _full(message, left_out)
-
-
-def _full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
-    """A message, or what it holds, whatever shape its texts have."""
+def _in_full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
+    """A message with the lines in the places of their markers, whatever shape its texts have; what the model said
+    stays."""
     if isinstance(value, str):
         return put_back(value, left_out)
     if isinstance(value, list):
-        return [_full(each, left_out) for each in value]
-    if isinstance(value, dict):
-        return {key: _full(each, left_out) if key in _TEXTS else each for key, each in value.items()}
-    return value
+        return [_in_full(each, left_out) for each in value]
+    if not isinstance(value, dict) or value.get("role") == "assistant" or value.get("object") == "response":
+        return value
+    return {key: _in_full(each, left_out) if key in _TEXTS else each for key, each in value.items()}
 
 
 def _shown(

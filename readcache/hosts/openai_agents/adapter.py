@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import logging
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from readcache import Mode, Policy, Session, Sessions
 from readcache.hosts.adapter_settings import policy_by_settings
+from readcache.hosts.fallback import fallback
 from readcache.hosts.openai_agents.items import ToolItem, as_function, text_of, tool_items, with_item_text
 from readcache.hosts.tool_results import Judge, answer_tool
 from readcache.messages.messages import visible_to_model
 from readcache.process.mode import acts, mode_named
 
 _MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
-_log = logging.getLogger(__name__)
 
 Items = list[Mapping[str, Any]]
 
@@ -50,7 +48,7 @@ class ReadcacheFilter:
         policy = policy or policy_by_settings({})
         self._sessions = Sessions(root, store=store, policy=policy, host="openai-agents")
         self._first, self._tools = first, dict(tools or {})
-        self._readers: OrderedDict[str, AgentList] = OrderedDict()  # by session
+        self._readers: list[AgentList] = []  # the newest is last
         self._lock = threading.Lock()
 
     async def __call__(self, data: Any) -> Any:
@@ -59,13 +57,8 @@ class ReadcacheFilter:
         sent = await sent if inspect.isawaitable(sent) else sent
         if self._is_off() or _may_drop_items(data.agent):
             return sent
-        try:
-            with self._lock:
-                items = self._judged(list(sent.input))
-        except Exception:  # the list has every result as the tool gave it
-            _log.warning("readcache failed; nothing was omitted from a request", exc_info=True)
-            return sent
-        return dataclasses.replace(sent, input=items)
+        # The list has every result as the tool gave it.
+        return fallback(lambda: dataclasses.replace(sent, input=self._judged(list(sent.input))), sent)
 
     def close(self) -> None:
         """Ends all conversations, and gives the store free."""
@@ -76,21 +69,20 @@ class ReadcacheFilter:
 
     def _judged(self, items: Items) -> Items:
         results = tool_items(visible_to_model(items))
-        return self._reader(results).judged(items, results, self._tools) if results else items
+        with self._lock:
+            return self._reader(results).judged(items, results, self._tools) if results else items
 
     def _reader(self, results: Sequence[ToolItem]) -> AgentList:
         """The reader of a list that continues from the last judged result. Any other list is read from its beginning:
         its conversation is new, went back, or was forked."""
         ids = [found.result.call_id for found in results]
-        going_on = [reader for reader in self._readers.values() if reader.goes_on_in(ids)]
-        if going_on:
-            self._readers.move_to_end(going_on[-1].session.session_id)
-            return going_on[-1]
-        name = f"agents-{os.urandom(8).hex()}"
-        self._readers[name] = AgentList(self._sessions.get(name))
-        if len(self._readers) > _MOST:
-            self._sessions.close(self._readers.popitem(last=False)[0])
-        return self._readers[name]
+        found = next((reader for reader in reversed(self._readers) if reader.goes_on_in(ids)), None)
+        if found is not None:
+            self._readers.remove(found)
+        elif len(self._readers) == _MOST:
+            self._sessions.close(self._readers.pop(0).session.session_id)
+        self._readers.append(found or AgentList(self._sessions.get(f"agents-{os.urandom(8).hex()}")))
+        return self._readers[-1]
 
 
 def _may_drop_items(agent: Any) -> bool:
@@ -120,8 +112,7 @@ class AgentList:
         self._mend(items, results)
         for at, result in results:
             if result.call_id not in self._texts:
-                kind = tools.get(result.name)
-                reply = kind(self.session, result) if callable(kind) else answer_tool(self.session, result, kind)
+                reply = answer_tool(self.session, result, tools.get(result.name))
                 shown = result.output if reply is None else reply.text
                 self._texts[result.call_id], self._last = (result.output, shown), result.call_id
                 items[at] = items[at] if shown == result.output else with_item_text(items[at], shown)

@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from readcache.hosts.tool_results import ToolResult, without_status
+from readcache import Frame
+from readcache.hosts.tool_results import ToolResult
+from readcache.messages.editing import with_result_text
+from readcache.messages.messages import ITEM_RESULTS, Kind, Part, normalise_one
 
 Item = Mapping[str, Any]
 
-_RESULTS = ("function_call_output", "custom_tool_call_output")
 _FAILED = ("An error occurred while running the tool", "An error occurred while parsing tool arguments")
 _LATE = re.compile(r"Tool '.*' timed out after [\d.]+ seconds\.?\Z")
 # What a sandbox's tools put in front of an output.
@@ -31,20 +33,19 @@ class ToolItem(NamedTuple):
 def tool_items(items: Sequence[Item]) -> list[ToolItem]:
     """The results that are texts and whose calls are in the list too: where the server keeps the history, they are not.
     Calls that the model made at once have one batch."""
-    calls: dict[str, tuple[str, Mapping[str, Any], str]] = {}
+    calls: dict[str | None, tuple[str, Mapping[str, Any], str]] = {}
     found, batch = list[ToolItem](), ""
     for at, item in enumerate(items):
-        name, arguments = _call(item)
-        call_id = item.get("call_id") if isinstance(item, Mapping) else None
-        if not isinstance(call_id, str):
-            batch = batch if _type(item) == "reasoning" else ""
-        elif arguments is not None:
-            batch = batch or f"at once with {call_id}"
-            calls[call_id] = name, arguments, batch
-        elif (text := text_of(item)) is not None:
+        part = next(iter(normalise_one(as_function(item)).parts), Part(Kind.OTHER))
+        if part.kind is Kind.CALL:
+            batch = batch or f"at once with {part.call_id}"
+            calls[part.call_id] = part.name, part.arguments or {}, batch
+        elif part.kind is Kind.RESULT:
+            batch, text = "", text_of(item)
+            if text is not None and part.call_id in calls:
+                found.append(ToolItem(at, _result(item, str(part.call_id), text, *calls[part.call_id])))
+        elif part.kind is not Kind.THINKING and not (isinstance(item, Mapping) and "call_id" in item):
             batch = ""
-            if call_id in calls:
-                found.append(ToolItem(at, _result(item, call_id, text, *calls[call_id])))
     return found
 
 
@@ -53,7 +54,7 @@ def text_of(item: Item) -> str | None:
     if _type(item) == "shell_call_output":
         outputs = item.get("output")
         return outputs[0].get("stdout") if isinstance(outputs, list) and len(outputs) == 1 else None
-    output = item.get("output") if _type(item) in _RESULTS else None
+    output = item.get("output") if _type(item) in ITEM_RESULTS else None
     if isinstance(output, list) and len(output) == 1 and _type(output[0]) == "input_text":
         output = output[0].get("text")
     return output if isinstance(output, str) else None
@@ -64,9 +65,7 @@ def with_item_text(item: Item, text: str) -> Item:
     if _type(item) == "shell_call_output":
         known = [key for key in ("output", "shell_output") if item.get(key)]
         return {**item, **{key: [{**item[key][0], "stdout": text}] for key in known}}
-    if isinstance(item["output"], list):
-        return {**item, "output": [{**item["output"][0], "text": text}]}
-    return {**item, "output": text}
+    return with_result_text(item, item["call_id"], text)
 
 
 def as_function(item: Item) -> Item:
@@ -74,8 +73,9 @@ def as_function(item: Item) -> Item:
     if _type(item) == "shell_call_output" and (text := text_of(item)) is not None:
         return {"type": "function_call_output", "call_id": item["call_id"], "output": text}
     if _type(item) == "shell_call":
-        name, arguments = _call(item)
-        return {"type": "function_call", "call_id": item.get("call_id"), "name": name, "arguments": arguments}
+        commands = (item.get("action") or {}).get("commands") or []
+        given = json.dumps({"command": commands[0]} if len(commands) == 1 else {})
+        return {"type": "function_call", "call_id": item.get("call_id"), "name": "shell", "arguments": given}
     return item
 
 
@@ -83,24 +83,10 @@ def _type(item: object) -> str:
     return str(item.get("type") or "") if isinstance(item, Mapping) else ""
 
 
-def _call(item: Item) -> tuple[str, Mapping[str, Any] | None]:
-    """The name of the tool that an item calls, and the arguments; None if it is not a call."""
-    if _type(item) == "shell_call":
-        commands = (item.get("action") or {}).get("commands") or []
-        return "shell", {"command": commands[0]} if len(commands) == 1 else {}
-    if _type(item) not in ("function_call", "custom_tool_call"):
-        return "", None
-    try:
-        arguments = json.loads(item.get("arguments") or item.get("input") or "{}")
-    except (TypeError, ValueError):
-        arguments = {}
-    return str(item.get("name")), arguments if isinstance(arguments, dict) else {}
-
-
 def _result(item: Item, call_id: str, text: str, name: str, arguments: Mapping[str, Any], batch: str) -> ToolResult:
     said: dict[str, Any] = {"is_error": text.startswith(_FAILED) or _LATE.match(text) is not None}
     if chunk := _CHUNK.match(text):
-        said |= {"complete": not (chunk["goes_on"] or chunk["is_cut"]), "frame": _without_chunk}
+        said |= {"complete": not (chunk["goes_on"] or chunk["is_cut"]), "frame": Frame(chunk[0].count("\n"))}
         said |= {"exit_code": None if chunk["status"] is None else int(chunk["status"])}
     elif _type(item) == "shell_call_output":
         outcome = item["output"][0].get("outcome")
@@ -109,8 +95,3 @@ def _result(item: Item, call_id: str, text: str, name: str, arguments: Mapping[s
         is_whole = outcome.get("type") != "timeout" and (cut is None or len(text) < int(cut))
         said |= {"complete": is_whole, "exit_code": outcome.get("exit_code")}
     return ToolResult(name, arguments, text, call_id, batch, **said)
-
-
-def _without_chunk(text: str) -> tuple[str, str, str]:
-    chunk = _CHUNK.match(text)
-    return without_status(text) if chunk is None else (text[: chunk.end()], text[chunk.end() :], "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from openhands.sdk.context.condenser.base import CondenserBase, RollingCondenser
 from openhands.sdk.context.view import View
@@ -46,20 +46,13 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
 
     def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """What the model is to see, or what the inner condenser does to that."""
-        shown = self._shown(view)
-        if self._is_enough(shown, agent_llm):
-            return shown
-        # Give the inner one the real events: a summariser has not seen what a marker points at.
-        inner: Any = self.inner
-        return self._after(view, shown, inner.condense(view, agent_llm=agent_llm))
+        shown, inner = self._begun(view, agent_llm)
+        return shown if inner is None else self._after(view, shown, inner.condense(view, agent_llm=agent_llm))
 
     async def acondense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """The same, awaited."""
-        shown = self._shown(view)
-        if self._is_enough(shown, agent_llm):
-            return shown
-        inner: Any = self.inner
-        return self._after(view, shown, await inner.acondense(view, agent_llm=agent_llm))
+        shown, inner = self._begun(view, agent_llm)
+        return shown if inner is None else self._after(view, shown, await inner.acondense(view, agent_llm=agent_llm))
 
     def get_llm(self) -> LLM | None:
         """The inner condenser's."""
@@ -69,10 +62,12 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         """As the inner condenser does."""
         return self.inner is not None and bool(self.inner.handles_condensation_requests())
 
-    def _is_enough(self, shown: View, llm: LLM | None) -> bool:
-        """Is there nothing to condense in what the model is to see?"""
-        rolling = isinstance(self.inner, RollingCondenser)
-        return self.inner is None or (rolling and self.inner.condensation_requirement(shown, agent_llm=llm) is None)
+    def _begun(self, view: View, llm: LLM | None) -> tuple[View, Any]:
+        """What the model is to see, and the inner condenser, if it has anything to do. It is given the real events: a
+        summariser has not seen what a marker points at."""
+        shown, inner = self._shown(view), cast("Any", self.inner)
+        is_rolling = isinstance(inner, RollingCondenser)
+        return shown, None if is_rolling and inner.condensation_requirement(shown, agent_llm=llm) is None else inner
 
     def _shown(self, view: View) -> View:
         return fallback(lambda: self._reader(view).shown(view), view)

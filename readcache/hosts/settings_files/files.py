@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from readcache import ReadcacheError
@@ -19,7 +19,7 @@ class FileChange(NamedTuple):
     target: str
     before: bytes | None
     after: bytes | None
-    directories: tuple[str, ...] = ()  # that are to go with the file when they are empty, the deepest first
+    directories: tuple[str, ...] = ()  # that were made for the file and go with it when empty, the deepest first
 
     def diff(self) -> str:
         """As a unified diff; a file that is empty or not there is /dev/null or no lines."""
@@ -56,38 +56,29 @@ def missing_directories(path: str) -> tuple[str, ...]:
 
 
 def require_writable(change: FileChange) -> None:
-    """ReadcacheError for a file that is read-only, or in a directory in which nothing can be written."""
-    target, place = change.target, os.path.dirname(change.target)
-    if change.before is not None and not (os.stat(target).st_mode & 0o222 and os.access(target, os.W_OK)):
+    """ReadcacheError for a file that is read-only, as `os.replace` would not heed that."""
+    if change.before is not None and not (os.stat(change.target).st_mode & 0o222 and os.access(change.target, os.W_OK)):
         raise ReadcacheError(f"{change.path} is read-only; nothing was changed: make it writable first")
-    while not os.path.lexists(place):
-        place = os.path.dirname(place)
-    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
-        raise ReadcacheError(f"{change.path} cannot be written, {place} is not writable; nothing was changed")
 
 
 def write_all(changes: Sequence[FileChange]) -> None:
     """Makes all the changes; where one fails, those before it are taken back. ReadcacheError."""
-    for change in changes:
-        require_writable(change)
     done: list[FileChange] = []
     for change in changes:
-        made = missing_directories(change.target)
         try:
             _write(change)
         except (OSError, ReadcacheError) as error:
+            _remove_empty(change.directories)
             for back in reversed(done):
                 with contextlib.suppress(OSError, ReadcacheError):
                     _write(back)
-            with contextlib.suppress(OSError):
-                _remove_empty(made)
             reason = error.strerror if isinstance(error, OSError) else error
             raise ReadcacheError(f"{change.path} was not written: {reason}; nothing was changed") from None
-        done.append(FileChange(change.path, change.target, change.after, change.before, made))
+        done.append(change._replace(before=change.after, after=change.before))
 
 
 def _write(change: FileChange) -> None:
-    target = change.target
+    target, beside = change.target, f"{change.target}.{os.urandom(6).hex()}"
     if look(target)[1] != change.before:
         raise ReadcacheError("another program has just changed it; try again")
     if change.after is None:
@@ -95,34 +86,23 @@ def _write(change: FileChange) -> None:
         _remove_empty(change.directories)
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    with _beside(target) as (name, fd):
-        with os.fdopen(fd, "wb") as file:
+    try:
+        with open(beside, "xb") as file:
             file.write(change.after)
             file.flush()
-            os.fsync(fd)
+            os.fsync(file.fileno())
         if change.before is not None:
             was = os.stat(target)
             with contextlib.suppress(OSError):  # where it belongs to a group of ours
-                os.chown(name, was.st_uid, was.st_gid)
-            os.chmod(name, stat.S_IMODE(was.st_mode))
-        os.replace(name, target)
-
-
-@contextlib.contextmanager
-def _beside(target: str) -> Iterator[tuple[str, int]]:
-    """A new file in the same directory, which is gone afterwards unless it was renamed."""
-    name = f"{target}.{os.urandom(6).hex()}"
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        yield name, fd
+                os.chown(beside, was.st_uid, was.st_gid)
+            os.chmod(beside, stat.S_IMODE(was.st_mode))
+        os.replace(beside, target)
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        with contextlib.suppress(OSError):  # it is gone, unless something failed
+            os.unlink(beside)
 
 
 def _remove_empty(directories: Sequence[str]) -> None:
     for directory in directories:
-        if os.path.isdir(directory) and os.listdir(directory):
-            break
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # something is in it, or it was not made
             os.rmdir(directory)

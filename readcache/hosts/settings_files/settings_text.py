@@ -8,141 +8,119 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from readcache import ReadcacheError, UsageError
 from readcache.hosts.host import Entry
-from readcache.hosts.settings_files.json_text import cut_json, put_json, read_json
-from readcache.hosts.settings_files.text_edit import TextEdit, edited
+from readcache.hosts.settings_files.json_text import JsonText, Path
 
-Path = tuple[str | int, ...]  # keys of mappings, and places in lists
+_BOM = "\ufeff"
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
 
 
 class SettingsText:
-    """The text of one settings file, while entries are put in and taken out. ReadcacheError names the file."""
+    """One settings file, while entries are put in and taken out. ReadcacheError names the file."""
 
-    def __init__(self, path: str, text: str) -> None:
-        self.path, self.text = path, text
-        self.value = self._read(text)
+    def __init__(self, path: str, data: bytes | None) -> None:
+        self.path = path
+        try:
+            text = (data or b"").decode()
+        except UnicodeDecodeError:
+            raise ReadcacheError(f"{path} is not UTF-8: convert it first; nothing was changed") from None
+        self._bom = _BOM if text.startswith(_BOM) else ""
+        try:
+            self._json = JsonText(text.removeprefix(_BOM))
+        except UsageError as error:
+            raise ReadcacheError(f"{path} cannot be read, {error}: repair it first; nothing was changed") from None
+        if not isinstance(self.value, dict):
+            raise ReadcacheError(f"{path} has no mapping at its top: repair it first; nothing was changed")
+
+    @property
+    def value(self) -> Any:
+        """What the file says."""
+        return self._json.value
+
+    @property
+    def data(self) -> bytes:
+        """The file's new content."""
+        return (self._bom + self._json.text).encode()
+
+    def says_nothing(self) -> bool:
+        """True for an empty file, or an empty object without comments."""
+        return "".join(self._json.text.split()) in ("", "{}")
 
     def has(self, entry: Entry) -> bool:
         """True if exactly that value is there, and none that an earlier version of us put there."""
-        return self.values_of(entry) == [entry.value]
-
-    def values_of(self, entry: Entry) -> list[Any]:
-        """The values that are the entry's, maybe as of another version, program or mode."""
-        return [self._at(path) for path in self._alike(entry)]
+        return [self._at(path) for path in self._alike(entry)] == [entry.value]
 
     def put(self, entry: Entry) -> None:
         """Puts it in. ReadcacheError where the user has another value."""
-        keys, value = list(entry.keys), entry.value
-        expected = copy.deepcopy(self.value)
-        node: Any = expected
-        for place, key in enumerate(keys[:-1]):
-            if node.get(key) is None:
-                node[key] = [] if keys[place + 1] == "+" else {}
-            node = node[key]
-            if not isinstance(node, list if keys[place + 1] == "+" else dict):
-                raise self._refusal(f"{'.'.join(keys[: place + 1])} is {_short(node)}", entry)
-        last = keys[-1]
-        if last == "+":
-            node.append(value)
-        elif isinstance(node.get(last), list) and not isinstance(value, list):
-            node[last].append(value)
-            keys.append("+")
-        elif last in node and node[last] != value:
-            raise self._refusal(f"{'.'.join(keys)} is {_short(node[last])}", entry)
-        elif last in node:
-            return
-        else:
-            node[last] = value
-        edits = self._edits(lambda: put_json(self.text, keys, value), entry)
-        if any(edit.length for edit in edits):  # never replace a value of the user's
-            raise self._refusal("it would have to be written in another way", entry)
-        self._change(edits, expected, entry)
+        node, keys, depth = self.value, entry.keys, 0
+        while keys[depth] != "+" and keys[depth] in node:
+            node, depth = node[keys[depth]], depth + 1
+            if depth == len(keys) and node == entry.value:
+                return
+            if depth == len(keys) or not isinstance(node, list if keys[depth] == "+" else dict):
+                raise self._refusal(f"{'.'.join(keys[:depth])} is {_short(node)}", entry)
+        value = entry.value
+        for key in reversed(keys[depth + 1 :]):
+            value = [value] if key == "+" else {key: value}
+        inside = _inside(self.value, keys[:depth])
+        expected = [value, *inside] if isinstance(inside, list) else {**inside, keys[depth]: value}
+        self._change(self._json.with_member(keys[:depth], keys[depth], value), keys[:depth], expected, entry)
 
-    def take_out(self, entry: Entry, users: SettingsText | None = None) -> None:
-        """Takes out what was put in for the entry, if it is there, and the mappings and lists around it that are empty
-        then, if `users`, the file before us, did not have them."""
-        while path := next(self._alike(entry), None):
-            while len(path) > 1 and len(self._at(path[:-1])) == 1 and not (users and users.has_at(path[:-1])):
-                path = path[:-1]
+    def take_out(self, entry: Entry) -> None:
+        """Takes out what was put in for the entry, if it is there, and what holds nothing any more then."""
+        while paths := self._alike(entry):
+            path = paths[0]
             self._cut(path, entry)
+            while path := path[:-1]:
+                if not self._json.is_blank_inside(path):
+                    break
+                self._cut(path, entry)
 
-    def has_at(self, path: Path) -> bool:
-        """True if something is there."""
-        return self._at(path) is not None
-
-    def _alike(self, entry: Entry) -> Iterator[Path]:
+    def _alike(self, entry: Entry) -> list[tuple[str | int, ...]]:
         """The paths of values that are the entry's, maybe as of another version, program or mode."""
         keys = entry.keys[:-1] if entry.keys[-1] == "+" else entry.keys
         found = self._at(keys)
-        if isinstance(found, list) and not isinstance(entry.value, list):
-            for place, value in enumerate(found):
-                if _is_alike(value, entry.value):
-                    yield (*keys, place)
-        elif found is not None and (entry.keys[-1] == "readcache" or _is_alike(found, entry.value)):
-            yield keys
+        if keys is not entry.keys:
+            values = found if isinstance(found, list) else []
+            return [(*keys, place) for place, value in enumerate(values) if _is_alike(value, entry.value)]
+        is_ours = found is not None and (keys[-1] == "readcache" or _is_alike(found, entry.value))
+        return [keys] if is_ours else []
 
-    def _at(self, path: Sequence[str | int]) -> Any:
+    def _at(self, path: Path) -> Any:
         """The value there; None for nothing."""
-        node = self.value
-        for step in path:
-            if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
-                return None
-            node = node[step]
-        return node
-
-    def _cut(self, path: Sequence[str | int], entry: Entry) -> None:
-        expected = copy.deepcopy(self.value)
-        node: Any = expected
-        for step in path[:-1]:
-            node = node[step]
-        del node[path[-1]]
-        edits = self._edits(lambda: cut_json(self.text, path), entry)
-        if not self._says(edited(self.text, edits), expected):  # a comment stands where a line ends
-            edits = self._edits(lambda: cut_json(self.text, path, with_space=False), entry)
-        self._change(edits, expected, entry)
-
-    def _edits(self, make: Callable[[], list[TextEdit]], entry: Entry) -> list[TextEdit]:
         try:
-            return make()
-        except UsageError as error:
-            raise self._refusal(str(error), entry) from None
+            return _inside(self.value, path)
+        except (KeyError, TypeError):
+            return None
 
-    def _says(self, text: str, expected: object) -> bool:
+    def _cut(self, path: Path, entry: Entry) -> None:
+        expected = copy.copy(_inside(self.value, path[:-1]))
+        del expected[path[-1]]
+        self._change(self._json.without(path), path[:-1], expected, entry)
+
+    def _change(self, text: str, path: Path, expected: object, entry: Entry) -> None:
+        """The edit of the object or list at the end of the path. ReadcacheError if it is not `expected` then."""
         try:
-            return _without_empty(read_json(text)) == _without_empty(expected)
+            changed = JsonText(text)
         except UsageError:
-            return False
-
-    def _change(self, edits: list[TextEdit], expected: object, entry: Entry) -> None:
-        text = edited(self.text, edits)
-        if not self._says(text, expected):
+            changed = None
+        if changed is None or _inside(changed.value, path) != expected:
             raise self._refusal("the file is written in a way that we cannot edit", entry)
-        self.text, self.value = text, read_json(text)
-
-    def _read(self, text: str) -> Any:
-        try:
-            value = read_json(text)
-        except UsageError as error:
-            raise ReadcacheError(f"{self.path} cannot be read, {error}: repair it first; nothing was changed") from None
-        if not isinstance(value, dict):
-            raise ReadcacheError(f"{self.path} has no mapping at its top: repair it first; nothing was changed")
-        return value
+        self._json = changed
 
     def _refusal(self, what: str, entry: Entry) -> ReadcacheError:
         wanted = f"{'.'.join(entry.keys)} = {json.dumps(entry.value)}"
         return ReadcacheError(f"{self.path}: {what}; nothing was changed: set {wanted} yourself, or remove your value")
 
 
-def _without_empty(value: object) -> object:
-    """The value with None in place of what is empty."""
-    if isinstance(value, dict):
-        return {key: _without_empty(inner) for key, inner in value.items()} or None
-    return [_without_empty(inner) for inner in value] or None if isinstance(value, list) else value
+def _inside(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
 
 
 def _is_alike(value: object, ours: object) -> bool:
@@ -151,16 +129,8 @@ def _is_alike(value: object, ours: object) -> bool:
 
 def _gist(value: object) -> str:
     """What a value of ours keeps when the program's place, the mode and the policy change: "readcache hook codex"."""
-    found = _NAMED.findall(" ".join(_texts(value)))
+    found = _NAMED.findall("\n".join(_STRING.findall(json.dumps(value))))
     return re.sub("['\"]", "", found[-1]) if found else ""
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
 
 
 def _short(value: object) -> str:

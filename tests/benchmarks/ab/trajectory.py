@@ -35,7 +35,7 @@ def tokens_of(message: Mapping[str, Any]) -> dict[str, int]:
     """The tokens that an answer of the model was billed for, by kind; all 0 for another message."""
     inside = object_in(object_in(message.get("extra")).get("response")).get("usage")
     used = usage_of(object_in(message.get("usage") or inside))
-    return dict(zip(KINDS, used, strict=True))
+    return dict(zip(KINDS, (used.fresh, used.cache_write, used.cache_read, used.output), strict=True))
 
 
 def read_trajectory(path: Path) -> Mapping[str, Any]:

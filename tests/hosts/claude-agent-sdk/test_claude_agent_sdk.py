@@ -6,6 +6,7 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -15,8 +16,8 @@ from sdk_talk import AgentSdk, SdkTalk
 
 from readcache import Sessions
 from readcache.hosts.claude_agent_sdk import hooks
-from readcache.testing.conformance import Bash, Conformance, Edit, Read, make_project
-from readcache.testing.hosts import Step
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Edit, Read, Step
 from readcache.testing.requests import markers
 from tests.hosts.measured import Run, record
 from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars
@@ -72,7 +73,7 @@ def test_hooks_of_ones_own_are_called_as_without_us(tmp_path: Path) -> None:
 
 
 def test_a_hook_of_ours_that_fails_leaves_the_result(tmp_path: Path) -> None:
-    broken = hooks(cast("Sessions", object()))
+    broken = hooks(cast("Sessions", SimpleNamespace()))
     first, second = results(tmp_path / "p", broken, (CAT,), (CAT,))
     assert first.startswith("def item_1(")
     assert second.startswith("def item_1(")

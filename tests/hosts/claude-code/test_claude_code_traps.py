@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.testing.conformance import Bash, Compact, Delegate, Edit, Read, Seen, make_project
-from readcache.testing.hosts import Step
+from readcache.testing.conformance import make_project
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
 from tests.hosts.measured import Run, record

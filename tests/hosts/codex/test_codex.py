@@ -118,7 +118,7 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     config.write_text(_trusted(tmp_path))
     assert doctor()[1] == "ok      codex      on (--user): codex runs the hook"
     config.write_text(_trusted(tmp_path) + "[features]\nhooks = false\n")
-    assert "codex does not take" in doctor()[1]
+    assert "codex does not load" in doctor()[1]
     subprocess.run(["readcache", "uninit", "codex", "--user"], check=True)
     assert not (tmp_path / "codex" / "hooks.json").exists()
 

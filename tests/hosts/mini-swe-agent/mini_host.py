@@ -26,7 +26,7 @@ from minisweagent.config import get_config_from_spec
 from minisweagent.environments import get_environment
 from minisweagent.models import get_model
 
-from readcache.testing.conformance import Bash, Clear, Compact, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Rewind, Seen, Step
 from tests.hosts.chat_api import Json, ScriptedModel, texts_of
 
 OURS = "readcache.hosts.mini_swe_agent."

@@ -24,7 +24,8 @@ from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressMan
 
 from readcache import Session
 from readcache.hosts.host import OwnFile, Where
-from readcache.hosts.mini_swe_agent import HOST, ReadcacheModel
+from readcache.hosts.mini_swe_agent import ReadcacheModel
+from readcache.hosts.mini_swe_agent.adapter import HOST
 from readcache.testing.conformance import Conformance
 from readcache.testing.requests import markers
 from tests.hosts.chat_api import Json, ScriptedModel, result_chars

@@ -16,7 +16,7 @@ from openhands.tools.file_editor import FileEditorTool
 from openhands.tools.terminal import TerminalTool
 
 from readcache.hosts.openhands import ReadcacheCondenser
-from readcache.testing.conformance import Bash, Compact, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Compact, Edit, Read, Rewind, Seen, Step
 from tests.hosts.chat_api import Json, ScriptedModel, texts_of
 
 CONTROLS = re.compile(r"\x1b\[\?2004[lh]")
