@@ -98,7 +98,7 @@ class Calls:
         """Another text replaced a reply, or the reply was withheld until now. If it is the whole output, nothing was
         saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the longer output
         too."""
-        if is_withheld(before):
+        if is_withheld(before) and not before.text:  # else it was handed out already
             self._bounce(self.bounces.show(with_settled(before, after)))
             self._read(with_settled(before, after))
         if after.lost:

@@ -15,7 +15,7 @@ an observed change (`stale`: their bytes are visible, but of the file as it was)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from readcache.model.calls import Calls
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
@@ -107,10 +107,10 @@ class View:
             self._settle(event)
         elif isinstance(event, Compacted):
             self.calls.keep(event.kept.__contains__)
-            self._lose([c for c in self._deliveries if c not in event.kept])
+            self._forget([c for c in self._deliveries if c not in event.kept], is_lost=True)
         elif isinstance(event, Forgot):
             self.calls.keep(lambda call_id: call_id not in event.call_ids)
-            self._lose([c for c in event.call_ids if c in self._deliveries])
+            self._forget([c for c in event.call_ids if c in self._deliveries], is_lost=True)
         elif isinstance(event, Rewound):
             after = self._call_of.get(event.call_id, -1)
             self.calls.keep(event.call_id.__eq__)
@@ -195,17 +195,12 @@ class View:
         if _counts_as_whole(delivery.event) and self._wholes.get(name := digest_of(delivery.event)) is delivery:
             del self._wholes[name]
 
-    def _lose(self, call_ids: Sequence[str]) -> None:
-        """The harness took them out."""
-        self.calls.lose([delivery.event for c in call_ids for delivery in self._deliveries[c]])
-        self._forget(call_ids)
-
-    def _forget(self, call_ids: Iterable[str]) -> None:
-        gone: set[Delivery] = set()
-        for call_id in call_ids:
-            gone.update(self._deliveries.pop(call_id))
-            del self._call_of[call_id]
+    def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:
+        gone = {delivery for call_id in call_ids for delivery in self._deliveries.pop(call_id)}
+        if is_lost:
+            self.calls.lose([delivery.event for delivery in gone])
         for delivery in gone:
+            self._call_of.pop(delivery.event.call_id, None)
             self._drop_whole(delivery)
             self.carried -= len(delivery.event.text)
         keys = {key for delivery in gone for piece in delivery.event.pieces for key in piece.keys}
