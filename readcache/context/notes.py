@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.judging.marker import name_of
+from readcache.judging.marker import names_of
 from readcache.messages.editing import with_arguments, with_result_text, with_texts
 from readcache.messages.messages import Kind, Message, Raw, update_all
 
@@ -40,7 +40,8 @@ def name_stretches(stretches: Sequence[tuple[str, int, int]]) -> str:
     spans: dict[str, list[str]] = {}
     for path, first, last in stretches:
         spans.setdefault(path, []).append(f"{first}-{last}")
-    names = [f"{name_of(path)} lines {', '.join(_few(runs))}" for path, runs in spans.items()]
+    named = names_of(list(spans))
+    names = [f"{named[path]} lines {', '.join(_few(runs))}" for path, runs in spans.items()]
     return " and ".join(_few(names))
 
 

@@ -83,7 +83,9 @@ def source_of(
     file that the marker names. `form`: how it shows them, where that is not as here."""
     event = delivery.event
     is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
-    return marker.Source(event.label, event.origin, lines, of_output, there, is_earlier, same_file, form)
+    path = marker.split_tool(event.label)[1]
+    file = name_files(view, [path])[path] if path else ""
+    return marker.Source(event.label, event.origin, lines, of_output, there, is_earlier, same_file, form, file)
 
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
@@ -107,7 +109,7 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
         omitted = Omitted(piece.keys[0], start, start + omission.high - omission.low - 1, sources)
     else:
         omitted = Omitted(None, omission.low + 1, omission.high, sources)
-    names = _names(runs)
+    names = _names(view, runs)
     what, names_numbers, in_file = _what(runs, omitted, names)
     selected = _selected(view, runs, judgement.lines)
     if selected is None or (not names_numbers and any(map(is_bare, runs))):
@@ -171,9 +173,14 @@ def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
 # ---------------------------------------------------------------- what and where
 
 
-def _names(runs: Sequence[Run]) -> dict[str, str]:
+def _names(view: View, runs: Sequence[Run]) -> dict[str, str]:
     paths = [key for run in runs for key in (*run.piece.keys, *run.reference.piece.keys)]
-    return marker.names_of(list(dict.fromkeys(paths)))
+    return name_files(view, list(dict.fromkeys(paths)))
+
+
+def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
+    """A name for each path that no other file has of which the reader sees something."""
+    return marker.names_of(paths, (key for path in paths for key in view.namesakes(path)))
 
 
 def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool, bool]:
@@ -244,18 +251,36 @@ def _form(run: Run) -> str:
 def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
     """What the lines are at the source, in the order in which they stand here, where that is not plain: lines of
     another file, or with other numbers, or not in one piece."""
-    label = runs[0].reference.event.label
-    other = dict.fromkeys(key for run in runs for key in run.reference.piece.keys if key not in run.piece.keys)
-    paths = [names[key] for key in other if all(run.piece.keys for run in runs) and not marker.says_path(label, key)]
-    paths += dict.fromkeys(marker.name_path(path) for run in runs if (path := _path_there(run)))
-    moved = bool(other) or any(number_there(run) not in (0, number_here(run)) for run in runs)
-    numbered = all(map(number_there, runs))
-    spans = spans_of((number_there(run) if numbered else place_there(run), run) for run in runs)
-    if not (numbered and (paths or moved)) and (numbered or len(spans) == 1):
-        return " ".join(paths[:1])
-    if not numbered:
-        spans = spans_of((place_shown(run), run) for run in runs)
-    return " ".join([*paths[:1], marker.spell_lines(spans), *([] if numbered else [marker.PLACES])])
+    told = marker.split_tool(runs[0].reference.event.label)[1]
+    by_file: dict[str, list[Run]] = {}
+    for run in runs:
+        by_file.setdefault(_file_there(run, names, told), []).append(run)
+    moved = any(number_there(run) not in (0, number_here(run)) or _other_files(run) for run in runs)
+    if all(map(number_there, runs)):
+        return " and ".join(map(_numbers_there, by_file, by_file.values())) if moved or any(by_file) else ""
+    file = next(iter(by_file)) if len(by_file) == 1 else ""
+    if len(spans_of((place_there(run), run) for run in runs)) == 1:
+        return file
+    places = marker.spell_lines(spans_of((place_shown(run), run) for run in runs))
+    return f"{file} {places} {marker.PLACES}".lstrip()
+
+
+def _numbers_there(file: str, runs: Sequence[Run]) -> str:
+    return f"{file} {marker.spell_lines(spans_of((number_there(run), run) for run in runs))}".lstrip()
+
+
+def _file_there(run: Run, names: dict[str, str], told: str) -> str:
+    """The source's file, unless the marker has named it already, or names it as the file `told` of a tool."""
+    other = next((names[key] for key in _other_files(run) if run.piece.keys and key != told), "")
+    return other or marker.name_path(_path_there(run))
+
+
+def _other_files(run: Run) -> list[str]:
+    """The files at the source that the marker has not named, or has named as one of several: a restored section holds
+    many files, and its heading names none."""
+    ours, theirs = run.piece.keys, run.reference.piece.keys
+    is_restored = run.reference.event.origin is Origin.RESTORED
+    return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]
 
 
 def _path_there(run: Run) -> str:

@@ -12,7 +12,7 @@ number of the call after it makes each marker the only one of its kind, wherever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -62,6 +62,7 @@ class Source:
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # as the lines that are left out, which the marker has named already
     form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "within a diff"
+    file: str = ""  # the name of the file that a tool read or wrote
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:
@@ -156,12 +157,12 @@ def name_of(path: str) -> str:
     return names_of([path])[path]
 
 
-def names_of(paths: Sequence[str]) -> dict[str, str]:
-    """A name for each of several paths, with as many directories as tell it from the others."""
-    parts = {path: [blob] if (blob := _blob(path)) else path.rstrip("/").split("/") for path in paths}
+def names_of(paths: Sequence[str], beside: Iterable[str] = ()) -> dict[str, str]:
+    """A name for each of several paths, with as many directories as tell it from the others and from those `beside`."""
+    parts = {path: [blob] if (blob := _blob(path)) else path.rstrip("/").split("/") for path in (*paths, *beside)}
     names: dict[str, str] = {}
-    for path, own in parts.items():
-        others = [theirs for other, theirs in parts.items() if other != path]
+    for path in paths:
+        own, others = parts[path], [theirs for other, theirs in parts.items() if other != path]
         sizes = range(1, len(own))
         kept = next((n for n in sizes if all(own[-n:] != theirs[-n:] for theirs in others)), len(own))
         names[path] = name_path("/".join(own[-kept:]) or path)
@@ -197,21 +198,20 @@ def _where(source: Source, above: str = "above in ") -> str:
     return f"{lines}{above}{article}{name}{there}"
 
 
-def says_path(label: str, path: str) -> bool:
-    """True for the label of a read or write tool, under which a marker names this path."""
-    tool, _, named = label.partition(" ")
-    return tool in _TOOLS and _SPAN.sub("", " " + named).lstrip() == path
+def split_tool(label: str) -> tuple[str, str, str]:
+    """`read /w/app.py 5-30` as the tool, the path and the lines, each perhaps empty. Of a command all are."""
+    tool, _, path = label.partition(" ")
+    if tool not in _TOOLS or not path.startswith(("/", "~")):
+        return "", "", ""
+    span = _SPAN.search(path)
+    return (tool, path[: span.start()], span[1]) if span else (tool, path, "")
 
 
 def _name_tool(source: Source) -> str:
     """`read of app.py 5-30`; of the marker's own file `read of 5-30`, or just `read`. Empty for a command."""
-    tool, _, path = source.label.partition(" ")
-    if tool not in _TOOLS or not path.startswith(("/", "~")):
-        return ""
-    name = name_of(path)
-    if source.same_file:
-        name = span[1] if (span := _SPAN.search(name)) else ""
-    return f"{tool} of {name}" if name else tool
+    tool, path, span = split_tool(source.label)
+    name = "" if source.same_file else source.file or name_of(path)
+    return " of ".join(filter(None, (tool, f"{name} {span}".strip()))) if tool else ""
 
 
 @lru_cache(maxsize=256)

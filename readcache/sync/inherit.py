@@ -39,8 +39,21 @@ def inherited_events(view: View) -> list[Event]:
         )
         for d in view.deliveries
     ]
-    if unseen or view.calls.tokens > (events[-1].when.tokens if events else 0):  # what is old stays as old as it is
+    later = _later_namesakes(view)
+    is_short = view.calls.tokens > (events[-1].when.tokens if events else 0)
+    events += later
+    if unseen or later or is_short:  # what is old stays as old as it is
         call = view.calls.number + 1
         when = Moment(call, view.calls.tokens)
         events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
     return list(events)
+
+
+def _later_namesakes(view: View) -> list[Delivered]:
+    """Calls whose results are gone, and whose labels visible results have: markers say "an earlier" of those."""
+    seen = {(delivery.event.label, delivery.call) for delivery in view.deliveries}
+    newest = {label: view.calls.newest_of(label) for label, _ in seen if label}
+    later = sorted((number, label) for label, number in newest.items() if (label, number) not in seen)
+    return [
+        Delivered(f"inherited-{number}", "", label, when=Moment(number, view.calls.tokens)) for number, label in later
+    ]

@@ -9,6 +9,7 @@ import pytest
 
 from readcache import Mode, Policy, Session
 from readcache.context import prune
+from readcache.context.notes import name_stretches
 from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
 from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
@@ -155,6 +156,11 @@ def test_equal_errors_stay() -> None:
     failed = Step("make", text(), error=True)
     messages = chat("anthropic", [failed, failed], NOW)
     assert kept(messages, strategies=["duplicate_outputs"]) == {"c1", "c2", "c3"}
+
+
+def test_a_note_tells_two_files_of_one_name_apart() -> None:
+    named = name_stretches([("/w/src/util.py", 1, 40), ("/w/lib/util.py", 3, 9), ("/w/src/util.py", 90, 95)])
+    assert named == "src/util.py lines 1-40, 90-95 and lib/util.py lines 3-9"
 
 
 def test_the_note_says_which_lines() -> None:

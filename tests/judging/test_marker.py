@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
@@ -157,6 +160,48 @@ def test_a_later_call_of_the_same_words_is_told_from_the_source() -> None:
     session.observe("cat app.py", text(of="other"))
     marker = the_marker(session, session.observe("sed -n '5,30p' app.py", text(5, 30)).text)
     assert 'an earlier "cat app.py"' in marker
+
+
+def test_files_of_one_name_are_told_apart_by_their_directories() -> None:
+    session = Session("/w", policy=Policy(delta=True))
+    session.observe_read("src/util.py", TEXT)
+    session.observe_read("lib/util.py", text(of="other"))
+    same_file = the_marker(session, session.observe_read("src/util.py", TEXT).text)
+    assert "src/util.py lines 1-60, above in the read;" in same_file
+    elsewhere = the_marker(session, session.observe("python show.py", TEXT).text)
+    assert "above in an earlier read of src/util.py" in elsewhere
+
+
+def test_a_name_needs_no_directory_once_its_namesake_has_left_the_conversation() -> None:
+    session = Session("/w")
+    session.observe_read("lib/util.py", text(of="other"), call_id="gone")
+    session.observe_read("src/util.py", TEXT, call_id="stays")
+    session.compacted(keep=["stays"])
+    assert " util.py lines 1-60, above in the read;" in the_marker(
+        session, session.observe_read("src/util.py", TEXT).text
+    )
+
+
+def test_lines_of_a_restored_section_are_named_with_their_files_where_they_may_be_of_two(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(text(of=name), encoding="utf-8")
+    session = Session(tmp_path, policy=Policy(any_output=True))
+    session.run("cat a.py")
+    session.run("cat b.py")
+    session.compacted(restored=session.restore_plan())
+    (tmp_path / "a.py").write_text(text(30, 60, of="a.py"), encoding="utf-8")
+    shown = session.run("cat a.py b.py nothing").text
+    assert re.search(r"in the section \"[^\"]+\" as a.py lines 30-60 and b.py lines 1-60;", shown), shown
+
+
+def test_in_a_fork_a_source_is_an_earlier_one_where_a_call_of_its_words_was_cleared() -> None:
+    parent = Session("/w", policy=Policy(delta=True))
+    parent.observe("cat app.py", TEXT, call_id="source")
+    parent.observe("cat app.py", text(of="other"), call_id="cleared")
+    parent.settle("cleared", "")
+    for session in (parent, parent.fork("child", inherit=True)):
+        marker = the_marker(session, session.observe("sed -n '5,30p' app.py", text(5, 30)).text)
+        assert 'an earlier "cat app.py"' in marker
 
 
 def test_no_marker_counts_calls() -> None:
