@@ -27,7 +27,8 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
-    switch = Switch(host, _where(host, is_user=options.user, mode=mode, policy=policy), _memory())
+    where = _where(host, is_user=options.user, mode=mode, policy=policy, protected=options.protected or "")
+    switch = Switch(host, where, _memory())
     changes = switch.plan_on()
     for change in changes:
         print(change.diff(), end="")
@@ -80,11 +81,12 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
     return checks
 
 
-def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default") -> Where:
+def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default", protected: str = "") -> Where:
     """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
     mode = mode or host.mode
-    return Where(os.getcwd(), home, is_user, python_program(), mode, policy, dict(os.environ), find_client())
+    program, client = python_program(), find_client()
+    return Where(os.getcwd(), home, is_user, program, mode, policy, dict(os.environ), client, protected)
 
 
 def _is_any_remembered() -> bool:

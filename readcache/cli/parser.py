@@ -204,7 +204,8 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     """`init`, `uninit` and `hook`."""
     init = _add(commands, "init", "switch a host on: its settings are changed, and each change is printed")
     uninit = _add(commands, "uninit", "take out of a host's settings what init put there")
-    init.usage = "readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] [--policy NAME]"
+    policy = "[--policy NAME] [--protected GLOBS]"
+    init.usage = f"readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] {policy}"
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
         command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
@@ -216,7 +217,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     mode.add_argument("--on", action="store_true", help="omit lines even where the host's default mode is advise")
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
-    init.add_argument("--policy", metavar="NAME", help=RUN_OPTIONS["policy"].help)
+    _add_options(init, {name: RUN_OPTIONS[name] for name in ("policy", "protected")})
     _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = _add(commands, "hook", text)

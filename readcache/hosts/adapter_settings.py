@@ -13,13 +13,14 @@ from typing import Any
 from readcache import HeadTail, Mode, Policy, Session, UsageError
 from readcache.process.mode import mode_named
 
-_SETTINGS = ("policy", "mode", "clip", "root", "store")
+_SETTINGS = ("policy", "mode", "clip", "root", "store", "protected")
 _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, False: Mode.OFF}  # YAML's on is True
 
 
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:
-    """The policy of `given`: "policy" (the name of a preset), "mode" ("on", "advise", "off") and "clip" ([head, tail]
-    in characters: how the host cuts long results). UsageError for what means nothing."""
+    """The policy of `given`: "policy" (the name of a preset), "mode" ("on", "advise", "off"), "protected" (globs of
+    files never to omit or store, with commas between) and "clip" ([head, tail] in characters: how the host cuts long
+    results). UsageError for what means nothing."""
     if unknown := given.keys() - {*_SETTINGS}:
         raise UsageError(f"unknown setting {', '.join(map(str, unknown))}: choose from {', '.join(_SETTINGS)}")
     named = mode_named(environment)
@@ -29,7 +30,8 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     if mode not in _MODES:
         raise UsageError(f"invalid mode {mode!r}: use on, advise or off")
     policy = Policy.named(str(given.get("policy") or environment.get("READCACHE_POLICY") or "default"))
-    policy, clip = policy.protecting(environment.get("READCACHE_PROTECTED", "")), given.get("clip")
+    protected = str(given.get("protected") or environment.get("READCACHE_PROTECTED", ""))
+    policy, clip = policy.protecting(protected), given.get("clip")
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 

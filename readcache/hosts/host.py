@@ -24,6 +24,7 @@ class Where(NamedTuple):
     policy: str  # the name of a preset, see `Policy.named`
     environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
     client: str = ""  # the program that asks the server for hooks, see shims/tool.c; "" where none was built
+    protected: str = ""  # globs of files never to omit or store, with commas between
 
     def place(self) -> str:
         """The option of `init` that means this place."""
@@ -36,8 +37,10 @@ class Where(NamedTuple):
         return (*program, *command, *mode, *self.policy_words())
 
     def policy_words(self) -> tuple[str, ...]:
-        """The option that names the policy; none for the default one: then READCACHE_POLICY has its say."""
-        return () if self.policy == "default" else ("--policy", self.policy)
+        """The options of the policy; none for the default one: then READCACHE_POLICY and READCACHE_PROTECTED have
+        their say."""
+        protected = ("--protected", self.protected) if self.protected else ()
+        return (*(() if self.policy == "default" else ("--policy", self.policy)), *protected)
 
     def line(self, *command: str) -> str:
         """The same as one line, for a host that gives it to a shell. It ends with status 0 even where the program is

@@ -204,3 +204,11 @@ def test_a_host_is_told_a_preset_that_was_asked_for_and_else_the_environment_has
 
     assert "delta" in told("delta")
     assert "policy" not in told("default")
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode", "mini-swe-agent"])
+def test_a_host_is_told_which_files_to_protect(name: str) -> None:
+    where = Where("/project", "/home/me", False, ("readcache",), "on", "default", protected="*.key,it's me")
+    told = repr(find_host(name).changes(where))
+    assert "*.key,it" in told
+    assert "protected" in told

@@ -36,7 +36,7 @@ def test_the_plugin_is_one_file_of_the_project_or_of_the_user() -> None:
 def test_it_says_which_program_mode_and_policy() -> None:
     odd = WHERE._replace(program=('/a b/"c"\\1/readcache',), mode="advise")
     (line,) = re.findall(r"^const SETTINGS = (.*)$", written(odd).text, re.MULTILINE)
-    assert json.loads(line) == {"program": list(odd.program), "mode": "advise", "policy": "max"}
+    assert json.loads(line) == {"program": list(odd.program), "mode": "advise", "options": ["--policy", "max"]}
 
 
 def test_nothing_but_the_plugin_is_exported() -> None:

@@ -53,6 +53,7 @@ def _changes(where: Where) -> Sequence[OwnFile]:
     path = _users_file(where)
     found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
     own = {"mode": where.mode} | ({} if where.policy == "default" else {"policy": where.policy})
+    own |= {"protected": where.protected.replace("'", "''")} if where.protected else {}
     # Two files cannot both have a model class: the user's goes inside ours.
     own |= {"model_class": found[1]} if found and found[1] != MODEL else {}
     lines = "".join(f"    {key}: '{value}'\n" for key, value in own.items())

@@ -24,7 +24,7 @@ def _path(where: Where) -> str:
 def _text(where: Where) -> str:
     parts = files("readcache.serve") / "client.js", files("readcache.hosts") / "opencode/plugin.js"
     client, plugin = (part.read_text(encoding="utf-8") for part in parts)
-    settings = json.dumps({"program": where.program, "mode": where.mode, "policy": where.policy})
+    settings = json.dumps({"program": where.program, "mode": where.mode, "options": where.policy_words()})
     made = "// Made by `readcache init opencode`, removed by uninit; what is changed here is lost.\n"
     return made + client + "\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", plugin, count=1)
 

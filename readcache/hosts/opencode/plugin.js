@@ -4,7 +4,7 @@
 import { createHash, randomUUID } from "node:crypto"
 import { isAbsolute, join } from "node:path"
 
-const SETTINGS = { program: ["readcache"], mode: "on", policy: "default" }
+const SETTINGS = { program: ["readcache"], mode: "on", options: [] }
 const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as a whole
 
 // What a tool's result is, in the words of the protocol: [method, params] each. None: it is no business of ours.
@@ -54,9 +54,8 @@ const served = (globalThis[Symbol.for("readcache")] ??= new WeakSet()) // user a
 export const Readcache = async ({ client, directory }) => {
   if (isOff() || served.has(client)) return {}
   served.add(client)
-  const policy = SETTINGS.policy === "default" ? [] : ["--policy", SETTINGS.policy] // else $READCACHE_POLICY has its say
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...policy, ...advise], { host: "opencode" })
+  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...SETTINGS.options, ...advise], { host: "opencode" })
   const [parents, readers, batches] = [new Map(), new Map(), new Map()] // by session
   const compacting = new Set() // sessions whose next messages are those to be summarised
   const mended = new Map() // session/call -> what the server said later is to stand there

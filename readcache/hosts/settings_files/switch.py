@@ -18,6 +18,7 @@ from readcache.hosts.settings_files.files import FileChange, look, missing_direc
 from readcache.hosts.settings_files.settings_text import SettingsText
 
 Record = dict[str, Any]  # what is remembered of a file
+_REMEMBERED = ("mode", "policy", "protected")
 
 
 class Switch:
@@ -55,10 +56,9 @@ class Switch:
             return False
 
     def as_remembered(self) -> Where:
-        """The place, with the mode and the policy that the host was switched on with, where they are remembered."""
+        """The place, with what the host was switched on with, where that is remembered."""
         known = next(filter(None, map(self._record, self._wanted)), {})
-        mode, policy = known.get("mode", self.where.mode), known.get("policy", self.where.policy)
-        return self.where._replace(mode=mode, policy=policy)
+        return self.where._replace(**{name: known[name] for name in _REMEMBERED if name in known})
 
     def write(self, changes: Sequence[FileChange]) -> None:
         """Makes the changes, all or none, and remembers them. ReadcacheError."""
@@ -90,8 +90,7 @@ class Switch:
                     "original": None if original is None else original.decode(),
                     "after": _digest(after),
                     "directories": directories,
-                    "mode": self.where.mode,
-                    "policy": self.where.policy,
+                    **{name: getattr(self.where, name) for name in _REMEMBERED},
                 }
                 self._to_remember[path] = record if stays else None
             elif not stays:
