@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.files import WATCHDOG
+from tests.helpers.hanging import hang
 
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
@@ -86,7 +87,7 @@ class Server:
     def hang(self) -> None:
         """It takes connections, and answers nothing until `wake`."""
         assert self.process is not None
-        os.kill(self.process.pid, signal.SIGSTOP)
+        hang(self.process.pid)
 
     def wake(self) -> None:
         """It answers again."""

@@ -16,6 +16,7 @@ from readcache import __version__
 from readcache.cli.client import find_client
 from readcache.serve import place
 from tests.helpers.files import WATCHDOG
+from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of
 
@@ -56,7 +57,7 @@ def test_what_a_server_does_not_answer_python_does(at: ServerPlace, program: tup
     first, second = events_of("codex", tmp_path / "work")
     pid = at.start()
     assert run(program, "hook", "codex", "--store", at.store, event=first) == b""
-    os.kill(pid, signal.SIGSTOP)
+    hang(pid)
     assert b"UNCHANGED" in run(program, "hook", "codex", event=second)
     os.kill(pid, signal.SIGKILL)
     at.wait_for_end()

@@ -19,6 +19,7 @@ from readcache.log.store import open_store
 from readcache.serve import frames, place
 from readcache.serve.calls import ShortWay
 from tests.helpers.files import WATCHDOG, wait_until
+from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerPlace
 
 
@@ -83,7 +84,7 @@ def test_switched_off_none_is_started(off: str, at: ServerPlace, tmp_path: Path)
 
 def test_a_killed_server_costs_nothing_but_time(at: ServerPlace, tmp_path: Path) -> None:
     first, second = events_of("codex", tmp_path / "work")
-    os.kill(at.start(), signal.SIGSTOP)  # it hangs: the hook waits for a while, and does without
+    hang(at.start())  # it hangs: the hook waits for a while, and does without
     pid = at.wait()
     assert at.readcache("hook", "codex", stdin=first).stdout == b""
     os.kill(pid, signal.SIGKILL)

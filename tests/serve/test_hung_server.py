@@ -18,6 +18,7 @@ import pytest
 from readcache.cli.client import find_client
 from readcache.serve import ask, frames, place
 from tests.helpers.files import WATCHDOG
+from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerPlace
 from tests.serve.test_hooks import events_of, logged, status
 from tests.serve.test_life import folder_of, listen
@@ -119,7 +120,7 @@ def test_when_it_goes_on_it_judges_nothing_that_was_answered_without_it(
 ) -> None:
     first, second = events_of("codex", tmp_path / "work")
     pid = at.start()
-    os.kill(pid, signal.SIGSTOP)
+    hang(pid)
     assert hook(first) == b""
     assert b"UNCHANGED" in hook(second)
     before = logged(at)

@@ -24,6 +24,7 @@ from readcache.serve import expiry as useless
 from readcache.serve import place, stop
 from readcache.serve.place import NoServer
 from tests.helpers.files import WATCHDOG
+from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerPlace
 
 
@@ -155,7 +156,7 @@ def test_nothing_is_taken_away_of_one_that_hangs(
 ) -> None:
     monkeypatch.setattr(serve, "_STOP_SECONDS", 0.3)
     pid, path = start_old("0.0.1")
-    os.kill(pid, signal.SIGSTOP)
+    hang(pid)
     assert main(["serve", "--stop"]) == 1
     assert capsys.readouterr().err.endswith(f"kill {pid}\n")
     assert Path(path).exists()

@@ -84,6 +84,8 @@ def is_damage(error: Exception) -> bool:
     """True for an error of SQLite's that says that the file is not a sound database."""
     if isinstance(error, UnicodeDecodeError):  # in the error's own text, which quotes the damaged schema
         return error.object.startswith(b"malformed")
+    if type(error) is sqlite3.DatabaseError and not str(error):  # Python 3.10 drops a text that it cannot decode
+        return True
     return isinstance(error, sqlite3.DatabaseError) and any(words in str(error) for words in _CORRUPT)
 
 
