@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from readcache.judging.cuts import Cut, make_cuts
 from readcache.judging.judge import Judgement
+from readcache.judging.omissions import count_chars
 from readcache.judging.protect import kept_label
 from readcache.judging.worth import is_worth
 from readcache.model.call import Call
@@ -20,16 +21,18 @@ from readcache.model.withheld import withhold
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
 GAIN = 2
+# Omissions beyond `Policy.max_markers` for which a marker is written, in case longer ones save too little. An output of
+# 1 MB may have thousands, and writing a marker takes longer than finding its lines.
+SPARE = 32
 
 
 def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
     """The reply and its event."""
     policy = rules.policy
-    cuts = make_cuts(view, call, judgement, rules.tag)
-    worth = _worth(call, judgement, cuts, policy)
+    worth = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
     would_save = _saved(call.output, judgement.lines, worth, policy)
-    if (cuts or judgement.omissions) and (not worth or (not policy.partial and not whole)):
+    if (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
         judgement, worth, would_save = _in_full(judgement, Reason.NO_GAIN), [], 0
     elif worth and not is_worth(view, would_save, policy):
         judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
@@ -47,13 +50,10 @@ def _in_full(judgement: Judgement, reason: Reason) -> Judgement:
     return replace(judgement, outcome=Outcome.FULL, reason=reason)
 
 
-def _worth(call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy) -> list[Cut]:
-    """The largest few that save enough: a reply with many holes is hard to read."""
-    chars = {cut.low: _chars(call, judgement.lines, cut) for cut in cuts}
-    worth = [cut for cut in cuts if chars[cut.low] >= GAIN * len(cut.text)]
-    if len(worth) > policy.max_markers:
-        worth = sorted(worth, key=lambda cut: -chars[cut.low])[: policy.max_markers]
-    return sorted(worth, key=lambda cut: cut.low)
+def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy) -> list[Cut]:
+    """The first few that save enough, in the order of their lines: a reply with many holes is hard to read."""
+    worth = (cut for cut in cuts if _chars(call, judgement.lines, cut) >= GAIN * len(cut.text))
+    return sorted(islice(worth, policy.max_markers), key=lambda cut: cut.low)
 
 
 def pass_through(call: Call, reason: Reason) -> Reply:
@@ -100,7 +100,7 @@ def _reply(
 def _chars(call: Call, lines: Sequence[str], cut: Cut) -> int:
     if cut.high - cut.low == len(lines):
         return len(call.output) + (not call.output.endswith("\n"))
-    return sum(map(len, lines[cut.low : cut.high])) + cut.high - cut.low
+    return count_chars(lines, cut.low, cut.high)
 
 
 def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:

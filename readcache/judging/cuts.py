@@ -7,7 +7,8 @@ Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
@@ -17,6 +18,7 @@ from readcache.judging.omissions import (
     MOST_FILES,
     MOST_SPANS,
     Omission,
+    count_chars,
     is_bare,
     named_lines,
     number_here,
@@ -52,13 +54,17 @@ class Cut:
     lines: str = ""  # see `Pointer`
 
 
-def make_cuts(view: View, call: Call, judgement: Judgement, tag: str) -> list[Cut]:
-    """One for each omission in the judgement that a marker can describe. `tag`: the session's."""
+def make_cuts(view: View, call: Call, judgement: Judgement, tag: str, most: int) -> Iterator[Cut]:
+    """One for each omission in the judgement that a marker can describe, the longest first, of the `most` longest.
+    `tag`: the session's."""
     name = f"{tag}.{judgement.number}"
     if judgement.whole is not None:
-        return [_identical(view, call, judgement, judgement.whole, name)]
-    cuts = (_cut(view, call, judgement, omission, name) for omission in judgement.omissions)
-    return [cut for cut in cuts if cut is not None]
+        yield _identical(view, call, judgement, judgement.whole, name)
+        return
+    longest = heapq.nlargest(most, judgement.omissions, lambda o: count_chars(judgement.lines, o.low, o.high))
+    for omission in longest:
+        if cut := _cut(view, call, judgement, omission, name):
+            yield cut
 
 
 def end_of(call: Call) -> str:

@@ -24,7 +24,7 @@ from readcache.model import text
 from readcache.model.call import Call
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.limits import LARGEST_OUTPUT
+from readcache.model.limits import LARGEST_OUTPUT, MOST_LINES
 from readcache.model.paths import matches
 from readcache.model.policy import Insist, Policy, Rules
 from readcache.model.reply import Outcome, Reason
@@ -105,7 +105,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.BINARY
     if UNDECODED in call.output:
         return Reason.NOT_TEXT
-    if len(call.output) > LARGEST_OUTPUT:
+    if len(call.output) > LARGEST_OUTPUT or call.output.count("\n") > MOST_LINES:
         return Reason.TOO_LARGE
     if concerns_protected(call, rules.policy) or shows_lines_of(rules.policy.protected, call.output):
         return Reason.PROTECTED

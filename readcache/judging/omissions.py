@@ -62,6 +62,11 @@ def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
     return merged if len(merged) <= MOST_FILES and sum(map(len, merged.values())) <= MOST_SPANS else None
 
 
+def count_chars(lines: Sequence[str], low: int, high: int) -> int:
+    """The characters of lines low to high - 1, with their newlines."""
+    return sum(map(len, lines[low:high])) + high - low
+
+
 def is_bare(run: Run) -> bool:
     """True if the lines have numbers in front that are not to be seen at the source, so that the marker names them."""
     return run.piece.sep is not None and not shows_numbers(run.reference.piece.sep)
@@ -138,7 +143,7 @@ def _count_told(runs: Sequence[Run], of: Sequence[Run]) -> int:
 def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
     """True if naming the run's source takes more characters than the run has."""
     alone = _count_sources(group) > _count_sources([other for other in group if other is not run])
-    return alone and sum(map(len, lines[run.low : run.high])) + run.high - run.low < marker.SOURCE_CHARS
+    return alone and count_chars(lines, run.low, run.high) < marker.SOURCE_CHARS
 
 
 def _count_sources(runs: Sequence[Run]) -> int:

@@ -121,3 +121,21 @@ def test_a_frame_is_no_part_of_what_was_left_out(head: str, tail: str) -> None:
         reply = session.observe("cat f", head + text() + tail, frame=lambda _: (head, text(), tail))
     ((_, marker, lines),) = reply.omissions()
     assert (marker[0], marker[-1], lines) == ("[", "]", LINES[:60])
+
+
+def test_of_thousands_of_omissions_the_longest_are_made() -> None:
+    lines = [f"line {n} of a long file, as no other" for n in range(20_000)]
+    session = Session("/r", policy=Policy(any_output=True, max_markers=2))
+    session.observe("python all.py", "".join(f"{line}\n" for line in lines))
+    longest = {7: 300, 11: 400}  # number of the stretch -> its lines; the others have eight
+    stretches = [lines[15 * n : 15 * n + longest.get(n, 8)] for n in (*range(12), *range(40, 1_300))]
+    shown = "".join(f"{line}\n" for n, stretch in enumerate(stretches) for line in (*stretch, f"new {n}"))
+    reply = session.observe("python some.py", shown)
+    assert [len(left_out) for _, _, left_out in reply.omissions()] == [300, 400]
+
+
+def test_an_output_of_very_many_short_lines_is_not_compared() -> None:
+    session = Session("/r")
+    output = "x\n" * 100_001
+    assert session.observe("cat f", output).reason is Reason.TOO_LARGE
+    assert session.observe("cat f", output).text == output

@@ -1,0 +1,65 @@
+"""A search for the output that takes longest: how much processor time one answer takes at worst.
+
+    PYTHONPATH=. python tests/benchmarks/worst.py [--short] [--check]
+
+Sessions that hold 8 MB, and then an output of 1 MB, made of few or many lines, short or long, in orders that make the
+search for visible lines work. Each seed is one session. The time is of the first answer, which indexes what the session
+holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+
+from measuring import Table, main
+
+from readcache import Policy, Session
+
+HELD, OUTPUT = 8_000_000, 1_000_000  # characters
+MOST_SECONDS = 0.5
+ORDERS = ("any", "on", "back", "runs", "every other", "among new")
+COMMANDS = ("cat f0", "cat new", "cat f0 f1", "sed -n '5,50000p' f0", "grep -n x f0", "python x.py")
+
+
+def measure(chosen: argparse.Namespace, table: Table) -> None:
+    found = [_seconds(seed) for seed in range(12 if chosen.short else 120)]
+    found.sort(reverse=True)
+    table.row("seconds, half of all", found[len(found) // 2][0], unit="s")
+    for seconds, about in found[:3]:
+        table.row("seconds, at worst", seconds, about, most=MOST_SECONDS, unit="s")
+
+
+def _seconds(seed: int) -> tuple[float, str]:
+    rng = random.Random(seed)
+    count, length, files = rng.choice([2, 20, 500, 5_000, 50_000]), rng.choice([0, 1, 5, 20, 80]), rng.choice([1, 2, 8])
+    lines = ["".join(rng.choices("abcdefgh ", k=length)) for _ in range(count)]
+    held, again = rng.choice(ORDERS), rng.choice(ORDERS)
+    preset, command = rng.choice(["default", "delta", "max"]), rng.choice(COMMANDS)
+    session = Session("/r", policy=Policy.named(preset))
+    for file in range(files):
+        session.observe(f"cat f{file}", _text(rng, lines, held, HELD // files))
+    output = _text(rng, lines, again, OUTPUT)
+    began = time.process_time()
+    session.observe(command, output)
+    took = time.process_time() - began
+    return took, f"seed {seed}: {count} lines of {length}, {files} files, {held}/{again}, {preset}, {command}"
+
+
+def _text(rng: random.Random, lines: list[str], order: str, size: int) -> str:
+    out: list[str] = []
+    left, at = size, rng.randrange(len(lines))
+    while left > 0:
+        step = {"on": 1, "back": -1}.get(order)
+        at = at + step if step else rng.randrange(len(lines))
+        run = rng.choice([2, 5, 100]) if order == "runs" else 3 if order == "among new" else 1
+        added = [lines[(at + n) % len(lines)] for n in range(run)]
+        added += [str(rng.random())] if order == "among new" else [lines[0]] if order == "every other" else []
+        out += added
+        left -= sum(map(len, added)) + len(added)
+    return "\n".join(out)[:size] + "\n"
+
+
+if __name__ == "__main__":
+    main(__doc__, measure)
