@@ -104,7 +104,7 @@ def test_one_source_that_holds_all_is_preferred_to_several() -> None:
 @pytest.mark.parametrize("few", [250, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_a_file_after_a_search_with_thousands_of_hits_takes_linear_time(few: int) -> None:
     took = {few: 9e9, 4 * few: 9e9}
-    for hits in [few, 4 * few] * 3:
+    for hits in [few, 4 * few] * 12:
         lines = [f"line {n} of the log says {n * 7919 % 10007} and more" for n in range(1, 4 * hits + 1)]
         found = (f"{n}:{lines[n - 1]}\n{n + 1}-{lines[n]}\n--\n" for n in range(1, 4 * hits, 4))
         session = Session("/w")
@@ -112,4 +112,6 @@ def test_a_file_after_a_search_with_thousands_of_hits_takes_linear_time(few: int
         began = time.process_time()
         session.observe("cat big.log", "".join(line + "\n" for line in lines))
         took[hits] = min(took[hits], time.process_time() - began)
+        if took[4 * few] < 8 * took[few]:  # else another program may have had the processor's caches
+            break
     assert took[4 * few] < 10 * took[few], "four times as many hits"
