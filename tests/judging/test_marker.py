@@ -194,11 +194,11 @@ def test_lines_of_a_restored_section_are_named_with_their_files_where_they_may_b
     assert re.search(r"in the section \"[^\"]+\" as a.py lines 30-60 and b.py lines 1-60;", shown), shown
 
 
-def test_in_a_fork_a_source_is_an_earlier_one_where_a_call_of_its_words_was_cleared() -> None:
+def test_in_a_fork_a_source_is_an_earlier_one_where_a_later_call_of_its_words_has_left() -> None:
     parent = Session("/w", policy=Policy(delta=True))
     parent.observe("cat app.py", TEXT, call_id="source")
-    parent.observe("cat app.py", text(of="other"), call_id="cleared")
-    parent.settle("cleared", "")
+    parent.observe("cat app.py", text(of="other"), call_id="later")
+    parent.compacted(keep=["source"])
     for session in (parent, parent.fork("child", inherit=True)):
         marker = the_marker(session, session.observe("sed -n '5,30p' app.py", text(5, 30)).text)
         assert 'an earlier "cat app.py"' in marker
