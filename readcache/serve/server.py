@@ -30,6 +30,7 @@ from readcache.serve.socket_file import listening
 MOST_CLIENTS = 64  # of those that stay
 MOST_SHORT = 256  # clients that live for one tool call, most of them while a command runs
 KILL_SECONDS = 2
+LATEST = 5.0  # seconds until a SIGTERM is seen that did not wake the main thread
 _M_MMAP_THRESHOLD = -3
 
 
@@ -53,7 +54,7 @@ def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
             ended.set()
 
         threading.Thread(target=serve, daemon=True).start()
-        ended.wait()
+        _wait_for(ended)
         clients.kill_commands()
     return 0
 
@@ -76,7 +77,7 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
 
         connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
         with listening(path) as listener, connections.accepted(listener):
-            ended.wait()
+            _wait_for(ended)
             clients.kill_commands()
         if way is not None:
             way.close()
@@ -95,7 +96,7 @@ def answer_calls(path: str, way: Way, idle_seconds: float | None = None) -> int:
     with _until_sigterm() as ended:
         with listening(path, any_length=idle_seconds is not None) as listener, connections.accepted(listener):
             if idle_seconds is None:
-                ended.wait()
+                _wait_for(ended)
             else:
                 wait_until_useless(ended, path, connections.idle_for, idle_seconds)
         deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer those that are here
@@ -178,6 +179,12 @@ def _until_sigterm() -> Iterator[threading.Event]:
         yield ended
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _wait_for(ended: threading.Event) -> None:
+    """Look again now and then: the kernel may hand a signal to another thread, which does not wake this one."""
+    while not ended.wait(LATEST):
+        continue
 
 
 def _read(size: int) -> bytes:
