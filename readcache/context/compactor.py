@@ -100,7 +100,7 @@ class Compactor:
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        from readcache.log.history_log import HistoryLog
+        from readcache.log.history_log import HistoryLog  # importing this module must load no store
 
         self._log = MessageLog(HistoryLog(session.reader.log))
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)

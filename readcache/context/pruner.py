@@ -105,7 +105,7 @@ class Work:
 
 
 class PrunableResult:
-    """A result, and the `text` that is to stand there."""
+    """A result, and the `text` to put in its place."""
 
     def __init__(self, work: Work, tool_call: ToolCall) -> None:
         self.call, self.text = tool_call, tool_call.result.text
@@ -115,7 +115,7 @@ class PrunableResult:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """Which lines of which files it shows."""
+        """The lines of files in the result."""
         return () if notes.is_note(self.call.result.text) else pieces_of(self.call, self._rules.tag)
 
     @cached_property

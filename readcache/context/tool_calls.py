@@ -111,7 +111,7 @@ def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[
 
 
 def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
-    """Which lines of which files stand where in the result's text."""
+    """Where lines of files stand in the result's text."""
     text = tool_call.result.text
     for delivery in tool_call.known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None

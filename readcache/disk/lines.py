@@ -35,8 +35,8 @@ class Got:
 
 
 class LineReader:
-    """Reads lines of regular files. A range whose file has the bytes of last time costs no decoding: they are kept and
-    compared, which takes no longer than to hash them, and with them the text that was read."""
+    """Reads lines of regular files. Keeps the bytes and the text of the last range read from each file: a re-read of
+    the same bytes decodes nothing. Comparing them takes no longer than hashing them."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Kept] = OrderedDict()

@@ -1,4 +1,4 @@
-"""A made-up conversation to try a hook with: one file is read twice, and the second read is answered."""
+"""A made-up conversation to try a hook with. One file is read twice, and the hook must shorten the second read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Entries = Callable[[str], Sequence[object]]
 
 
 def two_reads(place: str, event: Mapping[str, Any], asked: Entries, shown: Entries) -> list[dict[str, Any]]:
-    """The events, and in the directory the host's own file for each as it is then. `asked`, `shown`: the entries with
-    which that file tells of a call, and of its result. `event`: what an event says besides whose it is."""
+    """Two events for the hook. For each, write the host's transcript into `place` as it would be at that moment.
+    `asked` and `shown` give its entries for a call and for a result. `event` has the fields that both events share."""
     entries, events = list[object](), list[dict[str, Any]]()
     for name in ("one", "two"):
         path = os.path.join(place, f"{name}.jsonl")

@@ -55,8 +55,8 @@ class Cut:
 
 
 def make_cuts(view: View, call: Call, judgement: Judgement, tag: str, most: int) -> Iterator[Cut]:
-    """One for each omission in the judgement that a marker can describe, the longest first, of the `most` longest.
-    `tag`: the session's."""
+    """A cut for each of the `most` longest omissions that a marker can describe, the longest first. `tag`: the
+    session's."""
     name = f"{tag}.{judgement.number}"
     if judgement.whole is not None:
         yield _identical(view, call, judgement, judgement.whole, name)
@@ -185,7 +185,7 @@ def _names(view: View, runs: Sequence[Run]) -> dict[str, str]:
 
 
 def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
-    """A name for each path that no other file has of which the reader sees something."""
+    """Name each path so that it differs from every other file in view."""
     return marker.names_of(paths, (key for path in paths for key in view.namesakes(path)))
 
 
@@ -282,8 +282,8 @@ def _file_there(run: Run, names: dict[str, str], told: str) -> str:
 
 
 def _other_files(run: Run) -> list[str]:
-    """The files at the source that the marker has not named, or has named as one of several: a restored section holds
-    many files, and its heading names none."""
+    """Files at the source that the marker still has to name: it has not named them, or only among several. The heading
+    of a restored section names no file."""
     ours, theirs = run.piece.keys, run.reference.piece.keys
     is_restored = run.reference.event.origin is Origin.RESTORED
     return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]

@@ -158,7 +158,7 @@ def name_of(path: str) -> str:
 
 
 def names_of(paths: Sequence[str], beside: Iterable[str] = ()) -> dict[str, str]:
-    """A name for each of several paths, with as many directories as tell it from the others and from those `beside`."""
+    """Name each path, with enough directories to tell it from the other paths and from those `beside`."""
     parts = {path: [blob] if (blob := _blob(path)) else path.rstrip("/").split("/") for path in (*paths, *beside)}
     names: dict[str, str] = {}
     for path in paths:
@@ -199,7 +199,7 @@ def _where(source: Source, above: str = "above in ") -> str:
 
 
 def split_tool(label: str) -> tuple[str, str, str]:
-    """`read /w/app.py 5-30` as the tool, the path and the lines, each perhaps empty. Of a command all are."""
+    """Split `read /w/app.py 5-30` into tool, path and lines. All three are empty for a command."""
     tool, _, path = label.partition(" ")
     if tool not in _TOOLS or not path.startswith(("/", "~")):
         return "", "", ""

@@ -13,13 +13,13 @@ from readcache.model.bounces import lines_of, size_of
 from readcache.model.events import Delivered, Origin, Piece
 from readcache.model.spans import Span, merge_spans, subtract
 
-# Calls after lines left, in which a read of them counts as one that this caused. As many as are looked at where real
-# compactions are judged: by the fifth call half of what is read again was read.
+# A read within so many calls after lines left counts as caused by that. By the fifth call, half of all re-reads have
+# come; 20 calls are also what the check of real compactions looks at.
 WATCHED = 20
 
 
 class Reread(NamedTuple):
-    """What a call did: did it read lost lines again, and did a restored section answer that?"""
+    """Whether a call read lost lines again, and whether a restored section answered it."""
 
     is_one: bool
     is_answered: bool

@@ -182,9 +182,9 @@ def _until_sigterm() -> Iterator[threading.Event]:
 
 
 def _wait_for(ended: threading.Event) -> None:
-    """Look again now and then: the kernel may hand a signal to another thread, which does not wake this one."""
+    """Wait, and wake now and then: the kernel may hand a signal to another thread, which does not wake this one."""
     while not ended.wait(LATEST):
-        continue
+        pass
 
 
 def _read(size: int) -> bytes:

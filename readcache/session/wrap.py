@@ -151,8 +151,8 @@ class _Parameters:
 
 
 def _answered(judge: Callable[..., str], result: Any) -> Any:
-    """The tool's result, in its own shape, with what the reader is to see. What is no text is passed on as it is, and
-    counted."""
+    """Put the text that the reader sees into the tool's result, and keep the result's shape. Pass a result without text
+    through, and count it."""
     text, status = result, None
     if isinstance(result, dict):
         text, status = result.get("output"), next((result[name] for name in _STATUS_NAMES if name in result), None)

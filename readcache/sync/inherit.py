@@ -42,7 +42,7 @@ def inherited_events(view: View) -> list[Event]:
     later = _later_namesakes(view)
     is_short = view.calls.tokens > (events[-1].when.tokens if events else 0)
     events += later
-    if unseen or later or is_short:  # what is old stays as old as it is
+    if unseen or later or is_short:  # else the child would take old text for newer than it is
         call = view.calls.number + 1
         when = Moment(call, view.calls.tokens)
         events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
@@ -50,7 +50,8 @@ def inherited_events(view: View) -> list[Event]:
 
 
 def _later_namesakes(view: View) -> list[Delivered]:
-    """Calls whose results are gone, and whose labels visible results have: markers say "an earlier" of those."""
+    """Later calls that left the view and have the label of a visible result. They make a marker say "an earlier" of
+    that result."""
     seen = {(delivery.event.label, delivery.call) for delivery in view.deliveries}
     newest = {label: view.calls.newest_of(label) for label, _ in seen if label}
     later = sorted((number, label) for label, number in newest.items() if (label, number) not in seen)

@@ -68,7 +68,7 @@ def forking() -> Iterator[None]:
     words = [sys.executable, "-m", __name__, str(theirs.fileno())]
     with ours, subprocess.Popen(words, pass_fds=[theirs.fileno()], env=env, cwd=ROOT, stdin=subprocess.DEVNULL):
         theirs.close()
-        ours.recv(1)  # the imports are no test's time
+        ours.recv(1)  # wait for its imports here, so that no test pays for them
         _Forked.requests, _Forked.start = ours, _of_the_start(env)
         yield
         _Forked.requests = None

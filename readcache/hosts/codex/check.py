@@ -53,7 +53,7 @@ def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
 
 
 def trial_events(place: str) -> list[dict[str, Any]]:
-    """Two reads of one file, the second of which is answered."""
+    """Two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
     def asked(name: str) -> list[dict[str, Any]]:

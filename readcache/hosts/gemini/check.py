@@ -30,7 +30,7 @@ def nothing_forbids(where: Where) -> str:
 
 
 def trial_chat(place: str) -> list[dict[str, Any]]:
-    """Two reads of one file, the second of which is answered."""
+    """Two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
     def shown(name: str) -> list[dict[str, Any]]:

@@ -63,8 +63,8 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         return self.inner is not None and bool(self.inner.handles_condensation_requests())
 
     def _begun(self, view: View, llm: LLM | None) -> tuple[View, Any]:
-        """What the model is to see, and the inner condenser, if it has anything to do. It is given the real events: a
-        summariser has not seen what a marker points at."""
+        """What the model will see, and the inner condenser if it has to run. Give that one the real events: a
+        summariser has not seen the text that a marker points at."""
         shown, inner = self._shown(view), cast("Any", self.inner)
         is_rolling = isinstance(inner, RollingCondenser)
         return shown, None if is_rolling and inner.condensation_requirement(shown, agent_llm=llm) is None else inner

@@ -128,7 +128,7 @@ class JsonText:
 
 
 def settings_in(file: str) -> Mapping[str, Any]:
-    """What a settings file says; nothing where it cannot be read."""
+    """The value of a settings file. Empty if the file cannot be read."""
     try:
         with open(file, encoding="utf-8-sig") as opened:
             value = JsonText(opened.read()).value

@@ -56,7 +56,7 @@ class Switch:
             return False
 
     def as_remembered(self) -> Where:
-        """The place, with what the host was switched on with, where that is remembered."""
+        """The place, with the options that the host was switched on with, as far as they are remembered."""
         known = next(filter(None, map(self._record, self._wanted)), {})
         return self.where._replace(**{name: known[name] for name in _REMEMBERED if name in known})
 
@@ -126,7 +126,7 @@ def _original(path: str, before: bytes | None, wanted: Sequence[Any], record: Re
 
 
 def _with_ours(path: str, before: bytes | None, original: bytes | None, wanted: Sequence[Any], record: Record) -> bytes:
-    """The file with what is ours: as it is, where all that is there already. ReadcacheError."""
+    """The file with our entries; unchanged if it has them already. ReadcacheError."""
     if isinstance(wanted[0], OwnFile):
         if original is not None:
             raise ReadcacheError(f"{path} exists and is not ours; nothing was changed: move it away")
@@ -143,7 +143,7 @@ def _with_ours(path: str, before: bytes | None, original: bytes | None, wanted: 
 
 
 def _remembered(path: str, record: Record) -> list[Entry]:
-    """What was put in, maybe by another version."""
+    """The entries that we put in, maybe as another version wrote them."""
     return [Entry(path, tuple(keys), value) for keys, value in record.get("entries", ())]
 
 

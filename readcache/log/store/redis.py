@@ -203,7 +203,7 @@ class RedisStore(Store):
         return pending if pending is not None and pending.session_id == session_id else None
 
     def _enter(self, session_id: str) -> tuple[_Uncommitted, int]:
-        """The transaction under way, of that session, which nobody else can write now; the number of its last event."""
+        """Join the open transaction, and lock the session for it. Gives the transaction and the last event's number."""
         pending = self._pending_of(session_id)
         if pending is None:
             raise StoreError(f"one transaction of the store {self.path} writes one session, not two; use two")
