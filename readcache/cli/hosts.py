@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
+from readcache.cli.options import HOST_OPTIONS
 from readcache.cli.terminal import say
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
@@ -25,9 +26,9 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     """Switches a host on, or changes how it is. ReadcacheError."""
     host = find_host(options.host)
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
-    policy = options.policy or "default"
-    Policy.named(policy)
-    where = _where(host, is_user=options.user, mode=mode, policy=policy, protected=options.protected or "")
+    Policy.named(options.policy or "default").restoring(options.restore or "")
+    given = {name: value for name in HOST_OPTIONS if (value := getattr(options, name))}
+    where = _where(host, is_user=options.user, mode=mode)._replace(**given)
     switch = Switch(host, where, _memory())
     changes = switch.plan_on()
     for change in changes:
@@ -81,12 +82,11 @@ def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], st
     return checks
 
 
-def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default", protected: str = "") -> Where:
+def _where(host: Host, *, is_user: bool, mode: str = "") -> Where:
     """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
-    mode = mode or host.mode
     program, client = python_program(), find_client()
-    return Where(os.getcwd(), home, is_user, program, mode, policy, dict(os.environ), client, protected)
+    return Where(os.getcwd(), home, is_user, program, mode or host.mode, "default", dict(os.environ), client)
 
 
 def _is_any_remembered() -> bool:

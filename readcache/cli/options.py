@@ -28,6 +28,11 @@ RUN_OPTIONS = {
     "policy": Option("NAME", "default, delta or max ($READCACHE_POLICY)"),
     "protected": Option("GLOBS", "files never to omit or store, with commas between ($READCACHE_PROTECTED)"),
 }
+# Of what stays on in a host: its hooks, and a server that its plugin asks.
+HOST_OPTIONS = {
+    **{name: RUN_OPTIONS[name] for name in ("policy", "protected")},
+    "restore": Option("TOKENS", "size of what is put back after a compaction; 0: nothing ($READCACHE_RESTORE)"),
+}
 # What a user sets. Other variables that begin so are set by readcache itself, for the processes that it starts.
 VARIABLES = {
     "READCACHE": "on (default); advise: omit nothing, record what would have been omitted; off: do nothing",
@@ -37,6 +42,7 @@ VARIABLES = {
     "READCACHE_STORE": "SQLite file or redis:// URL (default: readcache.db in $XDG_STATE_HOME/readcache)",
     "READCACHE_POLICY": "default, delta or max",
     "READCACHE_PROTECTED": "globs, with commas between, of files never to omit or store, besides the usual secrets",
+    "READCACHE_RESTORE": "how many tokens are put back after a compaction (default: 5000; 0: none)",
     "READCACHE_CLIP": "HEAD or HEAD,TAIL: how many characters of an output the harness shows",
     "READCACHE_BATCH": "an id that calls share which the model made at once",
     "READCACHE_HOST": "the harness's name in `readcache gain`",

@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from readcache import __version__
-from readcache.cli.options import ADVISE, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES, Option
+from readcache.cli.options import (
+    ADVISE,
+    HOST_OPTIONS,
+    IDLE_SECONDS,
+    READER_OPTIONS,
+    RUN_OPTIONS,
+    RUN_USAGE,
+    VARIABLES,
+    Option,
+)
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError
 from readcache.model.policy import Budget
@@ -134,11 +143,13 @@ def _build() -> _Parser:
     serve.add_argument(
         "--run", action="store_true", help="also allow run and read on the socket (stdin always allows them)"
     )
+    local = "on stdin: what the client observes are files of this machine, so that `restored_section` may read them"
+    serve.add_argument("--local", action="store_true", help=local)
     serve.add_argument("--on-demand", action="store_true", help="as hooks start it: serves short-lived clients")
     idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
     serve.add_argument("--idle", metavar="SECONDS", type=_count, help=idle)
     serve.add_argument("--stop", action="store_true", help="stop the servers of this store that were started on demand")
-    _add_options(serve, {name: RUN_OPTIONS[name] for name in ("policy", "clip", "protected")})
+    _add_options(serve, {**HOST_OPTIONS, "clip": RUN_OPTIONS["clip"]})
     serve.add_argument("--advise", action="store_true", help=ADVISE.help)
     mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
     mcp.add_argument(
@@ -204,7 +215,7 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     """`init`, `uninit` and `hook`."""
     init = _add(commands, "init", "switch a host on: its settings are changed, and each change is printed")
     uninit = _add(commands, "uninit", "take out of a host's settings what init put there")
-    policy = "[--policy NAME] [--protected GLOBS]"
+    policy = "[--policy NAME] [--protected GLOBS] [--restore TOKENS]"
     init.usage = f"readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] {policy}"
     uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
     for command in (init, uninit):
@@ -217,17 +228,15 @@ def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
     mode.add_argument("--on", action="store_true", help="omit lines even where the host's default mode is advise")
     mode.add_argument("--advise", action="store_true", help=ADVISE.help)
     mode.add_argument("--off", action="store_true", help="what is put there does nothing")
-    _add_options(init, {name: RUN_OPTIONS[name] for name in ("policy", "protected")})
+    _add_options(init, HOST_OPTIONS)
     _accept_former(init, "--compile", "--static")
     text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
     hook = _add(commands, "hook", text)
-    hook.usage = "readcache hook HOST [--advise | --off] [--policy NAME] [--protected GLOBS] [--store FILE]"
+    hook.usage = f"readcache hook HOST [--advise | --off] {policy} [--store FILE]"
     hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
     hook.add_argument("--advise", action="store_true", help=ADVISE.help)
     hook.add_argument("--off", action="store_true", help="answer nothing")
-    _add_options(
-        hook, {**{name: RUN_OPTIONS[name] for name in ("policy", "protected")}, "store": READER_OPTIONS["store"]}
-    )
+    _add_options(hook, {**HOST_OPTIONS, "store": READER_OPTIONS["store"]})
 
 
 def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:

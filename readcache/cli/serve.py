@@ -49,6 +49,8 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
     if options.idle is not None:
         raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
+    if options.local and options.socket is not None:
+        raise UsageError("--local is for a client on stdin: clients of a socket may be in a sandbox")
     if options.sessions:
         return _serve_sandboxes(options, settings)
     policy, store, way = chosen_policy(settings), _store(options, settings), None
@@ -56,7 +58,7 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         store = ""
     host = settings.host or "serve"
     if options.socket is None:  # our parent may run anything anyway
-        return server.answer_stdin(store=store or None, policy=policy, host=host)
+        return server.answer_stdin(store=store or None, policy=policy, host=host, local=options.local)
     if options.run and store and (file := store_file(store)) is not None:
         way = _Ways(file, has_hooks=True)
     return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)

@@ -23,7 +23,7 @@ MOST_EVENT = 64 * 1024 * 1024  # bytes
 # Held in memory. Each reader has two files open, and a process may have 1,024.
 MOST_PLACES, MOST_READERS = 8, 40
 _MOST_WORD = 4096  # bytes of a client's report on our answer
-Place = tuple[str, str, str, str, str, str]  # directory, host, policy, mode, clip and protected files
+Place = tuple[str, ...]  # directory, host, and what the policy is made of
 
 
 class ServedHooks:
@@ -70,7 +70,7 @@ class ServedHooks:
 
     def _sessions(self, root: str, host: str, settings: Settings) -> Sessions:
         """The sessions of a directory and a host, held for the next event. UsageError."""
-        place = root, host, settings.policy, settings.mode, settings.clip, settings.protected
+        place = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
         with self._lock:
             if place not in self._held:
                 self._held[place] = make_sessions(host, settings, root, self._path, MOST_READERS)

@@ -18,7 +18,7 @@ from readcache.process.settings import Settings, read_settings
 if TYPE_CHECKING:
     from readcache import Session, Sessions
 
-WITH_VALUE = ("--policy", "--protected", "--store")
+WITH_VALUE = ("--policy", "--protected", "--restore", "--store")
 
 
 def hook(words: Sequence[str], data: bytes) -> None:

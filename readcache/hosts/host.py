@@ -25,6 +25,7 @@ class Where(NamedTuple):
     environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
     client: str = ""  # the program that asks the server for hooks, see shims/tool.c; "" where none was built
     protected: str = ""  # globs of files never to omit or store, with commas between
+    restore: str = ""  # tokens that are put back after a compaction; "" for the default
 
     def place(self) -> str:
         """The option of `init` that means this place."""
@@ -39,8 +40,9 @@ class Where(NamedTuple):
     def policy_words(self) -> tuple[str, ...]:
         """The options of the policy; none for the default one: then READCACHE_POLICY and READCACHE_PROTECTED have
         their say."""
-        protected = ("--protected", self.protected) if self.protected else ()
-        return (*(() if self.policy == "default" else ("--policy", self.policy)), *protected)
+        policy = "" if self.policy == "default" else self.policy
+        given = {"--policy": policy, "--protected": self.protected, "--restore": self.restore}
+        return tuple(word for name, value in given.items() if value for word in (name, value))
 
     def line(self, *command: str) -> str:
         """The same as one line, for a host that gives it to a shell. It ends with status 0 even where the program is

@@ -138,6 +138,35 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """The size of a restored section. UsageError for a negative one.
+
+    By what 86 compactions of real hosts read again, 5,000 tokens are the most that pay for themselves. Give 10,000 if a
+    step limit or a person's time counts as well. A limit of 5,000 tokens a file, as Claude Code has, costs two points
+    of what is read again at 10,000 tokens and nine at 50,000 (see tests/benchmarks)."""
+
+    max_files: int = 50
+    """Files, each with any number of ranges."""
+    max_tokens: int | float = 5_000
+    """Tokens of the whole section, by `Policy.count_tokens`. Below 1: a share of the window of a `Compactor`."""
+    max_tokens_per_file: int = 10_000
+    """Tokens of one file's ranges, or of one result."""
+
+    def __post_init__(self) -> None:
+        if min(self.max_files, self.max_tokens, self.max_tokens_per_file) < 0:
+            raise UsageError(f"{self}: a limit cannot be negative")
+
+    @property
+    def is_share(self) -> bool:
+        """True if `max_tokens` is a share of a window."""
+        return 0 < self.max_tokens < 1
+
+    def within(self, window: int) -> Budget:
+        """The budget in tokens. `window`: tokens of the model's context window."""
+        return replace(self, max_tokens=int(self.max_tokens * window)) if self.is_share else self
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """How a session decides. Sizes are in characters of text unless the name says tokens."""
 
@@ -179,6 +208,8 @@ class Policy:
     """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
     `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
     `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine."""
+    restore: Budget = Budget()
+    """What is put back after a compaction in a host that compacts by itself. `Budget(max_tokens=0)`: nothing."""
     count_tokens: Callable[[str], int] = count_by_chars
     """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
     mode: Mode = Mode.ON
@@ -190,6 +221,8 @@ class Policy:
         for name in ("never", "always", "protected"):
             if isinstance(given := getattr(self, name), str):  # else each of its characters would be one
                 raise UsageError(f"Policy({name}={given!r}) is a string: give a tuple, ({given!r},)")
+        if self.restore.is_share:
+            raise UsageError(f"Policy(restore={self.restore}): the window is not known: give a number of tokens")
         if not self.min_worth >= 0:
             raise UsageError(f"Policy(min_worth={self.min_worth!r}) is not a share of a turn: give 0 or more")
         if self.never:
@@ -210,6 +243,12 @@ class Policy:
         more = tuple(glob.strip() for glob in globs.split(",") if glob.strip())
         return replace(self, protected=(*self.protected, *more)) if more else self
 
+    def restoring(self, tokens: str) -> Policy:
+        """This policy with a restored section of at most so many tokens; "" changes nothing. UsageError."""
+        if tokens and not tokens.isdecimal():
+            raise UsageError(f"READCACHE_RESTORE or --restore {tokens!r} is not a number of tokens")
+        return replace(self, restore=replace(self.restore, max_tokens=int(tokens))) if tokens else self
+
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""
         try:
@@ -224,35 +263,6 @@ class Policy:
     def may_forbid(self, text: str) -> bool:
         """False if no pattern of `never` matches any part of the text, at the beginning of a line or elsewhere."""
         return self._anywhere is not None and self._anywhere.search(text) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The size of a restored section. UsageError for a negative one.
-
-    By what 86 compactions of real hosts read again, 5,000 tokens are the most that pay for themselves. Give 10,000 if a
-    step limit or a person's time counts as well. A limit of 5,000 tokens a file, as Claude Code has, costs two points
-    of what is read again at 10,000 tokens and nine at 50,000 (see tests/benchmarks)."""
-
-    max_files: int = 50
-    """Files, each with any number of ranges."""
-    max_tokens: int | float = 5_000
-    """Tokens of the whole section, by `Policy.count_tokens`. Below 1: a share of the window of a `Compactor`."""
-    max_tokens_per_file: int = 10_000
-    """Tokens of one file's ranges, or of one result."""
-
-    def __post_init__(self) -> None:
-        if min(self.max_files, self.max_tokens, self.max_tokens_per_file) < 0:
-            raise UsageError(f"{self}: a limit cannot be negative")
-
-    @property
-    def is_share(self) -> bool:
-        """True if `max_tokens` is a share of a window."""
-        return 0 < self.max_tokens < 1
-
-    def within(self, window: int) -> Budget:
-        """The budget in tokens. `window`: tokens of the model's context window."""
-        return replace(self, max_tokens=int(self.max_tokens * window)) if self.is_share else self
 
 
 @dataclass(frozen=True, slots=True)

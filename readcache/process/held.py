@@ -72,7 +72,8 @@ def chosen_policy(settings: Settings) -> Policy:
     sizes = clip_sizes(settings.clip)
     clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
     mode = Mode(settings.mode) if settings.mode in ("on", "advise") else Mode.OFF
-    return replace(Policy.named(settings.policy).protecting(settings.protected), clip=clip, mode=mode)
+    policy = Policy.named(settings.policy).protecting(settings.protected).restoring(settings.restore)
+    return replace(policy, clip=clip, mode=mode)
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:

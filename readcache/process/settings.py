@@ -29,6 +29,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     batch: str  # what this call shares with others that the model made at once; "" for nothing
     began: float  # when this process began, near enough; seconds since the epoch
     protected: str  # globs of files, with commas between, besides the default ones
+    restore: str  # tokens that are put back after a compaction; "" for the policy's own
     host: str  # the harness, for `readcache gain`; "" if none was named
 
     @property
@@ -66,6 +67,7 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         named("batch"),
         time.time(),
         named("protected"),
+        named("restore"),
         env.get("READCACHE_HOST", ""),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from readcache.model.events import Delivered, Event, Piece
+from readcache.model.events import Delivered, Event, Origin, Piece
 from readcache.model.policy import Budget
 from readcache.model.text import bodies, split_lines
 from readcache.model.view import View
@@ -22,6 +22,7 @@ def plan_restore(
     budget: Budget,
     log: Iterable[Event],
     *,
+    without: Collection[str] = (),
     inputs: Iterable[Input] = (),
     count_tokens: Counting,
     refuses: Callable[[Sequence[str]], Mapping[str, str]],
@@ -29,10 +30,10 @@ def plan_restore(
 ) -> RestorePlan:
     """What to put back when only the calls in `kept` stay.
 
-    `log`: every event of this context, and what others wrote. `inputs`: what the agent said in the calls of its message
-    list, for tools that the session was not told of. `refuses(paths)` says which paths may not be restored, and why.
-    `current(path)` gives a file's lines as they are on disk, or says in words why they may not be restored; None: there
-    is no disk, and the lines are those seen last.
+    `log`: every event of this context, and what others wrote. `without`: files that the host puts back. `inputs`: what
+    the agent said in the calls of its message list, for tools that the session was not told of. `refuses(paths)` says
+    which paths may not be restored, and why. `current(path)` gives a file's lines as they are on disk, or says in words
+    why they may not be restored; None: there is no disk, and the lines are those seen last.
     """
     evidence = gather(log, inputs)
     keys = evidence.past.known_keys()
@@ -44,6 +45,8 @@ def plan_restore(
         key = result.key
         if key is None or not result.pieces:
             ranked += _output(result, refused) if result.event.call_id not in kept else ()
+        elif key in without:
+            left_out[key] = "the host puts it back"
         elif key not in refused:
             if key not in files:
                 files[key] = _open(key, evidence, _staying(view, kept, key), current)
@@ -105,7 +108,12 @@ def _open(
 
 def _newest(evidence: Evidence, key: str) -> dict[int, str]:
     """For each line number that was shown before a write: the call that showed it last."""
-    stale = (r for r in evidence.past.key(key).stale if r.delivery.call >= evidence.replaced.get(key, 0))
+    stale = (
+        reference
+        for reference in evidence.past.key(key).stale
+        if reference.delivery.call >= evidence.replaced.get(key, 0)
+        and reference.event.origin is not Origin.RESTORED  # whose lines an earlier call showed
+    )
     return {
         n: reference.event.call_id
         for reference in sorted(stale, key=lambda r: r.delivery.order)

@@ -333,6 +333,11 @@ METHODS: dict[str, Method] = {
         frozenset(("messages",)),
     ),
     "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
+    "restored_section": Method(
+        lambda session, given: {"section": session.restored_section(**given)},
+        {"compaction": TEXT, "keep": IDS},
+        frozenset(("compaction",)),
+    ),
     "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
     "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),
     "events": Method(_events, {"after": LINE}),

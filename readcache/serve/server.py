@@ -44,10 +44,11 @@ class Way(Interface):
         """The server ends."""
 
 
-def answer_stdin(*, store: str | None, policy: Policy, host: str) -> int:
+def answer_stdin(*, store: str | None, policy: Policy, host: str, local: bool) -> int:
     """Answer our parent process until stdin ends or a SIGTERM arrives. Returns the exit status. UsageError. `host`: the
-    harness that asks. `store`: None is memory."""
-    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=True) as clients, _stdout_kept() as out:
+    harness that asks. `store`: None is memory. `local`: what it observes are files of this machine."""
+    served = _json_clients(store, policy, host, may_run=True, local=local or None)
+    with _until_sigterm() as ended, served as clients, _stdout_kept() as out:
 
         def serve() -> None:
             clients.serve(_read, _writer(out), out)
@@ -63,7 +64,9 @@ def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Poli
     """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
     cannot be made. `way`: the short way beside JSON; None where it is closed. `store`: None is memory. `may_run`: `run`
     and `read` are offered, and the files are those of this machine."""
-    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run) as clients:
+    # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
+    local = None if may_run else False
+    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run, local=local) as clients:
 
         def serve(connection: socket.socket) -> None:
             def read(size: int, flags: int = 0) -> bytes:
@@ -148,9 +151,9 @@ class _JsonClients:
 
 
 @contextlib.contextmanager
-def _json_clients(store: str | None, policy: Policy, host: str, *, may_run: bool) -> Iterator[_JsonClients]:
-    # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
-    local = None if may_run else False
+def _json_clients(
+    store: str | None, policy: Policy, host: str, *, may_run: bool, local: bool | None
+) -> Iterator[_JsonClients]:
     sessions = Sessions(os.getcwd(), store=store, policy=policy, local=local, host=host, most_readers=MOST_READERS)
     protocol = Protocol(sessions, may_run=may_run)
     try:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.judging import marker
 from readcache.log.reader import Reader
-from readcache.model.errors import UsageError
-from readcache.model.events import Record
-from readcache.model.policy import Budget, Policy
+from readcache.model.errors import StoreError, UsageError
+from readcache.model.events import Delivered, Record
+from readcache.model.policy import Budget, Mode, Policy
 from readcache.model.records import events_for
+from readcache.model.text import digest
 from readcache.model.view import View
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Conversation:
     policy: Policy
     tag: str
     _is_local: bool | None
+    _sections: dict[str, str]  # by the name of a compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
     # ------------------------------------------------------------ what the harness tells
@@ -77,11 +79,13 @@ class Conversation:
         keep: Collection[str] = (),
         budget: Budget = Budget(),  # noqa: B008  frozen
         messages: Sequence[Mapping[str, Any] | Message] | None = None,
+        without: Collection[str] = (),
     ) -> RestorePlan:
         """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
         be read there is nothing to go by: an empty plan, and the failure is counted. `messages`: the list before the
-        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last. UsageError
-        for a budget that is a share of a window: only a `Compactor` knows one.
+        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last.
+        `without`: absolute paths of files that the host puts back by itself. UsageError for a budget that is a share of
+        a window: only a `Compactor` knows one.
         """
         if budget.is_share:
             raise UsageError(f"max_tokens={budget.max_tokens} is a share of a window: use budget.within(window)")
@@ -97,6 +101,7 @@ class Conversation:
                     kept,
                     budget,
                     events_for(log.records(), self.agent_id),
+                    without=without,
                     inputs=self.reader.inputs() if messages is None else inputs_of(messages),
                     count_tokens=self.policy.tokens,
                     refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
@@ -111,6 +116,28 @@ class Conversation:
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
+
+    def restored_section(self, compaction: str, *, keep: Collection[str] = ()) -> str:
+        """What to put behind the summary of a host that compacts by itself; "" for nothing.
+
+        `compaction`: the summary, or a name for it. When it is first told, calls not in `keep` are gone, and a section
+        of the size of `Policy.restore` is planned. It counts as visible, and is the same text at each later request, in
+        another process with this store too.
+        """
+        name = f"restored-{digest(compaction)[:16]}"
+        if name not in self._sections:
+            self._sections[name] = self._section(name, keep)
+        return self._sections[name]
+
+    def _section(self, name: str, keep: Collection[str]) -> str:
+        with contextlib.suppress(StoreError):  # counted where something is to be stored
+            for event in events_for(self.events(), self.agent_id):
+                if isinstance(event, Delivered) and event.call_id == name:
+                    return event.text
+        is_on = self.policy.mode is Mode.ON
+        plan = self.restore_plan(keep=keep, budget=self.policy.restore) if is_on else None
+        self.reader.compacted(_ids(keep), plan, restored_id=name)
+        return plan.render() if plan is not None else ""
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""

@@ -74,6 +74,7 @@ class Session(Conversation):
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
         self._lines = LineReader()
+        self._sections = {}
         self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
 
     # ------------------------------------------------------------ commands

@@ -237,15 +237,18 @@ class Transcript:
         """The answer in which the model made this call; empty when it is not there."""
         return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks_by(entry, "id"))[0]
 
-    def lines_of(self, source: str, call_id: str) -> set[str]:
+    def lines_of(self, source: str, call_id: str, section: str | None = None) -> set[str]:
         """The lines, without numbers, of the call `source` and its result, or of the restored file of that name, as
-        sent in the request that led to the call `call_id`. Empty where that is not proven."""
+        sent in the request that led to the call `call_id`. `section`: of this text, which a hook put back after a
+        compaction, instead. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
         result, at = self._find(
             f'"tool_use_id":{json.dumps(source)}',
             lambda entry: entry.get("type") == "user" and source in _blocks_by(entry, "tool_use_id"),
         )
-        if not there:
+        if section is not None:
+            there, at = self._find('"type":"hook_additional_context"', lambda entry: section in _added(entry))
+        elif not there:
             there, at = self._entry(source)
         if at < 0 or not asked or _answer_of(asked) == _answer_of(there):
             return set()  # not known, or made at once
@@ -327,6 +330,11 @@ def _answer_of(entry: Entry) -> str:
 def _attached_file(entry: Entry) -> Entry:
     """The file that Claude Code showed by itself; empty where the entry has none."""
     return dict_in(dict_in(dict_in(entry.get("attachment")).get("content")).get("file"))
+
+
+def _added(entry: Entry) -> list[Any]:
+    """The texts that hooks added."""
+    return list_in(dict_in(entry.get("attachment")).get("content"))
 
 
 def _may_clear(request: Entry) -> bool:

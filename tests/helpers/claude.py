@@ -147,7 +147,15 @@ class ClaudeTalk:
             kept = {"type": "file", "filename": name, "content": file}
             self._entry("attachment", None, attachment=kept, rendered=[{"content": text}])
             self.messages[-1]["content"].append({"type": "text", "text": text})
-        self.event("SessionStart", source="compact")
+        if answer := self.event("SessionStart", source="compact"):
+            self.attach(answer["hookSpecificOutput"]["additionalContext"])
+
+    def attach(self, added: str) -> None:
+        """What a hook adds to the conversation."""
+        text = f"<system-reminder>\nSessionStart hook additional context: {added}\n</system-reminder>"
+        kept = {"type": "hook_additional_context", "content": [added], "hookEvent": "SessionStart"}
+        self._entry("attachment", None, attachment=kept, rendered=[{"content": text}])
+        self.messages[-1]["content"].append({"type": "text", "text": text})
 
     def clear(self) -> None:
         """The oldest result that is still there is cleared, of which the transcript tells only by later requests."""

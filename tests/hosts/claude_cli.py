@@ -46,11 +46,12 @@ class ClaudeCode:
             finally:
                 talk.close()
 
-    def talk(self, root: Path, address: str, *, on: bool) -> Talk:
+    def talk(self, root: Path, address: str, *, on: bool, more: dict[str, str] | None = None) -> Talk:
         """A conversation that has not begun."""
         if on:
             switch_on(root, *self.init)
-        return Talk(root, address, {} if self.store is None else {"READCACHE_STORE": str(self.store)})
+        store = {} if self.store is None else {"READCACHE_STORE": str(self.store)}
+        return Talk(root, address, {**store, **(more or {})})
 
     def step(self, talk: Talk, model: ScriptedModel, step: Step) -> Seen:
         """What the model was sent after it."""

@@ -23,6 +23,7 @@ class ScriptedModel:
     def __init__(self, root: str) -> None:
         self.root = root
         self.requests: list[Body] = []
+        self.prompt = 1000  # tokens that it says each request has
         self._waiting: list[list[Body]] = []
         self._delegates: dict[str, list[list[Body]]] = {}
         self.inner: dict[str, list[Body]] = {}
@@ -136,7 +137,7 @@ def _handler(model: ScriptedModel) -> type[http.server.BaseHTTPRequestHandler]:
                 self._send({"input_tokens": 1000})
                 return
             blocks = model.answer(body)
-            self._stream(blocks) if body.get("stream") else self._send(_message(blocks))
+            self._stream(blocks) if body.get("stream") else self._send(_message(blocks, model.prompt))
 
         def _send(self, what: Body) -> None:
             data = json.dumps(what).encode()
@@ -150,7 +151,7 @@ def _handler(model: ScriptedModel) -> type[http.server.BaseHTTPRequestHandler]:
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            for event in _events(blocks):
+            for event in _events(blocks, model.prompt):
                 self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
     return Handler
@@ -159,15 +160,15 @@ def _handler(model: ScriptedModel) -> type[http.server.BaseHTTPRequestHandler]:
 _COUNT = iter(range(1, 1_000_000))
 
 
-def _message(blocks: list[Body]) -> Body:
+def _message(blocks: list[Body], prompt: int) -> Body:
     stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
-    usage = {"input_tokens": 1000, "output_tokens": 10}
+    usage = {"input_tokens": prompt, "output_tokens": 10}
     kind = {"id": f"msg_{next(_COUNT):024}", "type": "message", "role": "assistant", "model": "scripted"}
     return {**kind, "content": blocks, "stop_reason": stop, "stop_sequence": None, "usage": usage}
 
 
-def _events(blocks: list[Body]) -> Iterator[Body]:
-    whole = _message(blocks)
+def _events(blocks: list[Body], prompt: int) -> Iterator[Body]:
+    whole = _message(blocks, prompt)
     yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
     for index, block in enumerate(blocks):
         if block["type"] == "text":

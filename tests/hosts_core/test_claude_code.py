@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,60 @@ def test_what_claude_code_restored_is_a_source(talk: ClaudeTalk) -> None:
     (text,) = shown(talk, HEAD)
     assert markers(text)
     assert "above in the read" in text
+
+
+IN_THE_SECTION = 'in the section "Files restored after compaction"'
+
+
+def make_older(root: Path, *names: str) -> None:
+    for age, name in enumerate(names):
+        (root / name).write_text("".join(f"line {n} of {name}, which is read\n" for n in range(40)))
+        os.utime(root / name, (1_700_000_000 - age, 1_700_000_000 - age))
+
+
+def test_what_claude_code_does_not_restore_is_put_back_and_is_a_source(talk: ClaudeTalk) -> None:
+    make_older(talk.root, *"abcdef")
+    for name in "abcdef":
+        shown(talk, Bash(f"cat {name}"))
+    talk.compact(*"abcde")  # the five that were modified last
+    assert [text for text in talk.step((Bash("true"),)).texts if "line 7 of f," in text and "line 7 of e," not in text]
+    assert f"lines 1-40, {IN_THE_SECTION}" in shown(talk, Bash("cat f"))[0]
+    assert "above in the read" in shown(talk, Bash("cat e"))[0]
+
+
+def test_a_section_that_claude_code_cut_is_no_source(talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_older(talk.root, *"abcdef")
+    for name in "abcdef":
+        shown(talk, Bash(f"cat {name}"))
+    attach = talk.attach
+    monkeypatch.setattr(talk, "attach", lambda added: attach(added[:500] + "… the rest is in a file"))
+    talk.compact(*"abcde")
+    assert not markers(shown(talk, Bash("cat f"))[0])
+
+
+def test_a_section_is_no_source_after_the_next_compaction(talk: ClaudeTalk) -> None:
+    make_older(talk.root, *"abcdef")
+    for name in "abcdef":
+        shown(talk, Bash(f"cat {name}"))
+    talk.compact(*"abcde")
+    sessions, talk.sessions = talk.sessions, None
+    talk.compact()  # no hook told of it
+    talk.sessions = sessions
+    assert not markers(shown(talk, Bash("cat f"))[0])
+
+
+def test_what_is_put_back_fits_what_claude_code_takes_from_a_hook(talk: ClaudeTalk) -> None:
+    (talk.root / "ä.txt").write_text("".join(f"Zeile {n}: " + "ä" * 60 + "\n" for n in range(150)))
+    shown(talk, Bash("cat ä.txt crlf.txt"))
+    (section,) = [e["attachment"]["content"][0] for e in _compacted(talk) if "hook_additional" in json.dumps(e)]
+    assert 5_000 < len(section.encode()) <= 10_000
+
+
+def _compacted(talk: ClaudeTalk) -> list[dict[str, Any]]:
+    """The entries that a compaction adds."""
+    before = len(talk.path.read_text().splitlines())
+    talk.compact()
+    return [json.loads(line) for line in talk.path.read_text().splitlines()[before:]]
 
 
 def test_a_compaction_that_no_hook_told_of_is_seen_all_the_same(talk: ClaudeTalk) -> None:

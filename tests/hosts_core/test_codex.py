@@ -141,6 +141,23 @@ def test_what_a_compaction_kept_is_a_source(codex: Codex) -> None:
     assert codex.run("b") is not None
 
 
+def test_what_a_compaction_took_away_is_put_back_and_is_a_source(codex: Codex) -> None:
+    codex.run("a")
+    assert HOST.hook is not None
+    event = {"hook_event_name": "SessionStart", "source": "compact", "session_id": "s"}
+    answer = HOST.hook(event, codex.sessions)
+    assert answer is not None
+    section = answer["hookSpecificOutput"]["additionalContext"]
+    assert TEXT in section
+    codex.add("compacted", replacement_history=[{"type": "message", "role": "user", "content": "a summary"}])
+    part = {"type": "input_text", "text": section}
+    codex.add("response_item", type="message", role="developer", content=[part])
+    reason = codex.run("b")
+    assert reason is not None
+    assert 'in the section "Files restored after compaction"' in reason
+    assert HOST.hook(event | {"source": "startup"}, codex.sessions) is None
+
+
 def test_after_going_back_all_is_shown_again(codex: Codex) -> None:
     codex.run("a")
     codex.add("event_msg", type="thread_rolled_back", num_turns=1)

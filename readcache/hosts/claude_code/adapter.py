@@ -7,6 +7,8 @@ with this call. Whatever is not proven, or fails, is left as it is.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from readcache import Session, Sessions
 
 Event = Mapping[str, Any]
+_MOST_OWN = 5
 
 
 def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
@@ -26,8 +29,8 @@ def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
         return _after_tool(event, sessions)
     if name == "PostToolBatch":
         _after_batch(event, _session(event, sessions))
-    elif name == "PostCompact" or (name == "SessionStart" and event.get("source") == "compact"):
-        _session(event, sessions).compacted()
+    elif name == "SessionStart" and event.get("source") == "compact":
+        return _after_compaction(event, _session(event, sessions))
     elif name == "SessionEnd":
         sessions.close(event["session_id"])
     return None
@@ -44,8 +47,7 @@ def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
     from readcache.hosts.claude_code.results import judged
 
     session, proof = _session(event, sessions), TranscriptProof(event)
-    if not session.view.deliveries:
-        proof.credit_restored(session)
+    proof.credit_restored(session)
     result = judged(event, session, proof.directory())
     if result is None:
         return None
@@ -58,6 +60,24 @@ def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
             return {"hookSpecificOutput": output}
     session.settle(reply.call_id, reply.full_text)
     return None
+
+
+def _after_compaction(event: Event, session: Session) -> dict[str, Any] | None:
+    from readcache.hosts.claude_code.proof import TranscriptProof
+    from readcache.hosts.restored import answer_compaction
+
+    TranscriptProof(event).credit_restored(session)  # after the compaction before this one
+    return answer_compaction(session, without=_own_files(session))
+
+
+def _own_files(session: Session) -> list[str]:
+    """The files that Claude Code puts back by itself: of those that a call showed alone, the five modified last."""
+    alone = [{piece.keys[0] for piece in delivery.event.pieces} for delivery in session.view.deliveries]
+    modified = dict[str, int]()
+    for (path,) in (files for files in alone if len(files) == 1):
+        with contextlib.suppress(OSError):
+            modified[path] = os.stat(path).st_mtime_ns
+    return sorted(modified, key=modified.__getitem__)[-_MOST_OWN:]
 
 
 def _after_batch(event: Event, session: Session) -> None:

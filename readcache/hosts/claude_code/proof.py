@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache import Reply, Session
+from readcache import Outcome, Reply, Session
 from readcache.hosts.claude_code.results import is_on_disk
+from readcache.model.events import Origin
 from readcache.transcripts.claude_code import MOST, Transcript, bare
 
 Event = Mapping[str, Any]
@@ -33,10 +34,12 @@ class TranscriptProof:
         gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
         if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
             return False
+        restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
+        sections = {event.call_id: event.text for event in restored}
         wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, lines in gone]
         return any(
             all(
-                lines <= set().union(*(part.lines_of(source, reply.call_id) for source in sources))
+                lines <= set().union(*(part.lines_of(name, reply.call_id, sections.get(name)) for name in sources))
                 for lines, sources in wanted
             )
             for part in transcripts(self._path, reply.call_id)
@@ -51,9 +54,13 @@ class TranscriptProof:
         return None if found is None else found.call(self._event["tool_use_id"]).get("cwd")
 
     def credit_restored(self, session: Session) -> None:
-        """The model sees what Claude Code read again by itself after a compaction."""
+        """The model sees what Claude Code read again by itself after a compaction. Call it before what comes next."""
+        if any(delivery.event.origin is not Origin.RESTORED for delivery in session.view.deliveries):
+            return
         for name, file in Transcript(tail(self._path)).restored_files():
-            session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
+            reply = session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
+            if reply.outcome is not Outcome.FULL:
+                session.settle(reply.call_id, reply.full_text)
 
 
 def transcripts(path: str, call_id: str) -> Iterator[Transcript]:

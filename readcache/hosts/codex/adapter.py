@@ -15,10 +15,14 @@ from readcache.hosts.codex.check import codex_runs, trial_events
 from readcache.hosts.host import Entry, Host, Where, hook_entry
 
 if TYPE_CHECKING:
-    from readcache import Sessions
+    from readcache import Session, Sessions
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
+    if event.get("hook_event_name") == "SessionStart" and event.get("source") == "compact":
+        from readcache.hosts.restored import answer_compaction
+
+        return answer_compaction(_session(event, sessions))
     if event.get("hook_event_name") != "PostToolUse" or event.get("tool_name") != "Bash":
         return None
     call_id, output = event["tool_use_id"], event["tool_response"]
@@ -28,7 +32,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
 
     with open(event["transcript_path"], encoding="utf-8") as file:
         rollout = Rollout(file, call_id)
-    session = sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session = _session(event, sessions)
     session.sync(rollout.messages)
     for path, patch in rollout.written:
         session.wrote(path, call_id=patch)
@@ -44,13 +48,19 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     return {"decision": "block", "reason": shown}  # which does not block: it is what the model gets as the result
 
 
+def _session(event: Mapping[str, Any], sessions: Sessions) -> Session:
+    """A sub-agent has a conversation of its own."""
+    return sessions.get(event["session_id"], event.get("agent_id") or "main")
+
+
 def _hooks_file(where: Where) -> str:
     home = where.environment.get("CODEX_HOME") or os.path.join(where.home, ".codex")
     return os.path.join(home if where.is_user else os.path.join(where.root, ".codex"), "hooks.json")
 
 
 def _changes(where: Where) -> Sequence[Entry]:
-    return [hook_entry(where, "codex", _hooks_file(where), "PostToolUse", "^Bash$")]
+    events = {"PostToolUse": "^Bash$", "SessionStart": "compact"}
+    return [hook_entry(where, "codex", _hooks_file(where), event, matcher) for event, matcher in events.items()]
 
 
 HOST = Host(

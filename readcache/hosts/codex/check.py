@@ -31,9 +31,9 @@ def codex_runs(path: str, command: str, root: str) -> str:
     ]
     if not ours:
         raise ReadcacheError(f"codex does not load {path}: trust the project, or set features.hooks in config.toml")
-    if not ours[0]["enabled"] or ours[0]["trustStatus"] not in ("trusted", "managed"):
-        raise ReadcacheError("codex does not run the hook until you trust it: start codex and run /hooks")
-    return "codex runs the hook"
+    if not all(hook["enabled"] and hook["trustStatus"] in ("trusted", "managed") for hook in ours):
+        raise ReadcacheError("codex does not run the hooks until you trust them: start codex and run /hooks")
+    return "codex runs the hooks"
 
 
 def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:

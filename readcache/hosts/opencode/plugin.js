@@ -42,7 +42,8 @@ function asChat(messages, textOf) {
       return { id: callID, type: "function", function: { name: tool, arguments: JSON.stringify(state.input) } }
     })
     const results = calls.map((part) => ({ role: "tool", tool_call_id: part.callID, content: textOf(part) }))
-    return [{ role: info.role, content: text.join("\n"), ...(calls.length ? { tool_calls } : {}) }, ...results]
+    const role = info.summary === true ? "user" : info.role // a summary is none of the agent's own words
+    return [{ role, content: text.join("\n"), ...(calls.length ? { tool_calls } : {}) }, ...results]
   })
 }
 
@@ -55,7 +56,7 @@ export const Readcache = async ({ client, directory }) => {
   if (isOff() || served.has(client)) return {}
   served.add(client)
   const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-  const server = new ReadcacheServer([...SETTINGS.program, "serve", ...SETTINGS.options, ...advise], { host: "opencode" })
+  const server = new ReadcacheServer([...SETTINGS.program, "serve", "--local", ...SETTINGS.options, ...advise], { host: "opencode" })
   const [parents, readers, batches] = [new Map(), new Map(), new Map()] // by session
   const compacting = new Set() // sessions whose next messages are those to be summarised
   const mended = new Map() // session/call -> what the server said later is to stand there
@@ -72,6 +73,15 @@ export const Readcache = async ({ client, directory }) => {
     const ours = type === "tool" && state.status === "completed" && !state.time.compacted && state.metadata?.readcache
     if (!ours || ours.session !== sessionID || ours.real !== digest(state.output)) return undefined
     return mended.get(`${sessionID}/${callID}`) ?? ours.text
+  }
+  // Puts what the conversation lost behind the summary of the last compaction: the same text in each request.
+  const putBack = async (session, messages) => {
+    const summary = messages.findLast(({ info }) => info.role === "assistant" && info.summary === true)
+    const part = summary?.parts.findLast((part) => part.type === "text" && !part.ignored)
+    if (!part) return
+    const keep = messages.flatMap(({ parts }) => parts.filter(({ type }) => type === "tool").map(({ callID }) => callID))
+    const { section } = await server.ask("restored_section", readerOf(session), { compaction: summary.info.id, keep })
+    if (section) part.text += `\n\n${section}`
   }
   const real = ({ state }) => (state.status === "error" ? state.error : state.time.compacted ? "" : state.output)
 
@@ -96,6 +106,7 @@ export const Readcache = async ({ client, directory }) => {
         const session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
         batches.set(session, randomUUID())
+        await putBack(session, messages)
         const chat = asChat(messages, (part) => shortened(part) ?? real(part))
         const { rewrites } = await server.ask("sync", readerOf(session), { messages: chat })
         for (const [call, text] of Object.entries(rewrites)) mended.set(`${session}/${call}`, text)

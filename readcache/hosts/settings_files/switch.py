@@ -18,7 +18,7 @@ from readcache.hosts.settings_files.files import FileChange, look, missing_direc
 from readcache.hosts.settings_files.settings_text import SettingsText
 
 Record = dict[str, Any]  # what is remembered of a file
-_REMEMBERED = ("mode", "policy", "protected")
+_REMEMBERED = ("mode", "policy", "protected", "restore")
 
 
 class Switch:

@@ -20,7 +20,7 @@ class AgentSdk(ClaudeCode):
         super().__init__()
         self.more, self.policy = more or {}, policy
 
-    def talk(self, root: Path, address: str, *, on: bool) -> Talk:
+    def talk(self, root: Path, address: str, *, on: bool, more: dict[str, str] | None = None) -> Talk:  # noqa: ARG002
         """A conversation that has not begun."""
         if not on:
             return SdkTalk(root, address, self.more)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, S
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
 from tests.hosts.measured import Run, record
-from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in
+from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
 
@@ -39,16 +41,21 @@ class Chat:
 
 @contextmanager
 def conversation(
-    root: Path, *, on: bool = True, hooks: Sequence[dict[str, object]] = (), init: str = ""
+    root: Path,
+    *,
+    on: bool = True,
+    hooks: Sequence[dict[str, object]] = (),
+    init: str = "",
+    more: dict[str, str] | None = None,
 ) -> Iterator[Chat]:
-    """`hooks`: of the user's own, after each tool. `init`: an option of `readcache init`."""
+    """`hooks`: of the user's own, after each tool. `init`: options of `readcache init`. `more`: of the environment."""
     make_project(root)
     if hooks:
         (root / ".claude").mkdir()
         (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PostToolUse": [{"hooks": list(hooks)}]}}))
     model = ScriptedModel(str(root))
     with messages_api(model) as address:
-        talk = ClaudeCode(*init.split()).talk(root, address, on=on)
+        talk = ClaudeCode(*init.split()).talk(root, address, on=on, more=more)
         try:
             yield Chat(root, talk, model)
         finally:
@@ -98,6 +105,62 @@ def test_a_forked_conversation_is_another_one(tmp_path: Path) -> None:
         chat.step(CAT)
         chat.talk.again("--fork-session")
         (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def make_files(root: Path) -> None:
+    """Eight files, older than `shop.py`. Claude Code puts back the newest five of those that were read alone."""
+    for n in range(8):
+        file = root / f"file_{n}.py"
+        file.write_text("".join(f"value_{n}_{k} = {n * k}  # of file {n}\n" for k in range(30)))
+        os.utime(file, (1_700_000_000 + n, 1_700_000_000 + n))
+
+
+def section_in(body: dict[str, object]) -> str:
+    """What readcache put back, in a request that has it once."""
+    found = re.findall(
+        r"(?s)hook additional context: (## Files restored after compaction\n.*?)\n</system", text_in(body)
+    )
+    assert len(found) == 1
+    return str(found[0])
+
+
+@pytest.mark.parametrize("way", ["manual", "auto"])
+def test_what_claude_code_does_not_put_back_itself_is_put_back_and_is_a_source(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", more={"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"}) as chat:
+        make_files(chat.root)
+        chat.step(CAT)
+        for n in range(8):
+            chat.step(Bash(f"cat file_{n}.py") if n % 2 else Read(f"file_{n}.py"))
+        if way == "manual":
+            chat.talk.say("/compact")
+        else:
+            chat.model.prompt = 178_000
+            chat.step(Bash("ls"))
+            chat.model.prompt = 1000
+        (shown,) = chat.step(Bash("cat file_1.py"))
+        body = chat.model.requests[-1]
+        section = section_in(body)
+        for n in range(8):
+            text = (chat.root / f"file_{n}.py").read_text()
+            is_ours = n < 4
+            assert (text in section) is is_ours
+            assert text_in(body).count(f"value_{n}_7 = ") == 1, "nothing stands twice"
+        assert 'file_1.py lines 1-30, in the section "Files restored after compaction"' in shown
+        chat.talk.again()
+        (shown,) = chat.step(Read("file_2.py"))
+        assert section_in(chat.model.requests[-1]) == section
+        assert 'file_2.py lines 1-30, in the section "Files restored after compaction"' in shown
+        (shown,) = chat.step(Read("file_6.py"))
+        assert "file_6.py lines 1-30, above in the read" in shown
+
+
+def test_a_section_of_no_tokens_puts_nothing_back(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", init="--restore 0") as chat:
+        chat.step(Bash("ls; cat shop.py"))
+        chat.talk.say("/compact")
+        (shown,) = chat.step(CAT)
+    assert "restored after" not in text_in(chat.model.requests[-1])
     assert not markers(shown)
 
 

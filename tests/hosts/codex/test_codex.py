@@ -97,6 +97,24 @@ def test_shims_serve_the_shell_that_codex_puts_in_place_of_its_own(tmp_path: Pat
     assert "def item_60" in again[0].results[0]
 
 
+def test_what_a_compaction_took_away_is_put_back_and_is_a_source(tmp_path: Path) -> None:
+    steps: list[Step] = [(CAT,), (Bash("cat crlf.txt | head -3; ls"),), Compact(), (Bash("sed -n '5,30p' shop.py"),)]
+    root, host = project(tmp_path), CodexHost()
+    model = host.run(root, steps, on=True)
+    sections = [text for text in texts_of(model.requests[-1]) if "## Files restored after compaction" in text]
+    assert len(sections) == 1
+    assert (root / "shop.py").read_text() in sections[0]
+    assert 'shop.py lines 5-30, in the section "Files restored after compaction"' in model.seen[-1].results[0]
+    assert host.failures == ""
+
+
+@pytest.mark.parametrize("words", [("--restore", "0"), ("--advise",)])
+def test_nothing_is_put_back_where_that_was_not_asked_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    steps: list[Step] = [(CAT,), Compact(), (CAT,)]
+    seen = CodexHost(words=words).converse(project(tmp_path), steps, on=True)
+    assert not [text for text in seen[-1].texts if "restored after" in text]
+
+
 def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = project(tmp_path)
     for name, value in {"CODEX_HOME": "codex", "HOME": "home", "XDG_STATE_HOME": "state"}.items():
@@ -112,11 +130,11 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     subprocess.run(["readcache", "init", "codex", "--user"], check=True)
     assert doctor() == (
         1,
-        "broken  codex      codex does not run the hook until you trust it: start codex and run /hooks",
+        "broken  codex      codex does not run the hooks until you trust them: start codex and run /hooks",
     )
     config = tmp_path / "codex" / "config.toml"
     config.write_text(_trusted(tmp_path))
-    assert doctor()[1] == "ok      codex      on (--user): codex runs the hook"
+    assert doctor()[1] == "ok      codex      on (--user): codex runs the hooks"
     config.write_text(_trusted(tmp_path) + "[features]\nhooks = false\n")
     assert "codex does not load" in doctor()[1]
     subprocess.run(["readcache", "uninit", "codex", "--user"], check=True)
@@ -124,7 +142,7 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _trusted(tmp_path: Path) -> str:
-    """What Codex writes when the user trusts the hook: the hash that it tells."""
+    """What Codex writes when the user trusts the hooks: the hashes that it tells."""
     from readcache.hosts.codex.check import _ask
 
     asked: list[dict[str, Any]] = [
@@ -132,8 +150,8 @@ def _trusted(tmp_path: Path) -> str:
         {"method": "initialized"},
         {"id": 2, "method": "hooks/list", "params": {"cwds": [str(tmp_path)]}},
     ]
-    hook = _ask("codex", asked, str(tmp_path))["data"][0]["hooks"][0]
-    return f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n'
+    hooks = _ask("codex", asked, str(tmp_path))["data"][0]["hooks"]
+    return "".join(f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n' for hook in hooks)
 
 
 def test_what_it_saves_and_costs(tmp_path: Path) -> None:

@@ -166,6 +166,53 @@ def test_a_conversation_that_goes_on_in_another_process_is_sent_as_before(tmp_pa
     assert markers(after[0].results[0])
 
 
+# ---------------------------------------------------------------- after a compaction
+
+SECTION = "## Files restored after compaction"
+
+
+def sections(seen: Seen) -> list[str]:
+    return [text for text in seen.texts if SECTION in text]
+
+
+def test_what_a_compaction_took_away_is_put_back_in_each_request_and_is_a_source(project: Opencode) -> None:
+    install(project.root, PROGRAM, is_user=False)
+    real = (project.root / "shop.py").read_text()
+    talk = Conversation(project)
+    seen = talk.hold([(CAT,), (Bash("ls"),), Compact(), (HEAD,), (Edit("shop.py", "number 7 of", "number seven of"),)])
+    (first,), (second,), (third,) = map(sections, seen[2:])
+    assert first == second == third, "the same bytes in each request"
+    assert first.count(SECTION) == 1
+    assert real in first
+    assert 'shop.py lines 1-40, in the section "Files restored after compaction"' in seen[3].results[0]
+    assert SECTION not in json.dumps(project.messages(talk.session)), "opencode keeps its own summary"
+    seen = talk.hold([Compact(), (TAIL,)])
+    assert sections(seen[0]) != [first]
+    assert all(len(sections(one)) == 1 for one in seen)
+    assert "lines 21-60, in the section" in seen[1].results[0]
+
+
+def test_the_section_is_the_same_in_another_process(tmp_path: Path) -> None:
+    home, root, model = tmp_path / "home", tmp_path / "project", Model()
+    make_project(root)
+    install(root, PROGRAM, is_user=False)
+    with opencode(home, model, root, **ENV) as host:
+        talk = Conversation(host)
+        before = talk.hold([(CAT,), Compact()])
+    with opencode(home, model, root, **ENV) as host:
+        talk.host = host
+        after = talk.hold([(HEAD,)])
+    assert sections(after[0]) == sections(before[1])
+    assert markers(after[0].results[0])
+
+
+@pytest.mark.parametrize("words", [("--advise",), ("--restore", "0")])
+def test_nothing_is_put_back_where_that_was_not_asked_for(words: tuple[str, ...], project: Opencode) -> None:
+    command = [*PROGRAM, "init", "opencode", "--project", *words]
+    subprocess.run(command, cwd=project.root, env=os.environ | ENV, check=True, capture_output=True)
+    assert not sections(hold(project, (CAT,), Compact(), (HEAD,))[-1])
+
+
 # ---------------------------------------------------------------- each piece of care is needed
 
 
