@@ -144,7 +144,9 @@ class Conformance:
     # ------------------------------------------------------------ what leaves the conversation
 
     def test_nothing_dangles_after_a_compaction(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,))
+        once = Bash("echo $((40 + 2))01010")
+        seen = self.hold(tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,))
+        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` took nothing away"
 
     def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
         self.hold(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))

@@ -26,12 +26,17 @@ _SHELL = re.compile(
     r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
 )
 _PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
+_SUMMARY = "<state_snapshot>"  # of a compression, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
 _NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
-    if event.get("hook_event_name") != "AfterTool" or not os.path.exists(event.get("transcript_path") or ""):
+    if not os.path.exists(event.get("transcript_path") or ""):
+        return None
+    if event.get("hook_event_name") == "BeforeModel":
+        return _before_request(event, sessions)
+    if event.get("hook_event_name") != "AfterTool":
         return None
     name, given, shown = event["tool_name"], event["tool_input"], event["tool_response"].get("llmContent")
     session, answered = sessions.get(event["session_id"]), None
@@ -49,6 +54,23 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     if answered is None or answered[0].outcome.value == "full":
         return None
     return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # which denies nothing: it replaces the result
+
+
+def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
+    """What a compression took away, behind its summary: the same text in each request. The chat's file does not have
+    it, so that no marker names it."""
+    request, first = event["llm_request"], event["llm_request"]["messages"][0]
+    if _SUMMARY not in first["content"]:
+        return None
+    session = sessions.get(event["session_id"])
+    with open(event["transcript_path"], encoding="utf-8") as file:
+        session.sync(chat_messages(file)[0])
+    keep = [delivery.event.call_id for delivery in session.view.deliveries]
+    section = session.restored_section(first["content"], keep=keep)
+    if not section:
+        return None
+    first["content"] += f"\n{section}"
+    return {"hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_request": request}}
 
 
 def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
@@ -85,7 +107,8 @@ def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str
 
 def _changes(where: Where) -> Sequence[Entry]:
     tools, more = "^(run_shell_command|read_file|replace|write_file)$", {"name": "readcache", "timeout": _MILLISECONDS}
-    return [hook_entry(where, "gemini", settings_file(where), "AfterTool", tools, **more)]
+    events = {"AfterTool": tools, **({"BeforeModel": "*"} if where.mode == "on" else {})}
+    return [hook_entry(where, "gemini", settings_file(where), event, which, **more) for event, which in events.items()]
 
 
 HOST = Host(

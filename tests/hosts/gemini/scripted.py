@@ -161,7 +161,8 @@ class GeminiHost:
             settings = Path(place) / ".gemini" / "settings.json"
             settings.parent.mkdir()
             auth = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
-            settings.write_text(json.dumps({"security": auth, "general": {"enableAutoUpdate": False}}))
+            low = {"compressionThreshold": 0.001}  # a second prompt compresses, if there is anything to compress
+            settings.write_text(json.dumps({"security": auth, "general": {"enableAutoUpdate": False}, "model": low}))
             env = os.environ | {
                 "HOME": place,
                 "GEMINI_CLI_HOME": place,

@@ -68,6 +68,18 @@ def test_it_only_advises_and_it_can_be_turned_off(tmp_path: Path, host: GeminiHo
     assert host.failures == ""
 
 
+def test_what_a_compression_took_away_is_put_back_in_each_request(tmp_path: Path) -> None:
+    steps: list[Step] = [(CAT,), (Bash("ls"),), Compact(), (Bash("pwd"),), (Read("shop.py", 5, 50),)]
+    root, host = project(tmp_path), GeminiHost(words=("--on",))
+    seen = host.run(root, steps, on=True).seen
+    first, *later = [[text for text in one.texts if "## Files restored after" in text] for one in seen[2:]]
+    assert len(first) == 1
+    assert later == [first, first], "the same bytes in each request"
+    assert (root / "shop.py").read_text() in first[0]
+    assert not markers(seen[-1].results[0]), "the chat's file does not have the section"
+    assert host.failures == ""
+
+
 def test_what_it_saves_and_costs(tmp_path: Path) -> None:
     steps: list[Step] = [
         (Read("shop.py"),),

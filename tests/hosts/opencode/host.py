@@ -104,6 +104,7 @@ class Conversation:
     def script(self, request: Message) -> Message:
         """What the model answers."""
         if not request.get("tools"):
+            self.host.model.prompt = 100  # it was too long, and is short from now on
             return {"content": "A title, or a summary."}
         results = [message for message in request["messages"] if message["role"] == "tool"]
         self.result_chars += sum(len(text) for message in results for text in texts_of(message))

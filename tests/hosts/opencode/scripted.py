@@ -30,6 +30,7 @@ class Model(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script: Callable[[Message], Message] = lambda _: {"content": "nothing"}
+        self.prompt = 100  # tokens that it says a request has
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -59,7 +60,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         delta = {"role": "assistant", "content": answer.get("content", ""), **({"tool_calls": calls} if calls else {})}
         self._send({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
         self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]})
-        self._send({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}})
+        prompt = self.server.prompt
+        usage = {"prompt_tokens": prompt, "completion_tokens": 5, "total_tokens": prompt + 5}
+        self._send({"choices": [], "usage": usage})
         self.wfile.write(b"data: [DONE]\n\n")
 
     def _send(self, event: Message) -> None:
@@ -128,8 +131,8 @@ class Opencode:
 
 
 @contextmanager
-def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Opencode]:
-    """opencode, with nothing but the scripted model configured."""
+def opencode(home: Path, model: Model, root: Path, *, compacts: bool = False, **env: str) -> Iterator[Opencode]:
+    """opencode, with nothing but the scripted model configured. `compacts`: by itself, too."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": model.url, "apiKey": "none"},
@@ -145,7 +148,7 @@ def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Openc
         "lsp": False,
         "formatter": False,
         "snapshot": False,
-        "compaction": {"auto": False, "prune": True},
+        "compaction": {"auto": compacts, "prune": True},
     }
     home.mkdir(exist_ok=True, parents=True)
     root.mkdir(exist_ok=True, parents=True)

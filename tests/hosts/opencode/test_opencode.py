@@ -192,6 +192,21 @@ def test_what_a_compaction_took_away_is_put_back_in_each_request_and_is_a_source
     assert "lines 21-60, in the section" in seen[1].results[0]
 
 
+def test_so_it_is_after_opencode_compacted_by_itself(tmp_path: Path) -> None:
+    home, root, model = tmp_path / "home", tmp_path / "project", Model()
+    make_project(root)
+    install(root, PROGRAM, is_user=False)
+    with opencode(home, model, root, compacts=True, **ENV) as host:
+        talk = Conversation(host)
+        talk.hold([(CAT,)])
+        model.prompt, talk.requests, talk.calls = 995_000, [], (Bash("ls"),)
+        host.prompt(talk.session, "go on")
+        assert model.prompt == 100, "it asked for a summary"
+        (seen,) = talk.hold([(HEAD,)])
+    assert len(sections(seen)) == 1
+    assert 'shop.py lines 1-40, in the section "Files restored after compaction"' in seen.results[0]
+
+
 def test_the_section_is_the_same_in_another_process(tmp_path: Path) -> None:
     home, root, model = tmp_path / "home", tmp_path / "project", Model()
     make_project(root)
