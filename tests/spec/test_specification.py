@@ -137,3 +137,15 @@ def test_after_a_compaction_a_marker_without_its_source_is_wrong_unless_it_was_r
 
 def test_a_line_that_begins_with_very_many_digits_is_a_line() -> None:
     assert [number for _, number in possible_bodies("1" * 5000 + ": x")] == [None]
+
+
+def test_a_reader_who_was_given_everything_has_nothing_to_insist_on() -> None:
+    """The package then leaves the same lines out again, and rightly: they were shown a moment ago."""
+    made, whole = World(), replace(reply_of(TEXT, Shown(TEXT)), call_id="c1")
+    left_out = middle_left_out(source="c1")
+    demand(made.answered("main", whole, TEXT, request="cat f"))
+    demand(made.answered("main", left_out, TEXT, request="cat f"))
+    demand(made.answered("main", replace(whole, call_id="c3"), TEXT, request="cat f"))
+    demand(made.answered("main", replace(left_out, call_id="c4"), TEXT, request="cat f"))
+    with pytest.raises(Untrue, match="left out again, and the reader had insisted"):
+        demand(made.answered("main", replace(left_out, call_id="c5"), TEXT, request="cat f"))

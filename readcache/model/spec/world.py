@@ -240,7 +240,8 @@ class World:
             self._asked[reader] = _Asked(request, output, gone)
             return ""
         again = gone if last.times else gone & last.left_out
-        self._asked[reader] = _Asked(request, output, gone | last.left_out, last.times + 1)
+        still = gone | last.left_out if gone else gone  # a reader who was given everything has nothing to insist on
+        self._asked[reader] = _Asked(request, output, still, last.times + 1)
         return f"line {min(again) + 1} was left out again, and the reader had insisted" if again else ""
 
 

@@ -31,6 +31,7 @@ class Model(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script: Callable[[Message], Message] = lambda _: {"content": "nothing"}
         self.prompt = 100  # tokens that it says a request has
+        self.compacts = False  # does opencode compact by itself, where a request is too long?
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -131,8 +132,8 @@ class Opencode:
 
 
 @contextmanager
-def opencode(home: Path, model: Model, root: Path, *, compacts: bool = False, **env: str) -> Iterator[Opencode]:
-    """opencode, with nothing but the scripted model configured. `compacts`: by itself, too."""
+def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Opencode]:
+    """opencode, with nothing but the scripted model configured."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": model.url, "apiKey": "none"},
@@ -148,7 +149,7 @@ def opencode(home: Path, model: Model, root: Path, *, compacts: bool = False, **
         "lsp": False,
         "formatter": False,
         "snapshot": False,
-        "compaction": {"auto": compacts, "prune": True},
+        "compaction": {"auto": model.compacts, "prune": True},
     }
     home.mkdir(exist_ok=True, parents=True)
     root.mkdir(exist_ok=True, parents=True)

@@ -196,7 +196,8 @@ def test_so_it_is_after_opencode_compacted_by_itself(tmp_path: Path) -> None:
     home, root, model = tmp_path / "home", tmp_path / "project", Model()
     make_project(root)
     install(root, PROGRAM, is_user=False)
-    with opencode(home, model, root, compacts=True, **ENV) as host:
+    model.compacts = True
+    with opencode(home, model, root, **ENV) as host:
         talk = Conversation(host)
         talk.hold([(CAT,)])
         model.prompt, talk.requests, talk.calls = 995_000, [], (Bash("ls"),)
