@@ -18,13 +18,14 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli.kept import what_is_kept
+from readcache.cli.standing import PAUSED
 from readcache.cli.terminal import say
 from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_missing, store_file
+from readcache.process.state import is_missing, is_off, store_file
 
 
 class _Undone(Exception):
@@ -88,6 +89,8 @@ def _parser() -> str:
 def _mode(settings: Settings) -> str:
     if settings.mode not in MODES.values():
         raise Broken(f"READCACHE={settings.mode} is invalid, so nothing is omitted: use on, advise or off")
+    if is_off():
+        return PAUSED
     if settings.mode == "off":
         return "off: `run` is a plain pass-through (READCACHE)"
     sizes = clip_sizes(settings.clip)

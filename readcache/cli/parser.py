@@ -116,6 +116,8 @@ def _build() -> _Parser:
     rewind.add_argument("call_id", metavar="CALL_ID")
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
     _add_hosts(commands)
+    _add(commands, "off", "omit nothing from now on, in agents that run already too, until `readcache on`")
+    _add(commands, "on", "the end of `readcache off`")
     serve = _add(commands, "serve", "answer requests, a line of JSON each: see docs/protocol.md")
     _add_options(serve, {"store": READER_OPTIONS["store"]})
     serve.add_argument(

@@ -19,6 +19,19 @@ def state_directory() -> str:
     return os.path.join(base, "readcache")
 
 
+def off_file() -> str:
+    """The file that is there from `readcache off` until `readcache on`. UsageError without a home directory."""
+    return os.path.join(state_directory(), "off")
+
+
+def is_off() -> bool:
+    """True after `readcache off`. Looked at for each call, so that processes that run already heed it too."""
+    try:
+        return os.path.exists(off_file())
+    except UsageError:
+        return False
+
+
 def default_store() -> str:
     """The store where none is named. UsageError when there is no home directory to put it into."""
     return os.path.join(state_directory(), "readcache.db")
