@@ -13,7 +13,7 @@ from readcache.cli.terminal import say
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
-from readcache.hosts.settings_files.switch import Switch
+from readcache.hosts.settings_files.switch import Switch, remembered_places
 from readcache.model.errors import UsageError
 from readcache.model.plugins import plugin_names
 from readcache.model.policy import Policy
@@ -28,7 +28,7 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     policy = options.policy or "default"
     Policy.named(policy)
     where = _where(host, is_user=options.user, mode=mode, policy=policy, protected=options.protected or "")
-    switch = Switch(host, where, _memory())
+    switch = Switch(host, where, memory())
     changes = switch.plan_on()
     for change in changes:
         print(change.diff(), end="")
@@ -42,10 +42,16 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def uninit_command(options: argparse.Namespace, _: Settings) -> int:
+def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
     """Takes out of a host's settings what is ours. ReadcacheError."""
+    if options.all == bool(options.host):
+        raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
+    if options.all:
+        from readcache.cli.removal import remove_all
+
+        return remove_all(settings, is_dry=options.dry_run, is_sure=options.yes)
     host = find_host(options.host)
-    switch = Switch(host, _where(host, is_user=options.user), _memory())
+    switch = Switch(host, _where(host, is_user=options.user), memory())
     changes = switch.plan_off()
     for change in changes:
         print(change.diff(), end="")
@@ -58,27 +64,40 @@ def uninit_command(options: argparse.Namespace, _: Settings) -> int:
             os.rmdir(state)
         if os.path.exists(state):
             left = ", ".join(sorted(os.listdir(state)))
-            say(f"{state} still has {left}; delete it if nothing else here uses readcache")
+            say(f"{state} still has {left}; `readcache uninit --all` takes it away")
     return 0
 
 
 def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], str]]]:
-    """What `doctor` looks at: hosts that are switched on here or for the user, and those of that name in any case.
+    """What `doctor` looks at: the hosts of these names; without names those that are switched on here or for the user.
     UsageError for an unknown one."""
     from readcache.hosts.checks import check_host
 
-    checks: list[tuple[str, Callable[[Settings], str]]] = []
+    found = [pair for pair in switched_on() if not names or pair[0].name in names]
+    for host in map(find_host, dict.fromkeys(names)):
+        if host.name not in [known.name for known, _ in found]:
+            found.append((host, _where(host, is_user=False)))
+    return [
+        (host.name, lambda _, host=host, where=where: check_host(host, where, memory()))  # type: ignore[misc]
+        for host, where in found
+    ]
+
+
+def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
+    """The hosts that are switched on here or for the user, and `everywhere` those of other projects that are
+    remembered. None without a home directory."""
     try:
-        memory = _memory()
-    except UsageError:  # without a home nothing was switched on
+        known = remembered_places(memory()) if everywhere else []
+    except UsageError:
         return []
-    for name in dict.fromkeys([*names, *MODULES, *plugin_names("hosts")]):
+    here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (False, True)]
+    found = dict[tuple[str, str], tuple[Host, Where]]()
+    for name, root, is_user in [*here, *((name, root, is_user) for name, root, is_user in known if root)]:
         host = find_host(name)
-        places = [_where(host, is_user=is_user) for is_user in (False, True)]
-        found = [place for place in places if Switch(host, place, memory).is_known()]
-        for place in found or (places[:1] if name in names else []):
-            checks.append((name, lambda _, host=host, place=place: check_host(host, place, memory)))  # type: ignore[misc]
-    return checks
+        where = _where(host, is_user=is_user)._replace(root=root)
+        if Switch(host, where, memory()).is_known():
+            found[name, "" if is_user else root] = host, where
+    return list(found.values())
 
 
 def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default", protected: str = "") -> Where:
@@ -92,11 +111,12 @@ def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default"
 def _is_any_remembered() -> bool:
     """False where no host is switched on any more; then the directory is gone that remembered it."""
     with contextlib.suppress(FileNotFoundError):
-        if os.listdir(_memory()):
+        if os.listdir(memory()):
             return True
-        os.rmdir(_memory())
+        os.rmdir(memory())
     return False
 
 
-def _memory() -> str:
+def memory() -> str:
+    """Where it is remembered what was switched on. UsageError."""
     return os.path.join(state_directory(), "hosts")
