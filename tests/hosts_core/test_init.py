@@ -393,6 +393,21 @@ def test_doctor_says_whether_a_host_is_in_force(
     assert doctors_line(capfd, "gemini") == []
 
 
+@pytest.mark.usefixtures("project")
+def test_doctor_speaks_of_a_named_host_alone(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    main(["init", "gemini"])
+    main(["init", "mini-swe-agent"])
+    monkeypatch.setenv("READCACHE", "nonsense")
+    capfd.readouterr()
+    assert main(["doctor", "--host", "gemini"]) == 0
+    assert [line.split()[:2] for line in capfd.readouterr().out.splitlines()] == [["ok", "gemini"]]
+    assert main(["doctor", "--host", "codex", "--host", "gemini"]) == 1
+    assert [line.split()[:2] for line in capfd.readouterr().out.splitlines()] == [["ok", "gemini"], ["broken", "codex"]]
+
+
 def test_doctor_tells_of_a_program_that_does_not_answer(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
