@@ -25,7 +25,7 @@ SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked fo
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the table, JSON or one line; 1 where the log does not prove an omission."""
+    """Prints the table, JSON or one line; 1 where there are no calls, or the log does not prove an omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
@@ -42,7 +42,7 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
-    return 0 if found.proof.proven == found.proof.markers else 1
+    return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
 
 
 def _short(spec: str) -> str:

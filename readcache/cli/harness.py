@@ -19,7 +19,7 @@ from readcache import RestorePlan, Session
 from readcache.cli.terminal import warn
 from readcache.log.store.open import without_password
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
-from readcache.model.events import Delivered
+from readcache.model.events import Delivered, Wrote
 from readcache.model.policy import Budget
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
@@ -75,8 +75,11 @@ def settle_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records that everything after a call is gone."""
+    """Records that everything after a call is gone. ReadcacheError for an unknown one: nothing is recorded."""
     with _open_recorded(settings) as session:
+        if options.call_id not in _known(session):
+            todo = "name a call before it, or run `readcache compacted`: else what came after it counts as visible"
+            raise ReadcacheError(f"unknown call {options.call_id}: nothing was changed; {todo}")
         session.rewind(options.call_id)
     return 0
 
@@ -190,9 +193,14 @@ def _open_recorded(settings: Settings) -> Iterator[Session]:
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
     """Warn about ids that are not in the log. They may be valid: `run` does not record commands that read and write
     nothing."""
-    known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
+    known = _known(session)
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
         warn(f"unknown call ids, so nothing is kept for them: {', '.join(unknown)}")
+
+
+def _known(session: Session) -> set[str]:
+    """The ids of the calls that the log has."""
+    return {record.event.call_id for record in session.events() if isinstance(record.event, (Delivered, Wrote))}
 
 
 def _read_plan(file: str) -> RestorePlan:

@@ -76,7 +76,8 @@ def _describe(parser: _Parser, commands: dict[str, _Parser]) -> None:
 
 
 def _add_beginnings(alone: Any, add: Any) -> None:
-    alone("demo", "show on a sample what an agent sees of its commands, and why; leaves nothing behind")
+    demo = alone("demo", "show on a sample what an agent sees of its commands, and why")
+    _value(demo, "--keep DIR", "leave the sample there; default: leave nothing behind")
     init = alone("init", "switch a host on: its settings are changed, and each change is printed")
     uninit = alone("uninit", "take out of a host's settings what init put there")
     _value(init, *_HOST)
@@ -112,13 +113,13 @@ def _add_looks(alone: Any, add: Any) -> None:
     _flag(form, "--short", "one line for today, for a status bar")
     text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
     replay = alone("replay", text)
-    _value(replay, "paths PATH", "a transcript, or a directory such as ~/.claude/projects", nargs="+")
+    _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
     _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
     _value(replay, *_SINCE)
     text = "a session as one HTML page: what was shown, what was left out and why, what was in view when"
     report = add("report", text)
     _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")
-    _value(report, "-o --output FILE", "the page; - is stdout", required=True)
+    _value(report, "-o --output FILE", "the page; - is stdout; default: report.html in the state directory")
     stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     log = add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")

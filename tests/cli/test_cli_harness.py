@@ -83,6 +83,17 @@ def test_what_came_after_the_call_rewound_to_is_shown_again(run: Run) -> None:
     assert not shows_all(run, "head -100 f")
 
 
+def test_a_rewind_to_an_unknown_call_changes_nothing_and_says_what_to_do(run: Run) -> None:
+    run("run", "--call-id", "a", "-c", "cat f")
+    told = run("rewind", "misspelt")
+    assert (told.returncode, told.stdout) == (1, b"")
+    assert told.stderr == (
+        b"readcache: unknown call misspelt: nothing was changed; name a call before it, or run `readcache compacted`: "
+        b"else what came after it counts as visible\n"
+    )
+    assert not shows_all(run, "cat f")
+
+
 # ------------------------------------------------------------ sync
 
 
