@@ -38,36 +38,38 @@ class Broken(Exception):
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints the findings, of hosts that are named those alone; 1 when something is broken."""
-    from readcache.cli.client import client_state
-    from readcache.cli.hosts import host_checks
-
-    checks: list[tuple[str, Callable[[Settings], str]]] = (
-        []
-        if options.host
-        else [
-            ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
-            ("readcache", lambda _: __version__),
-            ("bash", lambda _: _bash()),
-            ("parser", lambda _: _parser()),
-            ("mode", _mode),
-            ("store", _store),
-            ("kept", what_is_kept),
-            ("server", _server),
-            ("client", lambda _: client_state()),
-            ("session", _session),
-            ("shims", lambda settings: _shims(settings, options.shims)),
-            ("failures", lambda _: _failures()),
-        ]
-    )
-    checks += host_checks(options.host)
     broken = False
-    for name, check in checks:
+    for name, check in _checks(options):
         try:
             verdict, text = "ok", check(settings)
         except Exception as error:
             verdict, text, broken = "broken", str(error) or type(error).__name__, True
         say(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
     return 1 if broken else 0
+
+
+def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings], str]]]:
+    from readcache.cli.client import client_state
+    from readcache.cli.hosts import host_checks
+
+    hosts = host_checks(options.host)
+    if options.host:
+        return hosts
+    return [
+        ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
+        ("readcache", lambda _: __version__),
+        ("bash", lambda _: _bash()),
+        ("parser", lambda _: _parser()),
+        ("mode", _mode),
+        ("store", _store),
+        ("kept", what_is_kept),
+        ("server", _server),
+        ("client", lambda _: client_state()),
+        ("session", _session),
+        ("shims", lambda settings: _shims(settings, options.shims)),
+        ("failures", lambda _: _failures()),
+        *hosts,
+    ]
 
 
 def _bash() -> str:

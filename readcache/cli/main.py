@@ -90,7 +90,11 @@ def _dispatch(argv: list[str]) -> int:
         return 0
     from readcache.cli.parser import parse_words
 
-    if argv[:1] in ([], ["help"]):
+    if not argv:
+        from readcache.cli.standing import say_where_things_stand
+
+        return say_where_things_stand(read_settings(os.environ))
+    if argv[0] == "help":
         argv = [*argv[1:], "--help"]
     options = parse_words(argv)
     settings = read_settings(os.environ, vars(options))

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from readcache import Policy, Reason, Session
+from readcache import Policy, Reason, Session, __version__
 from readcache.cli.main import main
 from readcache.cli.served_hooks import ServedHooks
+from readcache.cli.standing import PAUSED
 from readcache.hosts import find_host
 from readcache.hosts.hooks import HookSessions, hook_answer
 from readcache.process.settings import read_settings
@@ -186,3 +187,29 @@ def test_to_look_takes_microseconds() -> None:
     for _ in range(1_000):
         is_off()
     assert (time.perf_counter() - began) / 1_000 < 1e-4
+
+
+def test_alone_it_says_where_things_stand(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def said() -> list[str]:
+        capfd.readouterr()
+        assert main([]) == 0
+        return capfd.readouterr().out.splitlines()
+
+    assert said() == [
+        f"readcache {__version__}: on",
+        "hosts: none is switched on here, or for all of your projects",
+        "last session: none yet",
+        "next: `readcache init HOST` switches an agent on; `readcache demo` shows what it is about",
+    ]
+    assert not (tmp_path / "state").exists()
+    main(["init", "gemini", "--user"])
+    main(["run", "-c", "cat f"])
+    first, hosts, session, following = said()
+    assert hosts == "hosts: gemini advise (--user)"
+    assert session.startswith("last session: s, 2")
+    assert following.startswith("next: `readcache doctor`")
+    switch("off")
+    assert said()[0] == f"{first.removesuffix('on')}{PAUSED}"
+    assert said()[-1] == "next: `readcache on`"

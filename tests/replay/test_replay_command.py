@@ -202,9 +202,9 @@ def test_without_a_path_it_looks_where_hosts_keep_transcripts(
     monkeypatch.setenv("HOME", str(work / "home"))
     monkeypatch.setenv("CODEX_HOME", str(work / "codex"))
     assert main(["replay", "--json"]) == 1
-    told = capsys.readouterr().err
-    assert f"looked in {work}/home/.claude/projects: not there\n" in told
-    assert told.endswith("no host keeps transcripts there: give files, or directories that contain some\n")
+    said = capsys.readouterr().err
+    assert f"looked in {work}/home/.claude/projects: not there\n" in said
+    assert said.endswith("no host keeps transcripts there: give files, or directories that contain some\n")
     for place, name in (("home/.claude/projects/-w", "claude-code.jsonl"), ("codex/sessions/2026", "codex.jsonl")):
         (work / place).mkdir(parents=True)
         shutil.copy(DATA / name, work / place)
