@@ -52,7 +52,7 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
     from readcache.cli.client import client_state
     from readcache.cli.hosts import host_checks
 
-    hosts = host_checks(options.host)
+    hosts = host_checks(options.host, fires=options.fire)
     if options.host:
         return hosts
     return [

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
@@ -68,19 +69,25 @@ def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def host_checks(names: Sequence[str]) -> list[tuple[str, Callable[[Settings], str]]]:
+def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callable[[Settings], str]]]:
     """What `doctor` looks at: the hosts of these names; without names those that are switched on here or for the user.
-    UsageError for an unknown one."""
+    `fires`: also how each hook was tried, and whether its answers are proven to reach the model. UsageError for an
+    unknown one."""
     from readcache.hosts.checks import check_host
+
+    def check(host: Host, where: Where, settings: Settings) -> str:
+        said = check_host(host, where, memory(), tells_of_trial=fires)
+        if not fires:
+            return said
+        from readcache.cli.proof import model_has_our_answers
+
+        return f"{said}; {model_has_our_answers(host.name, settings)}"
 
     found = [pair for pair in switched_on() if not names or pair[0].name in names]
     for host in map(find_host, dict.fromkeys(names)):
         if host.name not in [known.name for known, _ in found]:
             found.append((host, _where(host, is_user=False)))
-    return [
-        (host.name, lambda _, host=host, where=where: check_host(host, where, memory()))  # type: ignore[misc]
-        for host, where in found
-    ]
+    return [(host.name, partial(check, host, where)) for host, where in found]
 
 
 def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:

@@ -99,7 +99,8 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     alone("on", "the end of `readcache off`")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
     _value(doctor, "--shims DIR", "check these shims too")
-    _value(doctor, "--host HOST", "fail unless this host is enabled here", action="append", default=[])
+    _value(doctor, "--host HOST", "check this host alone; fail unless it is on here", action="append", default=[])
+    _flag(doctor, "--fire", "say how each host's hook was tried, and whether its answers are proven to reach the model")
 
 
 def _add_looks(alone: Any, add: Any) -> None:
