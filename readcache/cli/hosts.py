@@ -1,9 +1,8 @@
-"""`init`, `uninit` and what `doctor` says of hosts: a host's settings are changed, and what is changed is printed."""
+"""`init`, and what `doctor` says of hosts: a host's settings are changed, and each change is printed."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +27,7 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     policy = options.policy or "default"
     Policy.named(policy)
-    where = _where(host, is_user=options.user, mode=mode, policy=policy, protected=options.protected or "")
+    where = where_here(host, is_user=options.user, mode=mode, policy=policy, protected=options.protected or "")
     switch = Switch(host, where, memory())
     changes = switch.plan_on()
     for change in changes:
@@ -40,32 +39,6 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{host.name}: {done}{mode} ({why})")
     if mode != "off":
         say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
-    return 0
-
-
-def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Takes out of a host's settings what is ours. ReadcacheError."""
-    if options.all == bool(options.host):
-        raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
-    if options.all:
-        from readcache.cli.removal import remove_all
-
-        return remove_all(settings, is_dry=options.dry_run, is_sure=options.yes)
-    host = find_host(options.host)
-    switch = Switch(host, _where(host, is_user=options.user), memory())
-    changes = switch.plan_off()
-    for change in changes:
-        print(change.diff(), end="")
-    if not options.dry_run:
-        switch.write(changes)
-    say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
-    if changes and not options.dry_run and not _is_any_remembered():
-        state = state_directory()
-        with contextlib.suppress(OSError):  # something else is in it
-            os.rmdir(state)
-        if os.path.exists(state):
-            left = ", ".join(sorted(os.listdir(state)))
-            say(f"{state} still has {left}; `readcache uninit --all` takes it away")
     return 0
 
 
@@ -86,7 +59,7 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
     found = [pair for pair in switched_on() if not names or pair[0].name in names]
     for host in map(find_host, dict.fromkeys(names)):
         if host.name not in [known.name for known, _ in found]:
-            found.append((host, _where(host, is_user=False)))
+            found.append((host, where_here(host, is_user=False)))
     return [(host.name, partial(check, host, where)) for host, where in found]
 
 
@@ -101,27 +74,18 @@ def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
     found = dict[tuple[str, str], tuple[Host, Where]]()
     for name, root, is_user in [*here, *((name, root, is_user) for name, root, is_user in known if root)]:
         host = find_host(name)
-        where = _where(host, is_user=is_user)._replace(root=root)
+        where = where_here(host, is_user=is_user)._replace(root=root)
         if Switch(host, where, memory()).is_known():
             found[name, "" if is_user else root] = host, where
     return list(found.values())
 
 
-def _where(host: Host, *, is_user: bool, mode: str = "", policy: str = "default", protected: str = "") -> Where:
+def where_here(host: Host, *, is_user: bool, mode: str = "", policy: str = "default", protected: str = "") -> Where:
     """This directory's project, or all of the user's."""
     home = os.path.expanduser("~")
     mode = mode or host.mode
     program, client = python_program(), find_client()
     return Where(os.getcwd(), home, is_user, program, mode, policy, dict(os.environ), client, protected)
-
-
-def _is_any_remembered() -> bool:
-    """False where no host is switched on any more; then the directory is gone that remembered it."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.listdir(memory()):
-            return True
-        os.rmdir(memory())
-    return False
 
 
 def memory() -> str:

@@ -20,8 +20,7 @@ BUG_STATUS = 3
 _TOLD = ("compact", "compacted", "prune", "restore", "rewind", "settle", "sync", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_TOLD, "harness") | {
-    "clear": "sessions", "init": "hosts", "log": "show", "off": "standing", "on": "standing", "stats": "show",
-    "uninit": "hosts",
+    "clear": "sessions", "init": "hosts", "log": "show", "off": "standing", "on": "standing", "stats": "show"
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
 _DO_WITHOUT_STORE = (

@@ -1,7 +1,9 @@
-"""`uninit --all`: all that there is of readcache on this machine but the package, and taking it away."""
+"""`uninit HOST` takes one host's settings back; `uninit --all` takes away all of readcache but the package."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -9,9 +11,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from readcache.cli import shims
-from readcache.cli.hosts import memory, switched_on
+from readcache.cli.hosts import memory, switched_on, where_here
 from readcache.cli.serve import end_servers
 from readcache.cli.terminal import say, warn
+from readcache.hosts import find_host
 from readcache.hosts.settings_files.switch import Switch, remembered_places
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process.settings import Settings
@@ -19,7 +22,31 @@ from readcache.process.state import is_unnamed, state_directory
 from readcache.serve import stop
 
 
-def remove_all(settings: Settings, *, is_dry: bool, is_sure: bool) -> int:
+def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Takes out of a host's settings what is ours. ReadcacheError."""
+    if options.all == bool(options.host):
+        raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
+    if options.all:
+        return _remove_all(settings, is_dry=options.dry_run, is_sure=options.yes)
+    host = find_host(options.host)
+    switch = Switch(host, where_here(host, is_user=options.user), memory())
+    changes = switch.plan_off()
+    for change in changes:
+        print(change.diff(), end="")
+    if not options.dry_run:
+        switch.write(changes)
+    say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
+    if changes and not options.dry_run and not _is_any_remembered():
+        state = state_directory()
+        with contextlib.suppress(OSError):  # something else is in it
+            os.rmdir(state)
+        if os.path.exists(state):
+            left = ", ".join(sorted(os.listdir(state)))
+            say(f"{state} still has {left}; `readcache uninit --all` takes it away")
+    return 0
+
+
+def _remove_all(settings: Settings, *, is_dry: bool, is_sure: bool) -> int:
     """Says what there is, and takes it away after a yes. 1 where something could not be taken away, or the answer was
     no; UsageError where nobody can be asked."""
     things = list(_things())
@@ -75,3 +102,12 @@ def _is_agreed() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError("nobody can be asked here: add --yes to take all of this away")
     return input("Take all of this away? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _is_any_remembered() -> bool:
+    """False where no host is switched on any more; then the directory is gone that remembered it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.listdir(memory()):
+            return True
+        os.rmdir(memory())
+    return False
