@@ -25,7 +25,7 @@ from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_missing, is_off, store_file
+from readcache.process.state import is_off, store_file
 
 
 class _Undone(Exception):
@@ -238,8 +238,7 @@ def _session(settings: Settings) -> str:
         return "none named, so `run` passes everything through: set READCACHE_SESSION"
     from readcache.cli.show import recorded
 
-    spec = settings.store_spec()
-    contexts = [] if is_missing(spec) else recorded(spec)
+    contexts = recorded(settings.store_spec())
     agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
     source = f" (as {name} says)" if (name := session_variable(os.environ, settings.session)) else ""
     what = f": {', '.join(agents)}" if agents else ", nothing recorded yet"

@@ -10,7 +10,7 @@ from readcache import __version__
 from readcache.cli.terminal import say
 from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing, is_off, off_file
+from readcache.process.state import is_off, off_file
 
 PAUSED = "off (`readcache off`): everything is shown; `readcache on` switches it on again"
 
@@ -49,8 +49,7 @@ def say_where_things_stand(settings: Settings) -> int:
         f"{host.name} {Switch(host, where, memory()).as_remembered().mode} ({where.place()})"
         for host, where in switched_on()
     ]
-    spec = settings.store_spec()
-    contexts = [] if is_missing(spec) else recorded(spec)
+    contexts = recorded(settings.store_spec())
     say(f"readcache {__version__}: {PAUSED if is_off() else settings.mode}")
     say(f"hosts: {', '.join(hosts) or 'none is switched on here, or for all of your projects'}")
     if contexts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from readcache.model.errors import UsageError
+from readcache.model.errors import ReadcacheError, UsageError
 
 SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/place.py
 
@@ -65,3 +65,10 @@ def is_missing(spec: str) -> bool:
     """True where a store's file is not there. A server is taken to be: using it says more."""
     path = store_file(spec)
     return path is not None and not os.path.exists(path)
+
+
+def require_recorded(spec: str) -> None:
+    """ReadcacheError where there is no store yet."""
+    if is_missing(spec):
+        todo = "`readcache init HOST` switches a host on, `readcache doctor` checks it; or use --store"
+        raise ReadcacheError(f"no store at {spec}: nothing recorded yet; {todo}")
