@@ -104,14 +104,6 @@ def _dispatch(argv: list[str]) -> int:
     return command(options, settings)
 
 
-def _require_preset(name: str | None) -> None:
-    """UsageError for an option that names none."""
-    if name:
-        from readcache.model.policy import Policy
-
-        Policy.named(name)
-
-
 def _run(argv: list[str]) -> int:
     """An invalid option is an error, before the command runs. An invalid variable, which the agent's own commands
     share, only turns omissions off; `doctor` reports it."""
@@ -124,7 +116,10 @@ def _run(argv: list[str]) -> int:
     clip_sizes(options.get("clip", ""))
     if options.get("store"):
         require_store(options["store"])
-    _require_preset(options.get("policy"))
+    if options.get("policy"):
+        from readcache.model.policy import Policy
+
+        Policy.named(options["policy"])
     from readcache.cli.run import run
 
     return run(command, read_settings(os.environ, options), options.get("call_id"))

@@ -7,7 +7,9 @@ what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False  # see readcache/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ReadcacheError(Exception):
