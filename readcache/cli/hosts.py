@@ -67,12 +67,12 @@ def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
     """The hosts that are switched on here or for the user, and `everywhere` those of other projects that are
     remembered. None without a home directory."""
     try:
-        known = remembered_places(memory()) if everywhere else []
-    except UsageError:
+        known = remembered_places(memory())
+    except UsageError:  # without a home nothing was switched on
         return []
     here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (False, True)]
     found = dict[tuple[str, str], tuple[Host, Where]]()
-    for name, root, is_user in [*here, *((name, root, is_user) for name, root, is_user in known if root)]:
+    for name, root, is_user in [*here, *(place for place in known if everywhere and place[1])]:
         host = find_host(name)
         where = where_here(host, is_user=is_user)._replace(root=root)
         if Switch(host, where, memory()).is_known():
