@@ -78,7 +78,8 @@ def _things() -> Iterator[tuple[str, Callable[[], object]]]:
     for host, where in switched_on(everywhere=True):
         switch = Switch(host, where, memory())
         take_out = partial(_switch_off, switch)
-        yield f"host    {host.name} {where.place()}: {', '.join(switch.paths())}", take_out
+        whose = "all of your projects" if where.is_user else where.root
+        yield f"host    {host.name}, {whose}: {', '.join(switch.paths())}", take_out
     for place in dict.fromkeys([*shims.remembered_directories(), *shims.find_directories(os.environ)]):
         yield f"shims   {place}", partial(shims.uninstall, place)
     for path in filter(stop.answers, stop.places_in(os.path.join(state, "serve"))):
