@@ -122,10 +122,23 @@ static int is_plain_name(const char *path) {
   return 1;
 }
 
+/* The user's state directory, as readcache/process/state.py has it, into `place`: its end; 0 where it cannot be told. */
+static char *find_state(char **environment, char *place, char *limit) {
+  const char *state = variable(environment, "XDG_STATE_HOME"), *home = variable(environment, "HOME");
+  char *to = *state == '/' ? add(place, limit, state) : *home == '/' ? add(add(place, limit, home), limit, "/.local/state") : 0;
+  to = add(to, limit, "/readcache");
+  return to && is_plain_name(place) ? to : 0;
+}
+
+int is_switched_off(char **environment) {
+  static char path[4096];
+  return add(find_state(environment, path, path + sizeof path), path + sizeof path, "/off") &&
+         !sys(SYS_faccessat, HERE, (long)path, 0, 0);
+}
+
 /* Where the server is: its directory into `place`, its name into `name`, the store into `store`. It is that of this user
  * and store, unless one listens beside this program, as for a sandbox: then BESIDE. 0 where that cannot be told here. */
 static int find_server(char **environment, const char *directory, char *place, char *name, char *store) {
-  const char *state = variable(environment, "XDG_STATE_HOME"), *home = variable(environment, "HOME");
   const char *given = variable(environment, "READCACHE_STORE"), *digit = "0123456789abcdef";
   unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/serve/place.py */
   char *to, *limit = place + 4096;
@@ -136,9 +149,7 @@ static int find_server(char **environment, const char *directory, char *place, c
     *to = *store = 0;
     return add(name, name + 64, ".socket") ? BESIDE : 0;
   }
-  to = *state == '/' ? add(place, limit, state) : *home == '/' ? add(add(place, limit, home), limit, "/.local/state") : 0;
-  to = add(to, limit, "/readcache");
-  if (!to || !is_plain_name(place)) return 0;
+  if (!(to = find_state(environment, place, limit))) return 0;
   if (after(given, "sqlite:///")) given = after(given, "sqlite:///");
   if (!(*given ? add(store, store + 4096, given) : add(add(store, store + 4096, place), store + 4096, "/readcache.db")) ||
       !is_plain_name(store))

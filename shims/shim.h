@@ -87,6 +87,9 @@ struct call {
   long caller;        /* the process id of the shell that called a tool, else 0 */
 };
 
+/* Between `readcache off` and `readcache on`. */
+int is_switched_off(char **environment);
+
 /* Runs the program and prints what the server leaves of its output, and ends with its status. Comes back where that is not
  * to be: with 1 where the program is to run by itself, with 0 where there is nobody to ask. */
 int serve(struct call *call, const char *directory);

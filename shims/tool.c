@@ -164,7 +164,7 @@ static int ask(char **argv, char **envp) {
   static char shells[64], *words[MOST_WORDS];
   struct call call = {"tool", words, envp, file, argv, vars, 0};
   int at;
-  if (same(variable(envp, "READCACHE"), "off")) return 1;
+  if (same(variable(envp, "READCACHE"), "off") || is_switched_off(envp)) return 1;
   if (faced != sys(SYS_getpid, 0, 0, 0, 0)) {
     add(add(add(shells, shells + 64, "/proc/"), shells + 64, digits(faced)), shells + 64, "/fd/1");
     if (!same_file("/proc/self/fd/1", shells)) return 1; /* the shell prints to somewhere else by now */
@@ -204,7 +204,7 @@ static int find_context(char **envp) {
   unsigned at;
   for (at = 0; at < sizeof modes / sizeof *modes && !same(mode, modes[at]);) at++;
   if (!*session && *from) session = variable(envp, from);
-  if (at == sizeof modes / sizeof *modes || !*session) return 0;
+  if (at == sizeof modes / sizeof *modes || !*session || is_switched_off(envp)) return 0;
   to = add(add(add(to, limit, session), limit, "/"), limit, *agent ? agent : "main");
   return to && !same(variable(envp, "READCACHE_INSIDE"), inside + 17);
 }

@@ -1,4 +1,4 @@
-"""`readcache demo`: an agent's commands on a sample, what the agent sees of each, and why. Leaves nothing behind."""
+"""`readcache demo`: an agent's commands on a sample, what the agent sees of each, and why."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from readcache import Outcome, Session
 from readcache.cli.terminal import say
+from readcache.model.errors import ReadcacheError
 from readcache.model.text import split_lines
 from readcache.process.settings import Settings
 
@@ -59,6 +60,7 @@ from shop import Item, total
 def test_total() -> None:
     assert total([Item("tea", 2, 10.0)]) == 21.4
 """
+SAMPLE = {"shop.py": SHOP, "test_shop.py": TEST}
 COMMANDS = (
     "cat shop.py",
     "sed -n '8,29p' shop.py",
@@ -75,8 +77,10 @@ made of the output, and why. `⋮` shortens this page, not what the agent sees.
 NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash tool."
 
 
-def demo_command(_: argparse.Namespace, __: Settings) -> int:
-    """Prints the demonstration. The sample is in a temporary directory, the session in memory."""
+def demo_command(options: argparse.Namespace, __: Settings) -> int:
+    """Prints the demonstration. The sample is in a temporary directory, the session in memory. ReadcacheError."""
+    if options.keep:
+        _keep_sample(Path(options.keep))
     _say_all(INTRODUCTION)
     # If the shims of a sandbox are active, its own session must not record this.
     env = {**os.environ, "READCACHE": "off"}
@@ -89,13 +93,28 @@ def demo_command(_: argparse.Namespace, __: Settings) -> int:
     say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, markers")
     say(f"included, and still has every line in view. That saves {saved} tokens, not counting the")
     _say_all(f"{counts['tokens_bounced']} of the marker after which it asked again.\n\n{NEXT}")
+    if options.keep:
+        say(f"The sample is in {options.keep}: the README's examples run there.")
     return 0
+
+
+def _keep_sample(directory: Path) -> None:
+    """ReadcacheError where it cannot be written, or another file has one of the names."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in SAMPLE.items():
+            path = directory / name
+            if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
+                raise ReadcacheError(f"{path} exists and is not the sample: give another directory")
+        write_sample(directory)
+    except OSError as error:
+        raise ReadcacheError(f"cannot write the sample into {directory}: {error.strerror}; give another one") from None
 
 
 def write_sample(directory: Path) -> None:
     """The files `shop.py` and `test_shop.py`."""
-    (directory / "shop.py").write_text(SHOP, encoding="utf-8")
-    (directory / "test_shop.py").write_text(TEST, encoding="utf-8")
+    for name, text in SAMPLE.items():
+        (directory / name).write_text(text, encoding="utf-8")
 
 
 def _say_all(text: str) -> None:

@@ -18,13 +18,14 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli.kept import what_is_kept
+from readcache.cli.standing import PAUSED
 from readcache.cli.terminal import say
 from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_missing, store_file
+from readcache.process.state import is_off, store_file
 
 
 class _Undone(Exception):
@@ -36,11 +37,25 @@ class Broken(Exception):
 
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the findings; 1 when something is broken."""
+    """Prints the findings, of hosts that are named those alone; 1 when something is broken."""
+    broken = False
+    for name, check in _checks(options):
+        try:
+            verdict, text = "ok", check(settings)
+        except Exception as error:
+            verdict, text, broken = "broken", str(error) or type(error).__name__, True
+        say(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
+    return 1 if broken else 0
+
+
+def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings], str]]]:
     from readcache.cli.client import client_state
     from readcache.cli.hosts import host_checks
 
-    checks: list[tuple[str, Callable[[Settings], str]]] = [
+    hosts = host_checks(options.host, fires=options.fire)
+    if options.host:
+        return hosts
+    return [
         ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
         ("readcache", lambda _: __version__),
         ("bash", lambda _: _bash()),
@@ -53,16 +68,8 @@ def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
         ("session", _session),
         ("shims", lambda settings: _shims(settings, options.shims)),
         ("failures", lambda _: _failures()),
-        *host_checks(options.host),
+        *hosts,
     ]
-    broken = False
-    for name, check in checks:
-        try:
-            verdict, text = "ok", check(settings)
-        except Exception as error:
-            verdict, text, broken = "broken", str(error) or type(error).__name__, True
-        say(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
-    return 1 if broken else 0
 
 
 def _bash() -> str:
@@ -88,6 +95,8 @@ def _parser() -> str:
 def _mode(settings: Settings) -> str:
     if settings.mode not in MODES.values():
         raise Broken(f"READCACHE={settings.mode} is invalid, so nothing is omitted: use on, advise or off")
+    if is_off():
+        return PAUSED
     if settings.mode == "off":
         return "off: `run` is a plain pass-through (READCACHE)"
     sizes = clip_sizes(settings.clip)
@@ -229,8 +238,7 @@ def _session(settings: Settings) -> str:
         return "none named, so `run` passes everything through: set READCACHE_SESSION"
     from readcache.cli.show import recorded
 
-    spec = settings.store_spec()
-    contexts = [] if is_missing(spec) else recorded(spec)
+    contexts = recorded(settings.store_spec())
     agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
     source = f" (as {name} says)" if (name := session_variable(os.environ, settings.session)) else ""
     what = f": {', '.join(agents)}" if agents else ", nothing recorded yet"

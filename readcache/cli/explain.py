@@ -22,7 +22,8 @@ _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has
 
 
 def explain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the account; as of right after the call `--at`, where one is named."""
+    """Prints the account; as of right after the call `--at`, where one is named. 1 where nothing is known of
+    the file."""
     path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past
@@ -33,13 +34,15 @@ def explain_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{key} in session {session.session_id}, agent {session.agent_id}{then}")
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
     _section("visible then" if at else "visible now", _visible_lines(view.key(key)))
-    _explain_last_read(own, key)
+    was_asked = _explain_last_read(own, key)
     _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
     if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:
         _section("failures of readcache in this session (the real output was shown)", failures)
-    if not shown and (others := [other for other in view.namesakes(key) if other != key]):
+    if shown or was_asked:
+        return 0
+    if others := [other for other in view.namesakes(key) if other != key]:
         say(f"  files of that name which were shown: {', '.join(others)}")
-    return 0
+    return 1
 
 
 def _section(title: str, lines: Sequence[str]) -> None:
@@ -97,7 +100,8 @@ def _visible_lines(known: KeyView) -> list[str]:
     return out
 
 
-def _explain_last_read(records: Sequence[Record], path: str) -> None:
+def _explain_last_read(records: Sequence[Record], path: str) -> bool:
+    """False where there is none."""
     for record in reversed(records):
         event = record.event
         if not isinstance(event, Delivered) or event.account is None:
@@ -107,5 +111,6 @@ def _explain_last_read(records: Sequence[Record], path: str) -> None:
             verdict = "all of it was shown" if outcome is Outcome.FULL else f"cut ({outcome.value})"
             say(f"  last read: {event.call_id}, {short(event.label)}")
             say(f"    {verdict}; {reason.value}: {reason.why}")
-            return
+            return True
     say("  last read: none that was recorded")
+    return False

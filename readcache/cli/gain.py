@@ -12,10 +12,10 @@ from contextlib import closing
 
 from readcache.cli.terminal import say
 from readcache.log.store import Store, open_store
-from readcache.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.model.errors import StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing
+from readcache.process.state import is_missing, require_recorded
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, gain_table, short_line
@@ -25,16 +25,12 @@ SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked fo
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the table, JSON or one line; 1 where the log does not prove an omission."""
+    """Prints the table, JSON or one line; 1 where there are no calls, or the log does not prove an omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
         return 0
-    if is_missing(spec):
-        raise ReadcacheError(
-            f"no store at {spec}: nothing recorded yet (run `readcache init HOST` to enable a host, "
-            "`readcache doctor` to check it), or use --store"
-        )
+    require_recorded(spec)
     price, by = _price(options.price), _groups(options)
     found = Gain(_asked(options, by))
     with closing(open_store(spec)) as store:
@@ -42,7 +38,7 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
-    return 0 if found.proof.proven == found.proof.markers else 1
+    return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
 
 
 def _short(spec: str) -> str:

@@ -75,7 +75,7 @@ def settle_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records that everything after a call is gone."""
+    """Records that everything after a call is gone; after an unknown one, that everything is. UsageError for that."""
     with _open_recorded(settings) as session:
         session.rewind(options.call_id)
     return 0

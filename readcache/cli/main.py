@@ -20,10 +20,12 @@ BUG_STATUS = 3
 _TOLD = ("compact", "compacted", "prune", "restore", "rewind", "settle", "sync", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_TOLD, "harness") | {
-    "clear": "sessions", "init": "hosts", "log": "show", "stats": "show", "uninit": "hosts"
+    "clear": "sessions", "init": "hosts", "log": "show", "off": "standing", "on": "standing", "stats": "show"
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
-_DO_WITHOUT_STORE = ("clear", "demo", "doctor", "init", "mcp", "replay", "sessions", "shims", "uninit", "verify")
+_DO_WITHOUT_STORE = (
+    "clear", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit", "verify"
+)  # fmt: skip
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
 
 
@@ -87,7 +89,11 @@ def _dispatch(argv: list[str]) -> int:
         return 0
     from readcache.cli.parser import parse_words
 
-    if argv[:1] in ([], ["help"]):
+    if not argv:
+        from readcache.cli.standing import say_where_things_stand
+
+        return say_where_things_stand(read_settings(os.environ))
+    if argv[0] == "help":
         argv = [*argv[1:], "--help"]
     options = parse_words(argv)
     settings = read_settings(os.environ, vars(options))
@@ -96,14 +102,6 @@ def _dispatch(argv: list[str]) -> int:
     module = import_module(f"readcache.cli.{_MODULES.get(options.command, options.command)}")
     command: Callable[[argparse.Namespace, Settings], int] = getattr(module, f"{options.command}_command")
     return command(options, settings)
-
-
-def _require_preset(name: str | None) -> None:
-    """UsageError for an option that names none."""
-    if name:
-        from readcache.model.policy import Policy
-
-        Policy.named(name)
 
 
 def _run(argv: list[str]) -> int:
@@ -118,7 +116,10 @@ def _run(argv: list[str]) -> int:
     clip_sizes(options.get("clip", ""))
     if options.get("store"):
         require_store(options["store"])
-    _require_preset(options.get("policy"))
+    if options.get("policy"):
+        from readcache.model.policy import Policy
+
+        Policy.named(options["policy"])
     from readcache.cli.run import run
 
     return run(command, read_settings(os.environ, options), options.get("call_id"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from readcache.model.errors import UsageError
+from readcache.model.errors import UsageError, did_you_mean
 
 
 class Option(NamedTuple):
@@ -77,7 +77,8 @@ def read_run(argv: Sequence[str]) -> tuple[str, dict[str, str]] | None:
         elif word.startswith("-c"):
             commands.append(word[2:] or _value_of("-c", words))
         else:
-            raise UsageError(f"run has no option {word}; see readcache run --help")
+            near = did_you_mean(name, [*_WITH_VALUE, "--advise", "--help"])
+            raise UsageError(f"run has no option {word}{near}; see readcache run --help")
     if not commands:
         raise UsageError("run needs a command: -c STRING or ARGV…; see readcache run --help")
     if len(commands) > 1:

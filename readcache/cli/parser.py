@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from readcache import __version__
-from readcache.cli.options import (
-    ADVISE,
-    HOST_OPTIONS,
-    IDLE_SECONDS,
-    READER_OPTIONS,
-    RUN_OPTIONS,
-    RUN_USAGE,
-    VARIABLES,
-    Option,
-)
+from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES
 from readcache.hosts import MODULES
-from readcache.model.errors import UsageError
+from readcache.model.errors import UsageError, did_you_mean
 from readcache.model.policy import Budget
 from readcache.report.gain import DIMENSIONS
+
+# Options that several commands have.
+_ADVISE, _JSON = ("--advise", ADVISE.help), ("--json", "one JSON object")
+_DRY_RUN = "--dry-run", "print the changes without making them"
+_SINCE = "--since WHEN", "a date (2026-11-01) or an age (36h, 7d, 2w)"
+_AT = "--at CALL", "show the state right after this call; `log` lists the ids"
+_POLICY = "--policy NAME", "for a transcript: default, delta or max"
+_HOST, _CALL = ("host HOST", ", ".join(MODULES)), ("call_id CALL_ID", "the call")
+_MESSAGES = "file FILE", "the message list, as JSON; - for stdin"
+_SEVERAL: dict[str, Any] = {"nargs": "*", "action": "extend", "default": []}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,216 +34,209 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_words(argv: Sequence[str]) -> argparse.Namespace:
     """The options. UsageError; SystemExit(0) after --help and --version."""
-    return _build().parse_args(argv)
+    parser, commands = _Parser(prog="readcache", allow_abbrev=False), dict[str, _Parser]()
+    _describe(parser, commands)
+    name = argv[0]
+    if name.startswith("-") and name not in parser._option_string_actions:
+        parser.error(f"{name} stands before the command: give the command first")
+    if not name.startswith("-") and name not in commands:
+        parser.error(f"unknown command {name!r}{did_you_mean(name, commands)}")
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        near = did_you_mean(unknown[0].partition("=")[0], commands[name]._option_string_actions)
+        commands[name].error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+    return options
 
 
-def _build() -> _Parser:
-    parser = _Parser(
-        prog="readcache",
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Omits from tool results the lines that the agent can already see, and says where they are.",
-        epilog="environment:\n"
-        + "".join(f"  {name:23} {what}\n" for name, what in VARIABLES.items())
-        + "\nexit status: 1 expected failure, 2 usage, 3 bug; `run` has the command's own",
+def _describe(parser: _Parser, commands: dict[str, _Parser]) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Omits from tool results the lines that the agent can already see, and says where they are.\n"
+        "Without a command: where things stand."
     )
+    variables = "".join(f"  {name:23} {what}\n" for name, what in VARIABLES.items())
+    statuses = "1 expected failure, 2 usage, 3 bug; `run` has the command's own"
+    parser.epilog = f"environment:\n{variables}\nexit status: {statuses}"
     parser.add_argument("--version", action="version", version=f"readcache {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    reader = _reader_options()
+    added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
-        return _add(commands, name, text, parents=[reader])
+    def alone(name: str, text: str) -> _Parser:
+        commands[name] = added.add_parser(name, help=text, description=text, allow_abbrev=False)
+        return commands[name]
 
-    _add(commands, "demo", "show on a sample what an agent sees of its commands, and why; leaves nothing behind")
-    _add_replay(commands)
-    run = add("run", "run one command through the session, print the reply, exit with the command's status")
-    run.usage = RUN_USAGE
-    run.add_argument("-c", metavar="STRING", help="a command for bash -c; default: the words after the options")
-    _add_options(run, RUN_OPTIONS)
-    run.add_argument("--advise", action="store_true", help=ADVISE.help)
+    def add(name: str, text: str) -> _Parser:
+        command = alone(name, text)
+        _shared(command, *READER_OPTIONS)
+        return command
+
+    _add_beginnings(alone, add)
+    _add_looks(alone, add)
+    _add_runs(alone, add)
+    _add_tellings(add)
+
+
+def _add_beginnings(alone: Any, add: Any) -> None:
+    demo = alone("demo", "show on a sample what an agent sees of its commands, and why")
+    _value(demo, "--keep DIR", "leave the sample there; default: leave nothing behind")
+    init = alone("init", "switch a host on: its settings are changed, and each change is printed")
+    uninit = alone("uninit", "take out of a host's settings what init put there")
+    _value(init, *_HOST)
+    _value(uninit, *_HOST, nargs="?")
+    for command in (init, uninit):
+        place = command.add_mutually_exclusive_group()
+        _flag(place, "--project", "for this directory's project (default)")
+        _flag(place, "--user", "for all of this user's projects")
+        _flag(command, *_DRY_RUN)
+    _flag(uninit, "--all", "take away all of readcache but the package: hosts, shims, servers, what is kept")
+    _flag(uninit, "--yes", "--all: without asking")
+    mode = init.add_mutually_exclusive_group()
+    _flag(mode, "--on", "omit lines even where the host's default mode is advise")
+    _flag(mode, *_ADVISE)
+    _flag(mode, "--off", "what is put there does nothing")
+    _shared(init, *HOST_OPTIONS)
+    _accept_former(init)
+    alone("off", "omit nothing from now on, in agents that run already too, until `readcache on`")
+    alone("on", "the end of `readcache off`")
+    doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
+    _value(doctor, "--shims DIR", "check these shims too")
+    _value(doctor, "--host HOST", "check this host alone; fail unless it is on here", action="append", default=[])
+    _flag(doctor, "--fire", "say how each host's hook was tried, and whether its answers are proven to reach the model")
+
+
+def _add_looks(alone: Any, add: Any) -> None:
+    gain = add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason")
+    _value(gain, "--by WHAT", f"{', '.join(DIMENSIONS)}: rows of that alone", choices=DIMENSIONS)
+    _value(gain, *_SINCE)
+    _value(gain, "--until WHEN", "the same; a date is the last day included")
+    _value(gain, "--price MONEY", "dollars per million uncached input tokens, to show money")
+    form = gain.add_mutually_exclusive_group()
+    _flag(form, *_JSON)
+    _flag(form, "--short", "one line for today, for a status bar")
+    text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
+    replay = alone("replay", text)
+    _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
+    _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
+    _value(replay, *_SINCE)
+    text = "a session as one HTML page: what was shown, what was left out and why, what was in view when"
+    report = add("report", text)
+    _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")
+    _value(report, "-o --output FILE", "the page; - is stdout; default: report.html in the state directory")
+    stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
     log = add("log", "one line for each event of the session, newest last")
     explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
-    explain.add_argument("path", metavar="PATH", type=_path)
-    stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
-    stats.add_argument("--json", action="store_true", help="one JSON object")
+    _value(explain, "path PATH", "the file")
     for command in (log, explain, stats):
-        command.add_argument("--at", metavar="CALL", help="show the state right after this call; `log` lists the ids")
-    text = "what the store holds: a line for each session, newest last"
-    add("sessions", text).add_argument("--json", action="store_true", help="one JSON object")
-    clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
-    clear.add_argument("sessions", metavar="SESSION", nargs="*", help="a session's id")
-    clear.add_argument(
-        "--older-than", metavar="WHEN", help="remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
-    )
-    clear.add_argument("--dry-run", action="store_true", help="print what would be removed, and remove nothing")
-    _add_gain(add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason"))
-    report = add(
-        "report", "a session as one HTML page: what was shown, what was left out and why, what was in view when"
-    )
-    report.usage = "readcache report [SESSION | FILE] -o OUT.html [--policy NAME]"
-    report.add_argument("source", metavar="SESSION_OR_FILE", nargs="?", help="a session, or a transcript of any host")
-    report.add_argument("-o", "--output", metavar="FILE", type=_path, required=True, help="the page; - is stdout")
-    report.add_argument("--policy", metavar="NAME", help="for a transcript: default, delta or max")
+        _value(command, *_AT)
     verify = add("verify", "prove every omission by the specification; exit 1 when one is wrong")
-    verify.usage = "readcache verify [SESSION | STORE | TRANSCRIPT] [--policy NAME]"
-    verify.add_argument("source", metavar="SOURCE", nargs="?", help="a session, a store's file, or transcripts")
-    verify.add_argument("--policy", metavar="NAME", help="for a transcript: default, delta or max")
-    doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
-    doctor.add_argument("--shims", metavar="DIR", type=_path, help="check these shims too")
-    doctor.add_argument(
-        "--host", metavar="HOST", action="append", default=[], help="fail unless this host is enabled here"
-    )
+    _value(verify, "source SOURCE", "a session, a store's file, or transcripts", nargs="?")
+    for command in (report, verify):
+        _value(command, *_POLICY)
+    sessions = add("sessions", "what the store holds: a line for each session, newest last")
+    for command in (replay, stats, sessions):
+        _flag(command, *_JSON)
+    clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
+    _value(clear, "sessions SESSION", "a session's id", nargs="*")
+    text = "remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
+    _value(clear, "--older-than WHEN", text)
+    _flag(clear, "--dry-run", "print what would be removed, and remove nothing")
+
+
+def _add_runs(alone: Any, add: Any) -> None:
+    run = add("run", "run one command through the session, print the reply, exit with the command's status")
+    run.usage = RUN_USAGE
+    _value(run, "-c STRING", "a command for bash -c; default: the words after the options")
+    _shared(run, *RUN_OPTIONS)
+    _flag(run, *_ADVISE)
+    shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
+    shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
+    _value(shims, "action ACTION", "install, uninstall or env", choices=("install", "uninstall", "env"))
+    _value(shims, "dir DIR", "their directory")
+    _value(shims, "--tools NAME", "(cat head tail sed nl)", **_SEVERAL)
+    _accept_former(shims)
+    _flag(shims, "--launch", "env: for the harness's environment, through BASH_ENV")
+    _flag(shims, "--whole-command", "env --launch: through `readcache run`")
+    _shared(shims, "policy", "protected")
+    text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
+    hook = alone("hook", text)
+    _value(hook, *_HOST)
+    _flag(hook, *_ADVISE)
+    _flag(hook, "--off", "answer nothing")
+    _shared(hook, *HOST_OPTIONS, "store")
+    serve = alone("serve", "answer requests, a line of JSON each: see docs/protocol.md")
+    text = "--socket for sandboxes: serve the calls of this conversation alone; may be repeated"
+    _value(serve, "--session ID", text, dest="sessions", action="append")
+    _value(serve, "--socket PATH", "listen on a Unix socket, for many clients; default: stdin and stdout")
+    _flag(serve, "--run", "also allow run and read on the socket (stdin always allows them)")
+    text = "on stdin: what the client observes are files of this machine, so that `restored_section` may read them"
+    _flag(serve, "--local", text)
+    _flag(serve, "--on-demand", "as hooks start it: serves short-lived clients")
+    _value(serve, "--idle SECONDS", f"--on-demand: until it ends ({IDLE_SECONDS})")
+    _flag(serve, "--stop", "stop the servers of this store that were started on demand")
+    _shared(serve, "store", "clip", *HOST_OPTIONS)
+    _flag(serve, *_ADVISE)
+    mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
+    _value(mcp, "--root DIR", "project directory for clients that name no roots (default: .)", default=".")
+    text = "one conversation uses this server, and its host calls `compacted`; else nothing is omitted"
+    _flag(mcp, "--one-reader", text)
+    _flag(mcp, "--hooks", argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
+    _shared(mcp, "clip", "policy", "protected")
+    _value(mcp, "--horizon TOKENS", "forget results after this many later tokens")
+
+
+def _add_tellings(add: Any) -> None:
     compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
-    compacted.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that stay")
-    compacted.add_argument(
-        "--restored", metavar="FILE", type=_path, help="the plan that was put back, from restore --json; - for stdin"
-    )
+    _value(compacted, "--keep ID", "calls that stay", **_SEVERAL)
+    _value(compacted, "--restored FILE", "the plan that was put back, from restore --json; - for stdin")
     restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
-    restore.add_argument("--keep", metavar="ID", nargs="*", action="extend", default=[], help="calls that will stay")
-    restore.add_argument(
-        "--messages", metavar="FILE", type=_path, help="the message list before the compaction, as JSON; - for stdin"
-    )
-    restore.add_argument("--json", action="store_true", help="one JSON object: items, left_out, text (the section)")
+    _value(restore, "--keep ID", "calls that will stay", **_SEVERAL)
+    _value(restore, "--messages FILE", "the message list before the compaction, as JSON; - for stdin")
+    _flag(restore, "--json", "one JSON object: items, left_out, text (the section)")
     for field in dataclasses.fields(Budget):
-        option = f"--{field.name.replace('_', '-')}"
-        restore.add_argument(option, metavar="N", type=_count, default=field.default, help=f"(default {field.default})")
+        option = f"--{field.name.replace('_', '-')} N"
+        _value(restore, option, f"(default {field.default})", default=field.default)
     prune = add("prune", "print a message list without what is repeated, outdated or too long; tell the session")
     compact = add("compact", "print a message list with its old turns replaced by a summary; tell the session")
     for command in (prune, compact):
-        command.add_argument("file", metavar="FILE", type=_path, help="the message list, as JSON; - for stdin")
+        _value(command, *_MESSAGES)
     step = compact.add_mutually_exclusive_group()
-    step.add_argument("--request", action="store_true", help="print the messages that ask a model for the summary")
-    step.add_argument("--summary", metavar="FILE", type=_path, help="the model's answer (default: do without it)")
+    _flag(step, "--request", "print the messages that ask a model for the summary")
+    _value(step, "--summary FILE", "the model's answer (default: do without it)")
     wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
-    wrote.add_argument("path", metavar="PATH", type=_path)
-    wrote.add_argument(
-        "--content-file", metavar="FILE", type=_path, help="the whole file as the agent wrote it; - for stdin"
-    )
+    _value(wrote, "path PATH", "the file")
+    _value(wrote, "--content-file FILE", "the whole file as the agent wrote it; - for stdin")
     settle = add("settle", "tell the session what the harness finally showed of a call, after cutting or redacting it")
-    settle.add_argument("call_id", metavar="CALL_ID")
-    settle.add_argument("--text-file", metavar="FILE", type=_path, default="-", help="that text (stdin)")
+    _value(settle, *_CALL)
+    _value(settle, "--text-file FILE", "that text (stdin)", default="-")
     rewind = add("rewind", "tell the session that everything after a call is gone from the conversation")
-    rewind.add_argument("call_id", metavar="CALL_ID")
+    _value(rewind, *_CALL)
     add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
-    _add_hosts(commands)
-    serve = _add(commands, "serve", "answer requests, a line of JSON each: see docs/protocol.md")
-    _add_options(serve, {"store": READER_OPTIONS["store"]})
-    serve.add_argument(
-        "--session",
-        metavar="ID",
-        dest="sessions",
-        action="append",
-        help="--socket for sandboxes: serve the calls of this conversation alone; may be repeated",
-    )
-    serve.add_argument(
-        "--socket",
-        metavar="PATH",
-        type=_path,
-        help="listen on a Unix socket, for many clients; default: stdin and stdout",
-    )
-    serve.add_argument(
-        "--run", action="store_true", help="also allow run and read on the socket (stdin always allows them)"
-    )
-    local = "on stdin: what the client observes are files of this machine, so that `restored_section` may read them"
-    serve.add_argument("--local", action="store_true", help=local)
-    serve.add_argument("--on-demand", action="store_true", help="as hooks start it: serves short-lived clients")
-    idle = f"--on-demand: until it ends ({IDLE_SECONDS})"
-    serve.add_argument("--idle", metavar="SECONDS", type=_count, help=idle)
-    serve.add_argument("--stop", action="store_true", help="stop the servers of this store that were started on demand")
-    _add_options(serve, {**HOST_OPTIONS, "clip": RUN_OPTIONS["clip"]})
-    serve.add_argument("--advise", action="store_true", help=ADVISE.help)
-    mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
-    mcp.add_argument(
-        "--root",
-        metavar="DIR",
-        type=_path,
-        default=".",
-        help="project directory for clients that name no roots (default: .)",
-    )
-    mcp.add_argument(
-        "--one-reader",
-        action="store_true",
-        help="one conversation uses this server, and its host calls `compacted`; else nothing is omitted",
-    )
-    mcp.add_argument("--hooks", action="store_true", help=argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
-    _add_options(mcp, {name: RUN_OPTIONS[name] for name in ("clip", "policy", "protected")})
-    mcp.add_argument("--horizon", metavar="TOKENS", type=_count, help="forget results after this many later tokens")
-    shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
-    shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
-    shims.add_argument("action", choices=("install", "uninstall", "env"), metavar="ACTION")
-    shims.add_argument("dir", metavar="DIR", type=_path)
-    shims.add_argument("--tools", metavar="NAME", nargs="*", action="extend", default=[], help="(cat head tail sed nl)")
-    _accept_former(shims, "--compile", "--static")
-    shims.add_argument("--launch", action="store_true", help="env: for the harness's environment, through BASH_ENV")
-    shims.add_argument("--whole-command", action="store_true", help="env --launch: through `readcache run`")
-    _add_options(shims, {name: RUN_OPTIONS[name] for name in ("policy", "protected")})
-    return parser
 
 
-def _add(commands: argparse._SubParsersAction[_Parser], name: str, text: str, **more: Any) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=text, description=text, allow_abbrev=False, **more)
+def _flag(parser: Any, name: str, text: str) -> None:
+    parser.add_argument(name, action="store_true", help=text)
 
 
-def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
-    text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
-    replay = _add(commands, "replay", text)
-    replay.usage = "readcache replay PATH… [--policy NAME]… [--since WHEN] [--json]"
-    replay.add_argument(
-        "paths", metavar="PATH", type=_path, nargs="+", help="a transcript, or a directory such as ~/.claude/projects"
-    )
-    replay.add_argument(
-        "--policy", metavar="NAME", action="append", help="default, delta or max; give several to compare them"
-    )
-    replay.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
-    replay.add_argument("--json", action="store_true", help="one JSON object")
+def _value(parser: Any, words: str, text: str, **how: Any) -> None:
+    """`words`: the argument's names, and what stands for its value, which says of which type it is."""
+    *names, metavar = words.split()
+    if metavar in ("FILE", "DIR", "PATH"):
+        how["type"] = _path
+    elif metavar in ("N", "SECONDS", "TOKENS"):
+        how["type"] = _count
+    parser.add_argument(*names, metavar=metavar, help=text, **how)
 
 
-def _add_gain(gain: argparse.ArgumentParser) -> None:
-    gain.usage = (
-        "readcache gain [--by day|host|tool|reason|session] [--since WHEN] [--until WHEN] [--price MONEY] "
-        "[--json | --short]"
-    )
-    gain.add_argument("--by", choices=DIMENSIONS, metavar="WHAT", help=f"{', '.join(DIMENSIONS)}: rows of that alone")
-    gain.add_argument("--since", metavar="WHEN", help="a date (2026-11-01) or an age (36h, 7d, 2w)")
-    gain.add_argument("--until", metavar="WHEN", help="the same; a date is the last day included")
-    gain.add_argument("--price", metavar="MONEY", help="dollars per million uncached input tokens, to show money")
-    form = gain.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object")
-    form.add_argument("--short", action="store_true", help="one line for today, for a status bar")
+def _shared(parser: Any, *names: str) -> None:
+    """Options that `run` has, too."""
+    for name in names:
+        option = {**READER_OPTIONS, **RUN_OPTIONS, **HOST_OPTIONS}[name]
+        _value(parser, f"--{name} {option.metavar}", option.help)
 
 
-def _add_hosts(commands: argparse._SubParsersAction[_Parser]) -> None:
-    """`init`, `uninit` and `hook`."""
-    init = _add(commands, "init", "switch a host on: its settings are changed, and each change is printed")
-    uninit = _add(commands, "uninit", "take out of a host's settings what init put there")
-    policy = "[--policy NAME] [--protected GLOBS] [--restore TOKENS]"
-    init.usage = f"readcache init HOST [--project | --user] [--dry-run] [--on | --advise | --off] {policy}"
-    uninit.usage = "readcache uninit HOST [--project | --user] [--dry-run]"
-    for command in (init, uninit):
-        command.add_argument("host", metavar="HOST", help=", ".join(MODULES))
-        place = command.add_mutually_exclusive_group()
-        place.add_argument("--project", action="store_true", help="for this directory's project (default)")
-        place.add_argument("--user", action="store_true", help="for all of this user's projects")
-        command.add_argument("--dry-run", action="store_true", help="print the changes without making them")
-    mode = init.add_mutually_exclusive_group()
-    mode.add_argument("--on", action="store_true", help="omit lines even where the host's default mode is advise")
-    mode.add_argument("--advise", action="store_true", help=ADVISE.help)
-    mode.add_argument("--off", action="store_true", help="what is put there does nothing")
-    _add_options(init, HOST_OPTIONS)
-    _accept_former(init, "--compile", "--static")
-    text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
-    hook = _add(commands, "hook", text)
-    hook.usage = f"readcache hook HOST [--advise | --off] {policy} [--store FILE]"
-    hook.add_argument("host", metavar="HOST", help=", ".join(MODULES))
-    hook.add_argument("--advise", action="store_true", help=ADVISE.help)
-    hook.add_argument("--off", action="store_true", help="answer nothing")
-    _add_options(hook, {**HOST_OPTIONS, "store": READER_OPTIONS["store"]})
-
-
-def _accept_former(command: argparse.ArgumentParser, *options: str) -> None:
+def _accept_former(command: Any) -> None:
     """Options of the previous version, accepted without effect."""
-    for option in options:
-        command.add_argument(option, action="store_true", help=argparse.SUPPRESS)
+    for option in ("--compile", "--static"):
+        _flag(command, option, argparse.SUPPRESS)
 
 
 def _count(word: str) -> int:
@@ -256,14 +250,3 @@ def _path(word: str) -> str:
     if not word:
         raise argparse.ArgumentTypeError("the path is empty: give one")
     return word
-
-
-def _reader_options() -> _Parser:
-    options = _Parser(add_help=False)
-    _add_options(options, READER_OPTIONS)
-    return options
-
-
-def _add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
-    for name, option in options.items():
-        parser.add_argument(f"--{name}", metavar=option.metavar, help=option.help)

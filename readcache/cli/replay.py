@@ -1,19 +1,23 @@
-"""`replay PATH…`: what recorded conversations would have been spared."""
+"""`replay [PATH…]`: what recorded conversations would have been spared."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
+from collections.abc import Iterator
 
 from readcache.cli.terminal import say, warn
+from readcache.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 
 
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
-    """Prints the table, or one JSON object; 1 when an omission was wrong or a named file was not understood."""
+    """Prints the table, or one JSON object; 1 when an omission was wrong, a named file was not understood, or there was
+    no conversation."""
     from tqdm import tqdm
 
     from readcache.model.policy import PRESETS, Policy
@@ -26,10 +30,13 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     for name in policies:
         Policy.named(name)
     since = seconds_of(options.since, time.time(), "--since") if options.since else None
-    files = list(find_files(options.paths))
-    total = sum(file.size for file in files)
+    paths = options.paths or [path for _, path in kept_transcripts() if _is_there(path)]
+    if not paths:
+        raise ReadcacheError("no host keeps transcripts there: give files, or directories that contain some")
+    files = list(find_files(paths))
     # None: only on a terminal
-    with tqdm(total=total, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
+    size = sum(file.size for file in files)
+    with tqdm(total=size, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
         found = replay_files(files, policies, since, bar.update)
     for trouble in found.not_understood:
         warn(trouble)
@@ -38,5 +45,24 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     else:
         for line in table(found, policies):
             say(line)
-    wrong = any(tally.counts["wrong"] for tally in found.total().policies.values())
-    return 1 if wrong or found.not_understood else 0
+    total = found.total()
+    if not total.counts["sessions"]:
+        warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")
+    wrong = any(tally.counts["wrong"] for tally in total.policies.values())
+    return 1 if wrong or found.not_understood or not total.counts["sessions"] else 0
+
+
+def kept_transcripts() -> Iterator[tuple[str, str]]:
+    """(format, directory) where each host keeps its transcripts, if it is on this machine."""
+    from readcache.transcripts.formats import FORMS
+
+    for form in FORMS:
+        if form.kept:
+            variable, home, below = form.kept
+            yield form.name, os.path.join(os.environ.get(variable) or os.path.expanduser(home), below)
+
+
+def _is_there(path: str) -> bool:
+    found = os.path.isdir(path)
+    warn(f"looked in {path}: {'replayed below' if found else 'not there'}")
+    return found

@@ -1,4 +1,4 @@
-"""`report SESSION_OR_FILE -o out.html`: a session as one page, from the store or from a transcript."""
+"""`report [SESSION_OR_FILE] [-o out.html]`: a session as one page, from the store or from a transcript."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.events import Record
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings
+from readcache.process.state import state_directory
 
 # What others may do with a page: it holds the contents of files.
 MODE = 0o600
@@ -34,7 +35,10 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
         title, about, records = _from_store(settings, source)
     if not any(agent in ("", record.agent_id) for record in records):
         raise ReadcacheError(f"{title}: nothing recorded" + (f" for agent {agent}" if agent else ""))
-    _write_file(options.output, lambda write: write_page(records, title, about, write, agent))
+    output = options.output or os.path.join(state_directory(), "report.html")
+    if not options.output:
+        os.makedirs(state_directory(), mode=0o700, exist_ok=True)
+    _write_file(output, lambda write: write_page(records, title, about, write, agent))
     return 0
 
 

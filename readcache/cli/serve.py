@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache import __version__
@@ -177,18 +178,24 @@ def _stop(settings: Settings) -> int:
     """End the servers of the store, of other versions too, and remove the other versions' files."""
     mine, _ = server_place(settings.store)
     places = stop.places_of_all_versions(mine)
+    is_any = end_servers(places)
+    for path in places:
+        if path != mine:
+            stop.take_away(path)
+    if not is_any:
+        say("no server is running for this store")
+    return 0
+
+
+def end_servers(places: Sequence[str]) -> bool:
+    """Ends those that run, and says so: False where none does. ReadcacheError for one that does not end."""
     told = {path: pid for path in places if (pid := stop.tell_to_end(path)) is not None}
     deadline, left = time.monotonic() + _STOP_SECONDS, dict(told)
     while left and time.monotonic() < deadline:
         time.sleep(0.02)
         for path in [path for path in left if not stop.is_there(path)]:
             say(f"stopped process {left.pop(path)}")
-    for path in places:
-        if path != mine:
-            stop.take_away(path)
     if left:
         pids = ", ".join(map(str, left.values()))
         raise ReadcacheError(f"still running {_STOP_SECONDS:.0f} seconds after being told to stop: kill {pids}")
-    if not told:
-        say("no server is running for this store")
-    return 0
+    return bool(told)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from readcache.model.errors import ReadcacheError, StoreError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing
+from readcache.process.state import require_recorded
 
 if TYPE_CHECKING:
     from readcache.log.store.redis import RedisStore
@@ -83,7 +83,6 @@ def _opened(settings: Settings) -> Iterator[Kept]:
     from readcache.log.store import open_store
 
     spec = settings.store_spec()
-    if is_missing(spec):
-        raise ReadcacheError(f"no store at {spec}: nothing recorded yet, or use --store")
+    require_recorded(spec)
     with closing(open_store(spec)) as store:
         yield cast("Kept", store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,9 @@ from readcache.cli.terminal import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings, session_variable
-from readcache.process.state import store_file
+from readcache.process.state import state_directory, store_file
+
+MEMORY = "shims"  # in the state directory: where shims were installed, a line each
 
 
 def shims_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -47,6 +50,7 @@ def install(directory: str, tools: Sequence[str]) -> int:
         shim_files.write(place, chosen, client)
     except OSError as error:
         raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
+    _remember(place)
     say(f"{place}: shims for {', '.join(chosen)}")
     if client:
         socket = shlex.quote(os.path.join(place, shim_files.SOCKET))
@@ -121,6 +125,25 @@ def _installation(directory: str) -> tuple[str, tuple[str, ...]]:
             f"{place} is not a directory of shims: run `readcache shims install {directory}` to create it"
         )
     return place, tools
+
+
+def _remember(place: str) -> None:
+    """For `remembered_directories`."""
+    with contextlib.suppress(OSError, UsageError):
+        os.makedirs(state_directory(), mode=0o700, exist_ok=True)
+        if place not in remembered_directories():
+            with open(os.path.join(state_directory(), MEMORY), "a", encoding="utf-8") as file:
+                file.write(f"{place}\n")
+
+
+def remembered_directories() -> list[str]:
+    """The directories of shims that this user installed and that are still there. UsageError."""
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(os.path.join(state_directory(), MEMORY), encoding="utf-8") as file,
+    ):
+        return [place for place in file.read().split("\n") if place and shim_files.find_tools(place) is not None]
+    return []
 
 
 def find_directories(environ: Mapping[str, str]) -> list[str]:

@@ -16,7 +16,7 @@ from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing
+from readcache.process.state import is_missing, require_recorded
 
 LABEL_CHARS = 60
 _COUNTERS = {
@@ -40,8 +40,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
 
     ReadcacheError when there is no such store, session or call."""
     spec = settings.store_spec()
-    if is_missing(spec):
-        raise ReadcacheError(f"no store at {spec}: nothing recorded yet, or use --store")
+    require_recorded(spec)
     session_id = settings.session or _newest(spec)
     with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec) as session:
         records = session.events()
@@ -60,7 +59,9 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
 
 
 def recorded(spec: str) -> list[tuple[str, str, int, float]]:
-    """The contexts in the store at `spec`, as `Store.sessions`."""
+    """The contexts in the store at `spec`, as `Store.sessions`; none where it is not there yet."""
+    if is_missing(spec):
+        return []
     with closing(open_store(spec)) as store:
         return list(store.sessions())
 

@@ -14,7 +14,7 @@ from readcache.model.errors import ReadcacheError
 from readcache.model.policy import Policy
 from readcache.model.records import events_for, unreadable_events
 from readcache.process.settings import Settings, require_store
-from readcache.process.state import is_missing
+from readcache.process.state import require_recorded
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -58,8 +58,7 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
     from readcache.report.log_check import LogCheck
 
     require_store(spec)
-    if is_missing(spec):
-        raise ReadcacheError(f"no store at {spec}: nothing recorded yet, or use --store")
+    require_recorded(spec)
     with closing(open_store(spec)) as store:
         contexts = [each[:2] for each in store.sessions()]
         wanted = [pair for pair in contexts if session in ("", pair[0]) and agent in (None, pair[1])]

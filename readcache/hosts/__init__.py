@@ -27,11 +27,11 @@ def find_host(name: str) -> Host:
 
         found: Host = importlib.import_module(MODULES[name]).HOST
         return found
-    from readcache import UsageError
+    from readcache.model.errors import UsageError, did_you_mean
     from readcache.model.plugins import load_plugin, plugin_names
 
     if (host := load_plugin("hosts", name)) is None:
-        names = ", ".join([*MODULES, *plugin_names("hosts")])
-        raise UsageError(f"unknown host {name!r}: choose one of {names}")
+        names = [*MODULES, *plugin_names("hosts")]
+        raise UsageError(f"unknown host {name!r}{did_you_mean(name, names)}: choose one of {', '.join(names)}")
     plugin: Host = host
     return plugin

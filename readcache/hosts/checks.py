@@ -17,8 +17,9 @@ from readcache.hosts.settings_files.switch import Switch
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 
 
-def check_host(host: Host, where: Where, memory: str) -> str:
-    """What is in force, in words. ReadcacheError with what is not, and what to do."""
+def check_host(host: Host, where: Where, memory: str, *, tells_of_trial: bool = False) -> str:
+    """What is in force, in words. ReadcacheError with what is not, and what to do. `tells_of_trial`: also how the hook
+    was tried."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
     switch = Switch(host, where, memory)
     found = switch.as_remembered()
@@ -29,13 +30,13 @@ def check_host(host: Host, where: Where, memory: str) -> str:
     if found.mode == "off":
         return said
     _run([*where.program, "--version"], "", {})
-    if host.hook is not None:
-        _try_hook(host, found)
-    return f"{said}: {host.in_force(found)}" if host.in_force is not None else said
+    trial = "it has no hook to fire" if host.hook is None else _try_hook(host, found)
+    said = f"{said}: {host.in_force(found)}" if host.in_force is not None else said
+    return f"{said}; {trial}" if tells_of_trial else said
 
 
-def _try_hook(host: Host, where: Where) -> None:
-    """Run the hook as the host does, on events of a made-up conversation. ReadcacheError."""
+def _try_hook(host: Host, where: Where) -> str:
+    """Run the hook as the host does, on events of a made-up conversation: what it did. ReadcacheError."""
     words = where._replace(mode="on").words("hook", host.name)
     with tempfile.TemporaryDirectory() as place:
         alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}
@@ -47,6 +48,7 @@ def _try_hook(host: Host, where: Where) -> None:
             noted = Path(place, "readcache", "failures.log")
             why = f" ({' '.join(noted.read_text(errors='replace').split())})" if noted.exists() else ""
             raise ReadcacheError(f"the hook did not answer a trial event{why}: reinstall readcache")
+    return "fired: it shortened a second read" if answers else "fired: it answers an empty event"
 
 
 def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str:

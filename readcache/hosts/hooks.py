@@ -110,14 +110,14 @@ def make_sessions(name: str, settings: Settings, root: str, store: str, most_rea
     """Those of a host's hooks. UsageError."""
     from readcache import Sessions
     from readcache.process.held import chosen_policy
-    from readcache.process.state import store_file
+    from readcache.process.state import is_off, store_file
 
     policy = chosen_policy(settings)
     if store_file(store) is None:
         import logging  # the client of a server has it already
 
         logging.getLogger("readcache").addHandler(logging.NullHandler())  # a hook prints its answer, or nothing
-    return Sessions(root, store=store, policy=policy, local=True, host=name, most_readers=most_readers)
+    return Sessions(root, store=store, policy=policy, local=True, host=name, most_readers=most_readers, is_off=is_off)
 
 
 def python_program() -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from readcache import Mode, RestorePlan, Session
+from readcache import RestorePlan, Session
 
 # Of a longer text Claude Code shows a preview of 2 KB. Codex cuts out the middle, and counts four bytes as a token.
 MOST = 10_000  # bytes in UTF-8
@@ -15,7 +15,7 @@ MOST = 10_000  # bytes in UTF-8
 def answer_compaction(session: Session, without: Collection[str] = ()) -> dict[str, Any] | None:
     """The answer to `SessionStart` after a compaction, which has been told to the session. `without`: as for
     `restore_plan`."""
-    plan = _fitting(session, without) if session.policy.mode is Mode.ON else RestorePlan()
+    plan = _fitting(session, without) if session.may_restore else RestorePlan()
     session.compacted(restored=plan)
     if not plan.items:
         return None

@@ -49,11 +49,21 @@ NEWEST_NAMED = 5  # events whose calls are named to a harness that named another
 class Reader:
     """One reader: its log, and the rules by which its calls are answered. `one_call`: this process judges a single
     call, and the view holds only what matters to that. `resumes`: it may go on where a process was killed, so that the
-    last results of that one count as shown only when the harness says so."""
+    last results of that one count as shown only when the harness says so. `is_off`: True while the user has switched
+    readcache off: replies are in full and no source for later ones, and what the harness tells is logged as always."""
 
-    def __init__(self, log: Log, rules: Rules, *, one_call: bool = False, resumes: bool = False) -> None:
+    def __init__(
+        self,
+        log: Log,
+        rules: Rules,
+        *,
+        one_call: bool = False,
+        resumes: bool = False,
+        is_off: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.log = log
         self.rules = rules
+        self._is_off = is_off
         self._one_call = one_call
         self._resumes = resumes
         self._answered = False  # has this process answered a call that is not closed?
@@ -77,6 +87,8 @@ class Reader:
         """
         if self.rules.policy.mode is Mode.OFF:
             return with_frame(pass_through(call, Reason.MODE_OFF), call)
+        if self._is_off():
+            call = replace(call, trouble=Reason.MODE_OFF)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         try:

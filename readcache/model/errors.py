@@ -7,6 +7,10 @@ what to do.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # see readcache/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class ReadcacheError(Exception):
     """Anything this package raises on purpose."""
@@ -18,3 +22,11 @@ class UsageError(ReadcacheError, ValueError):
 
 class StoreError(ReadcacheError):
     """The store could not be opened, read or written; the session goes on and shows every byte."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """What is added to a complaint about an unknown name: the known one that is most like it; "" for none."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [*known], 1)
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from readcache.model.errors import UsageError
 from readcache.process.mode import acts, mode_named
-from readcache.process.state import default_store, store_file
+from readcache.process.state import default_store, is_off, store_file
 
 # Names the variable that names the session, where READCACHE_SESSION does not.
 SESSION_FROM = "READCACHE_SESSION_FROM"
@@ -35,7 +35,7 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
     @property
     def acts(self) -> bool:
         """False where commands are let pass and nothing else is done."""
-        return acts(self.mode) and self.session != ""
+        return acts(self.mode) and self.session != "" and not is_off()
 
     @property
     def context(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from readcache.model.errors import UsageError
+from readcache.model.errors import ReadcacheError, UsageError
 
 SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/place.py
 
@@ -17,6 +17,19 @@ def state_directory() -> str:
     if not os.path.isabs(base):
         raise UsageError("no home directory for the store: give a file with --store or READCACHE_STORE")
     return os.path.join(base, "readcache")
+
+
+def off_file() -> str:
+    """The file that is there from `readcache off` until `readcache on`. UsageError without a home directory."""
+    return os.path.join(state_directory(), "off")
+
+
+def is_off() -> bool:
+    """True after `readcache off`. Looked at for each call, so that processes that run already heed it too."""
+    try:
+        return os.path.exists(off_file())
+    except UsageError:
+        return False
 
 
 def default_store() -> str:
@@ -52,3 +65,10 @@ def is_missing(spec: str) -> bool:
     """True where a store's file is not there. A server is taken to be: using it says more."""
     path = store_file(spec)
     return path is not None and not os.path.exists(path)
+
+
+def require_recorded(spec: str) -> None:
+    """ReadcacheError where there is no store yet."""
+    if is_missing(spec):
+        todo = "`readcache init HOST` switches a host on, `readcache doctor` checks it; or use --store"
+        raise ReadcacheError(f"no store at {spec}: nothing recorded yet; {todo}")

@@ -20,6 +20,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from readcache import Policy, Sessions, UsageError
+from readcache.process.state import is_off
 from readcache.serve.connections import Connections
 from readcache.serve.expiry import wait_until_useless
 from readcache.serve.frames import FIRST
@@ -154,7 +155,9 @@ class _JsonClients:
 def _json_clients(
     store: str | None, policy: Policy, host: str, *, may_run: bool, local: bool | None
 ) -> Iterator[_JsonClients]:
-    sessions = Sessions(os.getcwd(), store=store, policy=policy, local=local, host=host, most_readers=MOST_READERS)
+    sessions = Sessions(
+        os.getcwd(), store=store, policy=policy, local=local, host=host, most_readers=MOST_READERS, is_off=is_off
+    )
     protocol = Protocol(sessions, may_run=may_run)
     try:
         yield _JsonClients(protocol)

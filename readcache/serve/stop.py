@@ -18,12 +18,17 @@ def places_of_all_versions(path: str) -> list[str]:
     safe."""
     folder, name = os.path.split(path)
     store = name[name.rindex("-") :]
+    return [place for place in places_in(folder) if place.endswith(store)]
+
+
+def places_in(folder: str) -> list[str]:
+    """Where servers of any store listen or have listened. Empty if the directory is not there, or not safe."""
     names: list[str] = []
     with contextlib.suppress(OSError, NoServer):
         held = open_folder(folder)
         names = os.listdir(held)
         os.close(held)
-    return sorted({os.path.join(folder, found) for name in names if (found := name.removesuffix(LOCK)).endswith(store)})
+    return sorted({os.path.join(folder, name.removesuffix(LOCK)) for name in names})
 
 
 def version_at(path: str) -> str:

@@ -33,6 +33,7 @@ class Conversation:
     policy: Policy
     tag: str
     _is_local: bool | None
+    _is_off: Callable[[], bool]
     _sections: dict[str, str]  # by the name of a compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
@@ -134,10 +135,14 @@ class Conversation:
             for event in events_for(self.events(), self.agent_id):
                 if isinstance(event, Delivered) and event.call_id == name:
                     return event.text
-        is_on = self.policy.mode is Mode.ON
-        plan = self.restore_plan(keep=keep, budget=self.policy.restore) if is_on else None
+        plan = self.restore_plan(keep=keep, budget=self.policy.restore) if self.may_restore else None
         self.reader.compacted(_ids(keep), plan, restored_id=name)
         return plan.render() if plan is not None else ""
+
+    @property
+    def may_restore(self) -> bool:
+        """False where an adapter should put nothing back: the session only advises, or is off."""
+        return self.policy.mode is Mode.ON and not self._is_off()
 
     def rewind(self, call_id: str) -> None:
         """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""

@@ -45,7 +45,8 @@ class Session(Conversation):
     of one session apart.
     `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
     session ran or read something itself. `clock` gives seconds since the epoch.
-    `host`: the harness that it is in, for `readcache gain`.
+    `host`: the harness that it is in, for `readcache gain`. `is_off`: asked at each call; while it is true nothing is
+    omitted, and no reply is a source.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Session(Conversation):
         local: bool | None = None,
         clock: Callable[[], float] = time.time,
         host: str = PYTHON,
+        is_off: Callable[[], bool] = lambda: False,
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
@@ -66,10 +68,10 @@ class Session(Conversation):
         self.policy = policy
         self.tag = session_tag(self.session_id)
         self.host = str(host)
-        self._store = store
+        self._store, self._is_off = store, is_off
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
-        self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True)
+        self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
@@ -287,6 +289,7 @@ class Session(Conversation):
             local=self._is_local,
             clock=self._clock,
             host=self.host,
+            is_off=self._is_off,
         )
         child._readers = self._readers
         if inherit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from readcache.disk.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
@@ -13,8 +14,8 @@ from readcache.session.session import PYTHON, Session
 class Sessions:
     """Hands out one `Session` for each conversation and reader.
 
-    `root` is the directory that relative paths are of. `host`: as for `Session`; an adapter may name itself before it
-    asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
+    `root` is the directory that relative paths are of. `host`, `is_off`: as for `Session`; an adapter may name
+    itself before it asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
     What two conversations were shown is never mixed; the readers of one share its store, so that a write by one is
     known to the others. `most_readers`: how many are held at once; beyond that, the conversations unused for longest
     are let go, and their last results are shown again when they go on. Safe to call from any thread.
@@ -29,12 +30,13 @@ class Sessions:
         local: bool | None = None,
         host: str = PYTHON,
         most_readers: int | None = None,
+        is_off: Callable[[], bool] = lambda: False,
     ) -> None:
         self.root = os.path.abspath(root)
         self.policy = policy
         self.host = host
         self._store = store
-        self._local, self._most_readers = local, most_readers
+        self._local, self._most_readers, self._is_off = local, most_readers, is_off
         self._lock = ForkLock(SESSIONS)
         self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session; newest last
 
@@ -55,6 +57,7 @@ class Sessions:
                     policy=self.policy,
                     local=self._local,
                     host=self.host,
+                    is_off=self._is_off,
                 )
             session = readers[agent]
             oldest = [] if self._most_readers is None else self._beyond(self._most_readers)

@@ -27,19 +27,21 @@ BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Form(NamedTuple):
-    """A format: its name, whether an object is one of its own, and what reads a file of it."""
+    """A format: its name, whether an object is one of its own, and what reads a file of it. `kept`: where its host has
+    such files: the variable that names the host's directory, that directory without it, and what is below."""
 
     name: str
     knows: Callable[[Mapping[str, Any]], bool]
     load: Callable[[Content], Iterator[Recording]]
+    kept: tuple[str, str, str] | None = None
 
 
 FORMS = [
-    Form("claude-code", is_claude_code, load_claude_code),
-    Form("codex", is_codex, load_codex),
+    Form("claude-code", is_claude_code, load_claude_code, ("CLAUDE_CONFIG_DIR", "~/.claude", "projects")),
+    Form("codex", is_codex, load_codex, ("CODEX_HOME", "~/.codex", "sessions")),
     Form("opencode", is_opencode, load_opencode),
-    Form("pi", is_pi, load_pi),
-    Form("copilot", is_copilot, load_copilot),
+    Form("pi", is_pi, load_pi, ("PI_CODING_AGENT_DIR", "~/.pi/agent", "sessions")),
+    Form("copilot", is_copilot, load_copilot, ("COPILOT_HOME", "~/.copilot", "session-state")),
     Form("swe-agent", is_swe_agent, load_swe_agent),
     Form("openhands", is_openhands, load_openhands),
     Form("messages", is_chat, load_chats),  # those of mini-swe-agent too; last: others have messages as well

@@ -51,6 +51,15 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
     assert found["session"][1] == "s: main has 2 events"  # the call, and that it was shown
 
 
+def test_without_a_home_directory_every_check_is_made(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "nowhere")
+    found = findings(capfd)
+    assert found["store"][0] == "broken"
+    assert "no home directory" in found["store"][1]
+    assert found["mode"] == ("ok", "on")
+
+
 def test_a_broken_store_and_the_failures_that_it_caused_are_found(capfd: Capture, work: Path) -> None:
     (work / "garbage").write_text("no database " * 100)
     main(["run", "--store", "garbage", "-c", "cat f"])

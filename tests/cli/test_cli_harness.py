@@ -83,6 +83,13 @@ def test_what_came_after_the_call_rewound_to_is_shown_again(run: Run) -> None:
     assert not shows_all(run, "head -100 f")
 
 
+def test_after_a_rewind_to_an_unknown_call_everything_is_shown_again(run: Run) -> None:
+    """The call may be one that read nothing, which `run` does not record."""
+    run("run", "--call-id", "a", "-c", "cat f")
+    assert run("rewind", "misspelt").returncode == 2
+    assert shows_all(run, "cat f")
+
+
 # ------------------------------------------------------------ sync
 
 

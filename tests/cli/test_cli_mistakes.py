@@ -91,3 +91,37 @@ def test_who_names_a_session_that_is_not_there_is_told_where_they_are_listed(cap
     capfd.readouterr()
     assert main(["stats", "--session", "misspelt"]) == 1
     assert capfd.readouterr().err.endswith(": see `readcache sessions`\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["repaly"], "unknown command 'repaly' (did you mean replay?); see readcache --help"),
+        (["xyzzy"], "unknown command 'xyzzy'; see readcache --help"),
+        (["--nope"], "--nope stands before the command: give the command first; see readcache --help"),
+        (
+            ["--session", "s1", "sync"],
+            "--session stands before the command: give the command first; see readcache --help",
+        ),
+        (
+            ["init", "codex", "--polcy=max"],
+            "unrecognized arguments: --polcy=max (did you mean --policy?); see readcache init --help",
+        ),
+        (
+            ["run", "--sesion", "a", "ls"],
+            "run has no option --sesion (did you mean --session?); see readcache run --help",
+        ),
+        (["gain", "--by", "hour"], "argument --by: invalid choice: 'hour'"),
+    ],
+)
+def test_what_is_misspelt_is_named_with_what_was_meant(capfd: Capture, words: list[str], said: str) -> None:
+    assert main(words) == 2
+    assert capfd.readouterr().err.startswith(f"readcache: {said}")
+
+
+@pytest.mark.parametrize("command", ["init", "uninit", "doctor"])
+def test_a_misspelt_host_is_named_with_the_one_that_was_meant(capfd: Capture, command: str) -> None:
+    assert main([command, *(["--host"] if command == "doctor" else []), "claude"]) == 2
+    assert (
+        "unknown host 'claude' (did you mean claude-code?): choose one of claude-code, codex" in capfd.readouterr().err
+    )

@@ -46,6 +46,18 @@ def test_a_session_is_named_or_the_newest(
     assert heading(work / "out.html") == f"Session {is_there}"
 
 
+def test_without_a_name_for_the_page_it_is_in_the_state_directory(
+    work: Path, store: str, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("READCACHE_SESSION")
+    for _ in range(2):
+        assert main(["report", "--store", store]) == 0
+    page = work.parent / "state/readcache/report.html"
+    assert capfd.readouterr().out.startswith(f"{page}: ")
+    assert heading(page) == "Session new"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
 def test_the_page_has_every_reader_or_the_one_that_is_named(work: Path, store: str) -> None:
     assert main(["report", "new", "--store", store, "-o", "out.html"]) == 0
     page = parse((work / "out.html").read_text(encoding="utf-8"))

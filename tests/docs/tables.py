@@ -76,7 +76,7 @@ def command_line() -> str:
     out = []
     for name in names:
         usage, about = _help(name).split("\n\n")[:2]
-        words = " ".join(usage.removeprefix("usage: ").split()).replace(common, "").removesuffix(" [-h]")
+        words = " ".join(usage.removeprefix("usage: ").split()).replace(common, "").replace(" [-h]", "")
         out.append((f"`{words}`", " ".join(about.split())))
     options = re.findall(r"^  (--(?:session|store|agent) \S+) +(.*)$", _help("log"), re.MULTILINE)
     return (

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from readcache import ReadcacheError
+from readcache import ReadcacheError, Session
 from readcache.cli.main import main
 from readcache.hosts import MODULES
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.settings_files.switch import Switch
+from readcache.hosts.trial import TEXT
 from readcache.process import failures
+from readcache.process.state import default_store
+from tests.replay.loaded import DATA
 
 USERS = '{\n\t// mine\n\t"theme": "dark", // as I like it\n\t"hooks": {"AfterTool": [{"matcher": "x"}]}\n}'
 
@@ -391,6 +394,52 @@ def test_doctor_says_whether_a_host_is_in_force(
     assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     off (--project)")
     main(["uninit", "gemini"])
     assert doctors_line(capfd, "gemini") == []
+
+
+@pytest.mark.usefixtures("project")
+def test_doctor_speaks_of_a_named_host_alone(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    main(["init", "gemini"])
+    main(["init", "mini-swe-agent"])
+    monkeypatch.setenv("READCACHE", "nonsense")
+    capfd.readouterr()
+    assert main(["doctor", "--host", "gemini"]) == 0
+    assert [line.split()[:2] for line in capfd.readouterr().out.splitlines()] == [["ok", "gemini"]]
+    assert main(["doctor", "--host", "codex", "--host", "gemini"]) == 1
+    assert [line.split()[:2] for line in capfd.readouterr().out.splitlines()] == [["ok", "gemini"], ["broken", "codex"]]
+
+
+def test_doctor_fires_each_hook_and_says_proven_only_by_a_transcript_of_the_host(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project.parent / "claude"))
+    main(["init", "gemini"])
+    main(["init", "claude-code", "--user"])
+    assert doctors_line(capfd, "gemini", "--fire")[0].endswith(
+        "; fired: it shortened a second read; the model's copy: not proven, no transcripts of it can be read"
+    )
+    unproven = doctors_line(capfd, "claude-code", "--fire")[0]
+    assert unproven.endswith("; the model's copy: not proven, have it read a file twice, then run this again")
+    with Session(project, session_id="talk", store=default_store(), host="claude-code") as session:
+        marker = [session.observe("cat f", TEXT).text for _ in range(2)][1].rstrip()
+    path = project.parent / "claude/projects/p/talk.jsonl"
+    path.parent.mkdir(parents=True)
+    for result, is_proven in (("something else", False), (f"1\t{marker}\n", True)):
+        path.write_text(_transcript(result))
+        line = doctors_line(capfd, "claude-code", "--fire")[0]
+        assert line.endswith(f"; the model's copy: proven by {path}") == is_proven
+    assert "proven" not in doctors_line(capfd, "claude-code")[0]
+
+
+def _transcript(result: str) -> str:
+    """Claude Code's, with this as the result of its first call."""
+    rows = [json.loads(line) for line in (DATA / "claude-code.jsonl").read_text().splitlines()]
+    blocks = (block for row in rows for block in row.get("message", {}).get("content", ()) if isinstance(block, dict))
+    next(block for block in blocks if block.get("type") == "tool_result")["content"] = result
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def test_doctor_tells_of_a_program_that_does_not_answer(

@@ -152,7 +152,10 @@ def test_copies_of_a_conversation_count_once_at_their_longest(work: Path, capsys
 def test_times_are_those_of_the_transcript_where_it_has_some(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(DATA / "claude-code.jsonl", work / "s.jsonl")
     assert run(capsys, "s.jsonl", "--since", "2000-01-01")["counts"]["sessions"] == 1
-    assert run(capsys, "s.jsonl", "--since", "2999-01-01")["left_aside"]["too_old"] == 1
+    assert main(["replay", "--json", "s.jsonl", "--since", "2999-01-01"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["left_aside"]["too_old"] == 1
+    assert told.err == "readcache: no conversation since 2999-01-01 in s.jsonl: nothing was replayed\n"
 
 
 def test_a_packed_file_that_is_damaged_is_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,6 +186,32 @@ def test_what_is_not_there_is_an_error_of_usage(capsys: pytest.CaptureFixture[st
     assert "missing does not exist" in capsys.readouterr().err
     assert main(["replay", ".", "--policy", "most"]) == 2
     assert main(["replay", ".", "--since", "soon"]) == 2
+
+
+def test_a_directory_without_a_conversation_is_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "empty").mkdir()
+    assert main(["replay", "empty"]) == 1
+    assert capsys.readouterr().err == "readcache: no conversation in empty: nothing was replayed\n"
+
+
+def test_without_a_path_it_looks_where_hosts_keep_transcripts(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(work / "home"))
+    monkeypatch.setenv("CODEX_HOME", str(work / "codex"))
+    assert main(["replay", "--json"]) == 1
+    said = capsys.readouterr().err
+    assert f"looked in {work}/home/.claude/projects: not there\n" in said
+    assert said.endswith("no host keeps transcripts there: give files, or directories that contain some\n")
+    for place, name in (("home/.claude/projects/-w", "claude-code.jsonl"), ("codex/sessions/2026", "codex.jsonl")):
+        (work / place).mkdir(parents=True)
+        shutil.copy(DATA / name, work / place)
+    assert main(["replay", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["formats"] == {"claude-code": 1, "codex": 1}
+    assert f"looked in {work}/codex/sessions: replayed below\n" in told.err
 
 
 def test_conversations_from_before_a_time_are_left_aside(work: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,6 +152,19 @@ def test_switched_off_every_byte_comes_and_nothing_is_recorded(sandbox: Sandbox,
     assert sandbox.store.read_bytes() == before
 
 
+def test_from_readcache_off_to_readcache_on_every_byte_comes_and_nothing_is_recorded(sandbox: Sandbox) -> None:
+    before = sandbox.store.read_bytes()
+    readcache(sandbox, "off")
+    try:
+        assert bash(sandbox, "cat f; cat f") == LINES * 2
+        env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"))
+        assert start(["bash", "-c", "nl -ba f"], env, "pipe", sandbox.place).out.decode().endswith(LINES[-20:])
+        assert sandbox.store.read_bytes() == before
+    finally:
+        readcache(sandbox, "on")
+    assert bash(sandbox, "cat f").startswith("[FILE_UNCHANGED ")
+
+
 def test_under_a_clip_only_the_whole_command_way_leaves_lines_out(sandbox: Sandbox) -> None:
     """`cat a; cat b` may come as the head of one and the tail of the other: a single tool cannot know."""
     assert bash(sandbox, "cat f", READCACHE_CLIP="5000,5000") == LINES

@@ -29,10 +29,18 @@ class Switch:
         self._wanted: dict[str, list[Entry | OwnFile]] = {}
         for change in host.changes(where):
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
+        # The mode in which it was switched on may be forgotten; "on" has the most entries.
+        self._may_be_there: dict[str, list[Entry | OwnFile]] = {}
+        for change in host.changes(where._replace(mode="on")):
+            self._may_be_there.setdefault(os.path.abspath(change.path), []).append(change)
         for path in map(os.path.abspath, host.former_files(where)):
             if os.path.exists(self._record_file(path)):
                 self._wanted.setdefault(path, [])
         self._to_remember: dict[str, Record | None] = {}
+
+    def paths(self) -> list[str]:
+        """The files that have something of ours, or have had."""
+        return [path for path in self._wanted if os.path.lexists(path)]
 
     def plan_on(self) -> list[FileChange]:
         """The changes that switch the host on. ReadcacheError where that cannot be done."""
@@ -78,7 +86,7 @@ class Switch:
         for path, wanted in self._wanted.items():
             target, before = look(path)
             record = self._record(path)
-            original = _original(path, before, wanted, record)
+            original = _original(path, before, [*wanted, *self._may_be_there.get(path, ())], record)
             stays = is_on and bool(wanted)
             after = _with_ours(path, before, original, wanted, record) if stays else original
             if after != before:
@@ -90,6 +98,7 @@ class Switch:
                     "original": None if original is None else original.decode(),
                     "after": _digest(after),
                     "directories": directories,
+                    "place": [self.where.root, self.where.is_user],
                     **{name: getattr(self.where, name) for name in _REMEMBERED},
                 }
                 self._to_remember[path] = record if stays else None
@@ -101,13 +110,25 @@ class Switch:
         return os.path.join(self._memory, f"{self.host.name}-{_digest(path.encode())[:16]}.json")
 
     def _record(self, path: str) -> Record:
-        """What is remembered of the file; nothing where that was lost."""
-        try:
-            with open(self._record_file(path), encoding="utf-8") as file:
-                found = json.load(file)
-            return found if isinstance(found, dict) else {}
-        except (OSError, ValueError):
-            return {}
+        return _read_record(self._record_file(path))
+
+
+def remembered_places(memory: str) -> list[tuple[str, str, bool]]:
+    """(host, project, whether it is for all of the user's projects) of all that was switched on; of an earlier version
+    the project is not known, and is ""."""
+    names = sorted(os.listdir(memory)) if os.path.isdir(memory) else []
+    found = ((name.rpartition("-")[0], _read_record(os.path.join(memory, name))) for name in names)
+    return list(dict.fromkeys((host, *record.get("place", ("", False))) for host, record in found))
+
+
+def _read_record(path: str) -> Record:
+    """What is remembered of a file; nothing where that was lost."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
 
 
 def _original(path: str, before: bytes | None, wanted: Sequence[Any], record: Record) -> bytes | None:

@@ -21,6 +21,8 @@ Row = Callable[[Totals], str]
 
 def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK) -> list[str]:
     """The lines. `price`: money for a million tokens of input that no cache holds. `block`: what bars are made of."""
+    if not gain.sessions:
+        return [*_head(gain), *_proof(gain)]
     lines = [*_head(gain), ""]
     lines += [_cells("", gain.windows)] if len(gain.windows) > 1 else []
     lines += [_cells(label, map(cell, gain.windows.values())) for label, cell in _rows(gain, price)]

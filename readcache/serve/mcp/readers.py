@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache import Mode, Policy, Session, Sessions
+from readcache.process.state import is_off
 
 # Keys of a call's `_meta`.
 CONVERSATION, READER = "readcache/conversation", "readcache/reader"
@@ -46,7 +47,7 @@ class McpReaders:
         one_reader: bool = False,
         host: str = "mcp",
     ) -> None:
-        self.sessions = Sessions(root, store=store, policy=policy, local=True, host=host)
+        self.sessions = Sessions(root, store=store, policy=policy, local=True, host=host, is_off=is_off)
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
         self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory, since nothing will use it
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"

@@ -1,0 +1,45 @@
+"""`doctor --fire`: do the answers of a hook reach the model? Only the host's own record of a conversation proves it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from contextlib import closing
+from glob import escape, glob
+
+from readcache.cli.replay import kept_transcripts
+from readcache.log.store import open_store
+from readcache.model.errors import ReadcacheError
+from readcache.model.events import Delivered
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing
+
+NEWEST = 100  # conversations that are looked at
+
+
+def model_has_our_answers(host: str, settings: Settings) -> str:
+    """Whether that is proven for this host on this machine, and by which transcript."""
+    folder, spec = dict(kept_transcripts()).get(host), settings.store_spec()
+    if folder is not None and not is_missing(spec):
+        with closing(open_store(spec)) as store:
+            newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
+            for session, agent, *_ in newest_first[:NEWEST]:
+                events = [record.event for record in store.records(session, agent)]
+                replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
+                markers = {pointer.marker for reply in replies for pointer in reply.pointers if pointer.marker}
+                for path in glob(f"{escape(folder)}/**/*{escape(session)}*.jsonl", recursive=True) if markers else ():
+                    if _has_one(path, markers):
+                        return f"the model's copy: proven by {path}"
+    todo = "have it read a file twice, then run this again" if folder else "no transcripts of it can be read"
+    return f"the model's copy: not proven, {todo}"
+
+
+def _has_one(path: str, markers: Collection[str]) -> bool:
+    """True where a result that the model was given has one of the markers."""
+    from readcache.replay.replayed_session import conversations_in
+    from readcache.transcripts.records import RecordedCall
+
+    with contextlib.suppress(ReadcacheError):
+        items = (item for readers in conversations_in(path) for reader in readers for item in reader.items)
+        return any(marker in item.output for item in items if isinstance(item, RecordedCall) for marker in markers)
+    return False

@@ -1,0 +1,114 @@
+"""`uninit HOST` takes one host's settings back; `uninit --all` takes away all of readcache but the package."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from readcache.cli import shims
+from readcache.cli.hosts import memory, switched_on, where_here
+from readcache.cli.serve import end_servers
+from readcache.cli.terminal import say, warn
+from readcache.hosts import find_host
+from readcache.hosts.settings_files.switch import Switch, remembered_places
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.process.settings import Settings
+from readcache.process.state import is_unnamed, state_directory
+from readcache.serve import stop
+
+
+def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Takes out of a host's settings what is ours. ReadcacheError."""
+    if options.all == bool(options.host):
+        raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
+    if options.all:
+        return _remove_all(settings, is_dry=options.dry_run, is_sure=options.yes)
+    host = find_host(options.host)
+    switch = Switch(host, where_here(host, is_user=options.user), memory())
+    changes = switch.plan_off()
+    for change in changes:
+        print(change.diff(), end="")
+    if not options.dry_run:
+        switch.write(changes)
+    say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
+    if changes and not options.dry_run and not _is_any_remembered():
+        state = state_directory()
+        with contextlib.suppress(OSError):  # something else is in it
+            os.rmdir(state)
+        if os.path.exists(state):
+            left = ", ".join(sorted(os.listdir(state)))
+            say(f"{state} still has {left}; `readcache uninit --all` takes it away")
+    return 0
+
+
+def _remove_all(settings: Settings, *, is_dry: bool, is_sure: bool) -> int:
+    """Says what there is, and takes it away after a yes. 1 where something could not be taken away, or the answer was
+    no; UsageError where nobody can be asked."""
+    things = list(_things())
+    for what, _ in things:
+        say(what)
+    for name in dict.fromkeys(name for name, root, _ in remembered_places(memory()) if not root):
+        say(f"an earlier version may have switched {name} on in another project: run `readcache uninit {name}` there")
+    if not is_unnamed(settings.store):
+        say(f"{settings.store} is yours, and stays")
+    if is_dry or not things:
+        say("nothing was taken away" if things else "nothing of readcache is here but the package")
+        return 0
+    if not is_sure and not _is_agreed():
+        say("nothing was taken away")
+        return 1
+    for what, take_away in things:  # the state directory is the last: it has the settings as they were before
+        try:
+            take_away()
+        except ReadcacheError as error:
+            warn(f"still there: {what}")
+            raise ReadcacheError(f"{error}; then run this again for the rest") from None
+    say("taken away; restart the agents that run. Left is the package: pip uninstall readcache")
+    return 0
+
+
+def _things() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What there is, in words, and what takes it away. UsageError without a home directory."""
+    state = state_directory()
+    for host, where in switched_on(everywhere=True):
+        switch = Switch(host, where, memory())
+        take_out = partial(_switch_off, switch)
+        whose = "all of your projects" if where.is_user else where.root
+        yield f"host    {host.name}, {whose}: {', '.join(switch.paths())}", take_out
+    for place in dict.fromkeys([*shims.remembered_directories(), *shims.find_directories(os.environ)]):
+        yield f"shims   {place}", partial(shims.uninstall, place)
+    for path in filter(stop.answers, stop.places_in(os.path.join(state, "serve"))):
+        yield f"server  {path}", partial(end_servers, [path])
+    if os.path.isdir(state):
+        yield f"kept    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
+
+
+def _switch_off(switch: Switch) -> None:
+    switch.write(switch.plan_off())
+
+
+def _remove(directory: str) -> None:
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        raise ReadcacheError(f"cannot remove {error.filename}: {error.strerror}; remove it yourself") from None
+
+
+def _is_agreed() -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("nobody can be asked here: add --yes to take all of this away")
+    return input("Take all of this away? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _is_any_remembered() -> bool:
+    """False where no host is switched on any more; then the directory is gone that remembered it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.listdir(memory()):
+            return True
+        os.rmdir(memory())
+    return False
