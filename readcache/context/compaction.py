@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.context.formed import sendable
 from readcache.context.notes import clip_messages, clip_text
-from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
+from readcache.context.prompt import known_lines, request_of, summary_in
 from readcache.context.pruner import PruneRules, mend_list, prune_messages
-from readcache.context.split import RESTORED_HEADING, Split, split_turns
-from readcache.context.summary import HEADING as SUMMARY_HEADING
-from readcache.context.summary import body_of, mechanical_summary, written_summary
+from readcache.context.split import Split, split_turns
+from readcache.context.summary import HEADING, RESTORED_HEADING, body_of, mechanical_summary, written_summary
 from readcache.messages.editing import with_results, with_texts
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
@@ -77,6 +76,7 @@ class CompactorOptions:
     budget: Budget
     strategies: Collection[str]
     is_overflow: Callable[[Exception], bool]
+    prompt: str | None = None
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of these messages, by the session's policy."""
@@ -110,15 +110,15 @@ async def compact_once(
     if not split.old and split.restored:
         return CompactionResult(_shrink(messages, split, options), How.SHRUNK)
     if not split.old:
-        head = _with_texts(messages[: split.cut], SUMMARY_HEADING, lambda text: clip_text(text, level.most_chars))
+        head = _with_texts(messages[: split.cut], HEADING, lambda text: clip_text(text, level.most_chars))
         shorter = [*head, *clip_messages(split.kept, level.most_chars, session.tag)]
         if all(a is b for a, b in zip(shorter, messages, strict=True)):
             return CompactionResult(messages, How.NOTHING)
         return CompactionResult(mend_list(session, shorter), How.CLIPPED)
-    files = known_files(session)
-    text, trouble = await _summarise(split, options, files, ask)
+    known = known_lines(session, split.old, split.summaries)
+    text, trouble = await _summarise(split, options, known, ask)
     how = How.SUMMARISED if text else How.MECHANICAL
-    text = text or mechanical_summary(split.old, split.summaries, files)
+    text = text or mechanical_summary(split.old, split.summaries, known)
     # two messages: the summary, and what is put back
     left = tokens_that_stay(split, options, level) + session.policy.tokens(text) + 2 * MESSAGE_TOKENS
     gain = options.tokens(messages) - left
@@ -130,7 +130,7 @@ async def compact_once(
     return CompactionResult(_restore(split, text, options, level, room), how, trouble)
 
 
-async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
+async def _summarise(split: Split, options: CompactorOptions, known: Sequence[str], ask: AskModel) -> tuple[str, str]:
     """A model's summary, or "" and why there is none. A request that is too long is made shorter."""
     if ask is None:
         return "", "the model was not asked: it failed too often"
@@ -140,7 +140,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
     for chars, share in TRIES:
         transcript = transcript_of(split, options.strategies, chars, share)
         try:
-            summary = summary_in(_text_of(await ask(request_of(transcript, files))))
+            summary = summary_in(_text_of(await ask(request_of(transcript, known, options.prompt))))
         except UsageError:
             raise
         except Exception as error:
@@ -152,7 +152,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
             return "", "the response held no summary"
         if count(summary) >= replaced:
             return "", "the summary was longer than what it was of"
-        return written_summary(summary, invented_numbers(summary, "\n".join([transcript, *files])), files), ""
+        return written_summary(summary, transcript, split.summaries, known), ""
     return "", trouble
 
 

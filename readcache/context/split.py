@@ -12,10 +12,8 @@ from readcache.messages.editing import as_blocks
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.structure import cut_points
 from readcache.messages.turns import last_turns
-from readcache.restore import plan as restore
 
-RESTORED_HEADING = f"## {restore.HEADING}"
-OWN_HEADINGS = (summary.HEADING, RESTORED_HEADING)
+OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from readcache.context.api import is_overflow
 from readcache.context.compaction import TRIES, CompactorOptions, How, Request, count_tokens, transcript_of
 from readcache.context.compactor import TRIGGER_OF_WINDOW, Report, compact_now, levels_of, run_at_once
 from readcache.context.formed import well_formed
-from readcache.context.prompt import known_files, request_of
+from readcache.context.prompt import known_lines, request_of
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
 from readcache.messages.messages import Raw, normalise, raw_messages
@@ -39,7 +39,7 @@ def compaction_request(
         split = split_turns(normal, level.keep_turns)
         if split.old:
             transcript = transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
-            return request_of(transcript, known_files(session))
+            return request_of(transcript, known_lines(session, split.old, split.summaries))
     return []
 
 
