@@ -11,6 +11,7 @@ from readcache.model.claims import glob_stem
 from readcache.model.events import Delivered, Origin, Piece, Record, Wrote
 from readcache.model.spans import Span, merge_spans
 from readcache.model.text import bodies, split_lines
+from readcache.restore.plan import printable
 
 FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
 KEY_SYMBOLS = "KEY SYMBOLS, from what was shown (the line of each, as of then):"
@@ -29,7 +30,6 @@ _DEFINITION = re.compile(
 
 @dataclass(slots=True)
 class _File:
-    newest: int = 0  # the event that touched it last
     read: list[Span] = field(default_factory=list)
     is_written: bool = False
     symbols: dict[str, int] = field(default_factory=dict)
@@ -41,25 +41,25 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
 
     Lines that were left out are among those read: they were in view then.
     """
-    files: dict[str, _File] = {}
+    files: dict[str, _File] = {}  # those touched last at the end
     for record in records:
         event = record.event
         if isinstance(event, Delivered) and event.origin is Origin.RESULT and record.agent_id == agent_id:
-            lines = split_lines(event.text)
+            lines = split_lines(event.text) if event.pieces else []
             for piece in event.pieces:
                 if len(piece.keys) == 1 and piece.first:
-                    file = _touched(files, piece.keys[0], record)
+                    file = _touched(files, piece.keys[0])
                     file.read.append((piece.first, piece.first + piece.count - 1))
                     file.symbols |= _symbols(lines, piece)
             for pointer in event.pointers:
                 if pointer.path is not None:
-                    _touched(files, pointer.path, record).read.append((pointer.start, pointer.end))
+                    _touched(files, pointer.path).read.append((pointer.start, pointer.end))
         elif isinstance(event, Wrote):
             for path in event.keys:
                 if glob_stem(path) is None:
-                    _touched(files, path, record).is_written = True
-    newest = sorted(files.items(), key=lambda item: -item[1].newest)
-    names = {path: _printable(path.removeprefix(root.rstrip("/") + "/")) for path, _ in newest}
+                    _touched(files, path).is_written = True
+    newest = list(reversed(files.items()))
+    names = {path: printable(path.removeprefix(root.rstrip("/") + "/")) for path, _ in newest}
     map_ = [f"{names[path]}: {_facts(file)}" for path, file in newest[:MOST_FILES]]
     if len(newest) > MOST_FILES:
         map_.append(f"and {len(newest) - MOST_FILES} files touched earlier")
@@ -67,9 +67,8 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
     return [*map_, *(["", KEY_SYMBOLS, *symbols[:MOST_FILES_OF_SYMBOLS]] if symbols else [])]
 
 
-def _touched(files: dict[str, _File], path: str, record: Record) -> _File:
-    file = files.setdefault(path, _File())
-    file.newest = record.seq
+def _touched(files: dict[str, _File], path: str) -> _File:
+    file = files[path] = files.pop(path, _File())
     return file
 
 
@@ -94,7 +93,3 @@ def _facts(file: _File) -> str:
         more = f" and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else ""
         facts.append(f"read lines {runs}{more}")
     return "; ".join([*facts, *["written"] * file.is_written])
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise_one, update_all
+from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise, normalise_one, update_all
 from readcache.messages.structure import BESIDE_CONTENT, cut_points, repair
 from readcache.messages.turns import is_response
 
@@ -20,11 +20,10 @@ def well_formed(messages: Sequence[Message]) -> Sequence[Message]:
     stay."""
     answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in _waiting(messages)]
     read = {id(message.raw): message for message in (*messages, *answers)}
-    # a `Message` in the list is read by nobody again, and comes back if nothing is broken
-    repaired = cast("list[Message | Raw]", repair(cast("list[Raw]", [*messages, *answers])))
-    left = [m if isinstance(m, Message) else read.get(id(m)) or normalise_one(m) for m in repaired]
-    ours = set(map(id, answers))
-    out = sendable([message for message in left if id(message) not in ours])
+    # `repair` and `normalise` read no `Message` again
+    repaired = repair(cast("list[Raw]", [*messages, *answers]))
+    left = normalise([read.get(id(raw), raw) for raw in repaired])
+    out = sendable([message for message in left if not any(message is answer for answer in answers)])
     is_same = len(out) == len(messages) and all(a is b for a, b in zip(out, messages, strict=True))
     return messages if is_same else out
 

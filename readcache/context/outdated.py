@@ -4,46 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from readcache.context.duplicates import file_lines
 from readcache.model.events import Piece
 from readcache.model.policy import Prices
-from readcache.model.text import bodies, split_lines
+from readcache.model.text import split_lines
 
 
 class LaterReads:
-    """The lines of one file that the later reads show, taken in from the last to the first: the newest count."""
+    """The lines of files that the later reads show, taken in from the last to the first: the newest count."""
 
     def __init__(self) -> None:
-        self.is_whole = False  # does one of them show the whole file?
-        self._top = 0  # so many of its first lines does one of them show
-        self._lines: dict[int, str] = {}
-        self._texts: set[str] = set()
+        self.whole: set[str] = set()  # files that one of them shows whole
+        self._tops: dict[str, int] = {}  # file -> how many of its first lines one of them shows
+        self._lines: dict[tuple[str, int], str] = {}
+        self._texts: set[tuple[str, str]] = set()
 
-    def add(self, text: str, piece: Piece) -> None:
-        """Takes in lines that a result shows."""
-        shown = _numbered(text, piece)
-        for number, line in shown.items():
-            self._lines.setdefault(number, line)
-        self._texts.update(shown.values())
-        if piece.first == 1:
-            self._top = max(self._top, piece.count)
-            self.is_whole |= piece.eof
-
-    def outdate(self, text: str, pieces: Sequence[Piece]) -> bool:
-        """True if the lines of an earlier read were all read again, and the file had changed by then. In the middle of
-        a file their numbers do not prove it, as the change may have moved them: the first and the last must be there
-        again."""
-        shown: dict[int, str] = {}
+    def add(self, text: str, pieces: Sequence[Piece]) -> None:
+        """Takes in a result; `pieces` say which lines of which files stand in it."""
+        for _, (path, number, line), _ in file_lines(split_lines(text), pieces):
+            self._lines.setdefault((path, number), line)
+            self._texts.add((path, line))
         for piece in pieces:
-            shown |= _numbered(text, piece)
-        is_covered = self.is_whole or max(shown) <= self._top
-        if not is_covered and shown.keys() <= self._lines.keys():
-            is_covered = self._texts >= {shown[min(shown)], shown[max(shown)]}
-        return is_covered and any(self._lines.get(number) != line for number, line in shown.items())
+            if piece.first == 1:
+                self._tops |= {key: max(piece.count, self._tops.get(key, 0)) for key in piece.keys}
+                self.whole.update(piece.keys if piece.eof else ())
 
-
-def _numbered(text: str, piece: Piece) -> dict[int, str]:
-    lines = split_lines(text)[piece.at : piece.at + piece.count]
-    return dict(enumerate(bodies(lines, piece.sep), piece.first))
+    def outdate(self, path: str, text: str, pieces: Sequence[Piece]) -> bool:
+        """True if the lines of an earlier read of one file were all read again, and it had changed by then. In the
+        middle of a file their numbers do not prove it, as the change may have moved them: the first and the last must
+        be there again."""
+        shown = {number: line for _, (_, number, line), _ in file_lines(split_lines(text), pieces)}
+        is_covered = path in self.whole or max(shown) <= self._tops.get(path, 0)
+        if not is_covered and all((path, number) in self._lines for number in shown):
+            is_covered = self._texts >= {(path, shown[min(shown)]), (path, shown[max(shown)])}
+        return is_covered and any(self._lines.get((path, number)) != line for number, line in shown.items())
 
 
 def first_that_pays(sizes: Sequence[int], saved: Mapping[int, int], changed: int, prices: Prices) -> int:

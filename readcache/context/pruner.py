@@ -5,7 +5,6 @@ Calls and results are never removed, so that a list stays well formed. Pruning a
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -261,21 +260,16 @@ def _outdated_reads(work: Work) -> None:
 
 def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:
     """Each outdated read, and what was read again."""
-    later: defaultdict[str, LaterReads] = defaultdict(LaterReads)
+    later = LaterReads()
     stand_ins = {one.call.result.text: name_pieces(one.pieces) for one in work.results if one.is_noted}
     for one in reversed(work.results):
         text, named = one.call.result.text, name_pieces(one.pieces)
-        paths = {path for path, _, _ in named}
-        is_read = len(paths) == 1 and one.shows_only_files() and not one.call.result.is_error
-        if is_read and one.may_go() and stand_ins.get(text, named) == named:
-            (path,) = paths
-            if later[path].outdate(text, one.pieces):
-                yield one, "the whole file was" if later[path].is_whole else "these lines were"
-                continue
-        if one.text == text:
-            for piece in one.pieces:
-                if len(piece.keys) == 1 and piece.first:
-                    later[piece.keys[0]].add(text, piece)
+        path = named[0][0] if len({path for path, _, _ in named}) == 1 else None
+        is_read = one.shows_only_files() and not one.call.result.is_error and stand_ins.get(text, named) == named
+        if path and is_read and one.may_go() and later.outdate(path, text, one.pieces):
+            yield one, "the whole file was" if path in later.whole else "these lines were"
+        elif one.text == text:
+            later.add(text, one.pieces)
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
