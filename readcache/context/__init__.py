@@ -5,6 +5,7 @@ from readcache.context import Compactor, clear, prune
 
 from __future__ import annotations
 
+from readcache.context.api import is_overflow
 from readcache.context.clearing import clear
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
@@ -20,6 +21,7 @@ __all__ = [
     "How",
     "Report",
     "clear",
+    "is_overflow",
     "prune",
     "serialize_transcript",
     "summary_request",

@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from readcache.context.notes import clip_messages
-from readcache.context.prompt import invented_numbers, known_files, request_of, summary_in
+from readcache.context.formed import sendable
+from readcache.context.notes import clip_messages, clip_text
+from readcache.context.prompt import known_lines, request_of, summary_in
 from readcache.context.pruner import PruneRules, mend_list, prune_messages
-from readcache.context.split import Split, merge_users, split_turns
-from readcache.context.summary import body_of, mechanical_summary, written_summary
-from readcache.messages.editing import with_results
+from readcache.context.split import Split, split_turns
+from readcache.context.summary import HEADING, RESTORED_HEADING, body_of, mechanical_summary, written_summary
+from readcache.messages.editing import with_results, with_texts
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import UsageError
@@ -38,6 +39,9 @@ IMAGE_TOKENS = 1_600  # the most that an image costs, by Anthropic's documentati
 RESTORED_OF_TRIGGER = 0.25
 RESTORED_OF_GAIN = 0.5
 MOST_RESTORED_OF_GAIN = 0.75
+# Where nothing is old, what was put back shrinks to this share, and goes when it has fewer tokens.
+SHRUNK = 0.25
+LEAST_SHRUNK = 1_000
 
 Request = list[dict[str, str]]
 # Raises UsageError when the response must be awaited and may not. None: the model failed too often to be asked.
@@ -51,7 +55,8 @@ class How(enum.Enum):
     PRUNED = "pruned"
     SUMMARISED = "summarised"
     MECHANICAL = "mechanical"  # cut without a summary by a model
-    CLIPPED = "clipped"  # the texts of the last turn were too long
+    SHRUNK = "shrunk"  # less of what was put back, or nothing, stays
+    CLIPPED = "clipped"  # the texts of the last turn, or the summary, were too long
 
 
 def count_tokens(messages: Sequence[Message], policy: Policy) -> int:
@@ -71,6 +76,7 @@ class CompactorOptions:
     budget: Budget
     strategies: Collection[str]
     is_overflow: Callable[[Exception], bool]
+    prompt: str | None = None
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of these messages, by the session's policy."""
@@ -101,24 +107,30 @@ async def compact_once(
     """Compacts as tightly as `level` says."""
     session = options.session
     split = split_turns(messages, level.keep_turns)
+    if not split.old and split.restored:
+        return CompactionResult(_shrink(messages, split, options), How.SHRUNK)
     if not split.old:
-        kept = clip_messages(split.kept, level.most_chars, session.tag)
-        if all(a is b for a, b in zip(kept, split.kept, strict=True)):
+        head = _with_texts(messages[: split.cut], HEADING, lambda text: clip_text(text, level.most_chars))
+        shorter = [*head, *clip_messages(split.kept, level.most_chars, session.tag)]
+        if all(a is b for a, b in zip(shorter, messages, strict=True)):
             return CompactionResult(messages, How.NOTHING)
-        return CompactionResult(mend_list(session, [*messages[: split.cut], *kept]), How.CLIPPED)
-    files = known_files(session)
-    text, trouble = await _summarise(split, options, files, ask)
+        return CompactionResult(mend_list(session, shorter), How.CLIPPED)
+    known = known_lines(session, split.old, split.summaries)
+    text, trouble = await _summarise(split, options, known, ask)
     how = How.SUMMARISED if text else How.MECHANICAL
-    text = text or mechanical_summary(split.old, split.summaries, files)
+    text = text or mechanical_summary(split.old, split.summaries, known)
     # two messages: the summary, and what is put back
     left = tokens_that_stay(split, options, level) + session.policy.tokens(text) + 2 * MESSAGE_TOKENS
     gain = options.tokens(messages) - left
     if gain <= 0:
         return CompactionResult(messages, How.NOTHING, trouble)
-    return CompactionResult(_restore(split, text, options, level, _room(options, level, gain, left)), how, trouble)
+    room = _room(options, level, gain, left)
+    if split.summaries and not level.is_first:  # what shrank before stays small
+        room = min(room, session.policy.tokens(split.restored))
+    return CompactionResult(_restore(split, text, options, level, room), how, trouble)
 
 
-async def _summarise(split: Split, options: CompactorOptions, files: Sequence[str], ask: AskModel) -> tuple[str, str]:
+async def _summarise(split: Split, options: CompactorOptions, known: Sequence[str], ask: AskModel) -> tuple[str, str]:
     """A model's summary, or "" and why there is none. A request that is too long is made shorter."""
     if ask is None:
         return "", "the model was not asked: it failed too often"
@@ -128,7 +140,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
     for chars, share in TRIES:
         transcript = transcript_of(split, options.strategies, chars, share)
         try:
-            summary = summary_in(_text_of(await ask(request_of(transcript, files))))
+            summary = summary_in(_text_of(await ask(request_of(transcript, known, options.prompt))))
         except UsageError:
             raise
         except Exception as error:
@@ -140,7 +152,7 @@ async def _summarise(split: Split, options: CompactorOptions, files: Sequence[st
             return "", "the response held no summary"
         if count(summary) >= replaced:
             return "", "the summary was longer than what it was of"
-        return written_summary(summary, invented_numbers(summary, "\n".join([transcript, *files])), files), ""
+        return written_summary(summary, transcript, split.summaries, known), ""
     return "", trouble
 
 
@@ -171,7 +183,27 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
     sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
-    return mend_list(session, merge_users(new, len(head) + len(sections)) if split.in_blocks else new)
+    return mend_list(session, sendable(new, split.old))
+
+
+def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions) -> list[Message]:
+    """The list with less of what an earlier compaction put back; the session knows it."""
+    session = options.session
+    had = session.policy.tokens(split.restored)
+    budget = replace(options.budget, max_tokens=int(had * SHRUNK) if had >= LEAST_SHRUNK else 0)
+    head = _with_texts(messages[: split.cut], RESTORED_HEADING, lambda _: "")
+    stays, restored = _restore_files(session, [*head, *split.kept], [], budget)
+    section = [normalise_one({"role": "user", "content": restored})]
+    return mend_list(session, sendable([*stays[: split.cut], *section, *stays[split.cut :]]))
+
+
+def _with_texts(messages: Sequence[Message], heading: str, change: Callable[[str], str]) -> list[Message]:
+    """The messages with their texts under this heading changed."""
+
+    def changed(text: str) -> str:
+        return change(text) if text.startswith(heading) else text
+
+    return update_all(messages, [with_texts(message.raw, changed) for message in messages])
 
 
 def tokens_that_stay(split: Split, options: CompactorOptions, level: Level) -> int:

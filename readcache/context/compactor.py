@@ -31,6 +31,7 @@ from readcache.context.compaction import (
     compact_once,
     tokens_that_stay,
 )
+from readcache.context.formed import sendable, well_formed
 from readcache.context.history import History, MessageLog
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
@@ -59,7 +60,8 @@ LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the compactor did last, the tokens before and after, and why there is no model's summary."""
+    """What the compactor did last, the tokens before and after, and the trouble: why there is no model's summary, why
+    the list is not below its trigger."""
 
     how: How
     tokens_before: int
@@ -74,8 +76,10 @@ class Compactor:
     of it for the methods that begin with an a. `window`: tokens that the model's context holds. `trigger_tokens`:
     shorter conversations are left alone; 0.8 of the window if not given. `keep_turns`: so many of the last turns (see
     `turns`) stay verbatim, fewer where they leave too little room. `budget`: of what is put back. `strategies`: of
-    `prune`. `is_overflow(error)`: did a request fail because it was too long? Raises UsageError for what has no
-    meaning.
+    `prune`. `is_overflow(error)`: did a request fail because it was too long? `prompt`: in place of `SUMMARY_PROMPT`;
+    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. `before` is called with the
+    messages when they are about to be compacted, `after` with the `Report`; what they raise is logged. Raises
+    UsageError for what has no meaning.
     """
 
     def __init__(
@@ -89,6 +93,9 @@ class Compactor:
         budget: Budget = Budget(),  # noqa: B008  frozen
         strategies: Collection[str] = ALL_STRATEGIES,
         is_overflow: Callable[[Exception], bool] = is_overflow,
+        prompt: str | None = None,
+        before: Callable[[list[Any]], object] | None = None,
+        after: Callable[[Report], object] | None = None,
     ) -> None:
         check_strategies(strategies)
         if trigger_tokens is None:
@@ -103,8 +110,8 @@ class Compactor:
         from readcache.log.history_log import HistoryLog  # importing this module must load no store
 
         self._log = MessageLog(HistoryLog(session.reader.log))
-        self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow)
-        self._summarize = summarize
+        self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
+        self._summarize, self._before, self._after = summarize, before, after
         self._levels = levels_of(keep_turns)
         self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
@@ -165,7 +172,10 @@ class Compactor:
         return await self._compact(messages, waits=True, is_forced=True)
 
     async def _ready(self, messages: list[Any], tokens: int | None, *, waits: bool) -> list[Any]:
-        return self._options.session.mend(await self._compact(repair(messages), tokens, waits=waits))
+        repaired = repair(messages)
+        if repaired is not messages:
+            repaired = raw_messages(sendable(normalise(repaired)))
+        return self._options.session.mend(await self._compact(repaired, tokens, waits=waits))
 
     async def _ask(self, model: Callable[[Any], Any], messages: list[Any], *, waits: bool) -> tuple[Any, list[Any]]:
         messages = await self._ready(messages, None, waits=waits)
@@ -198,31 +208,38 @@ class Compactor:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return messages
+        _tell(self._before, messages)
         may_ask = self.failures < MOST_FAILURES
         ask = partial(_called, self._summarize, waits=waits) if may_ask else None
+        formed, trigger = well_formed(normal), options.trigger_tokens * before / max(1, counted)
         if is_forced:
-            result = await compact_now(normal, options, self._levels[self._level :], ask)
+            levels = self._levels[self._levels.index(self._roomy_level(formed, trigger)) :]
+            result = await compact_now(formed, options, levels, ask)
         else:
-            result = await self._compact_if_needed(normal, before / max(1, counted), ask)
+            result = await self._compact_if_needed(formed, trigger, ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
         elif result.how is How.MECHANICAL and may_ask:
             self.failures += 1
-        after = options.tokens(result.messages)
-        self.report = Report(result.how, before, after, result.trouble)
-        is_enough = result.how is not How.NOTHING and after < options.trigger_tokens
+        is_same = result.how is How.NOTHING
+        after = before if is_same else options.tokens(result.messages)
+        trouble = [result.trouble] if result.trouble else []
+        if after >= options.trigger_tokens:
+            hint = "nothing more can be taken out" if is_same else "compact again"
+            trouble.append(f"{after} tokens are left at a trigger of {options.trigger_tokens}: {hint}")
+        self.report = Report(result.how, before, after, "; ".join(trouble))
+        is_enough = not is_same and after < options.trigger_tokens
         self._level = 0 if is_enough else min(self._level + 1, len(self._levels) - 1)
-        if result.how is How.NOTHING:
+        _tell(self._after, self.report)
+        if is_same:
             return messages
         self._log.condense(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
-    async def _compact_if_needed(self, messages: Sequence[Message], scale: float, ask: AskModel) -> CompactionResult:
-        """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded. `scale`:
-        tokens as they are counted here for one of the API's."""
+    async def _compact_if_needed(self, messages: Sequence[Message], trigger: float, ask: AskModel) -> CompactionResult:
+        """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded."""
         options = self._options
-        trigger = options.trigger_tokens * scale
         rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
         shorter = prune_known(messages, options.session, options.strategies, rules)
         if options.tokens(shorter) <= trigger * ENOUGH:
@@ -270,6 +287,17 @@ async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) 
         response.close()  # else Python warns that it was never awaited
     name = getattr(function, "__name__", "the function")
     raise UsageError(f"{name} is asynchronous: await aask, aready, acompact or amaybe_compact instead")
+
+
+def _tell(callback: Callable[[T], object] | None, what: T) -> None:
+    """Calls the user's function; what it raises must not cost the agent its compaction."""
+    try:
+        if callback is not None:
+            callback(what)
+    except Exception:
+        import logging  # 6 ms, as in `session.wrap`
+
+        logging.getLogger(__name__).warning("what a compactor calls raised", exc_info=True)
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:

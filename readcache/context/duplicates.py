@@ -23,7 +23,7 @@ class KeptResults:
     def add(self, text: str, pieces: Sequence[Piece]) -> None:
         """Adds a result; `pieces` say which lines of which files stand in it."""
         lines = split_lines(text)
-        for _, line, is_numbered in _file_lines(lines, pieces):
+        for _, line, is_numbered in file_lines(lines, pieces):
             for needs_number in {False, is_numbered}:
                 self._sources.setdefault((line, needs_number), len(self._lines))
         self._texts.add(text)
@@ -38,7 +38,7 @@ class KeptResults:
         lines = split_lines(text)
         rest = {at for at, line in enumerate(lines) if line.strip()}
         sources: set[int] = set()
-        for at, line, is_numbered in _file_lines(lines, pieces):
+        for at, line, is_numbered in file_lines(lines, pieces):
             source = self._sources.get((line, is_numbered))
             if source is None:
                 return False
@@ -48,7 +48,7 @@ class KeptResults:
         return bool(sources) and all(lines[at] in around for at in rest)
 
 
-def _file_lines(lines: list[str], pieces: Sequence[Piece]) -> Iterator[tuple[int, Line, bool]]:
+def file_lines(lines: list[str], pieces: Sequence[Piece]) -> Iterator[tuple[int, Line, bool]]:
     """(place in the text, line, does a number stand in front) for each line whose file and number are known."""
     for piece in pieces:
         if len(piece.keys) != 1 or not piece.first:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.context.summary import file_map
-from readcache.messages.messages import Message, Raw
+from readcache.context.edits import edits
+from readcache.context.file_map import file_map
+from readcache.messages.messages import Message, Raw, normalise
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import StoreError
 from readcache.model.text import digest
@@ -64,41 +65,45 @@ count, add up, convert or estimate. If a number is not in the transcript, leave 
 _END = "\nThe transcript ends here. Answer with the analysis and the summary, and nothing else."
 
 
-def _prompt(known_files: Sequence[str]) -> str:
-    sections = _SECTIONS if known_files else (*_SECTIONS, _FILE_MAP)
+def _prompt(*, is_known: bool) -> str:
+    sections = _SECTIONS if is_known else (*_SECTIONS, _FILE_MAP)
     parts = [_INTRODUCTION + "\n".join(f"- {section}" for section in sections)]
-    if known_files:
-        parts.append(_FILE_MAP_IS_KNOWN.format(file_map="\n".join(known_files)))
-    return "\n\n".join([*parts, _NUMBERS])
+    return "\n\n".join([*parts, *[_FILE_MAP_IS_KNOWN] * is_known, _NUMBERS])
 
 
 # The request without a session; `{tag}` names the tags around the transcript.
-SUMMARY_PROMPT = _prompt(())
+SUMMARY_PROMPT = _prompt(is_known=False)
 
 
-def summary_request(messages: Sequence[Raw | Message], session: Session | None = None) -> list[dict[str, str]]:
+def summary_request(
+    messages: Sequence[Raw | Message], session: Session | None = None, *, prompt: str | None = None
+) -> list[dict[str, str]]:
     """The request for a summary of these messages: a list of one user message, for any API. With a session the FILE MAP
-    is filled in from its log."""
-    return request_of(serialize_transcript(messages), known_files(session))
+    is filled in from its log. `prompt`: in place of ours, see `Compactor`."""
+    normal = normalise(messages)
+    return request_of(serialize_transcript(normal), known_lines(session, normal), prompt)
 
 
-def request_of(transcript: str, files: Sequence[str]) -> list[dict[str, str]]:
-    """The request for a summary of a transcript, when `files` are the lines of the FILE MAP, where it is known."""
+def request_of(transcript: str, known: Sequence[str], prompt: str | None = None) -> list[dict[str, str]]:
+    """The request for a summary of a transcript, when `known` are the lines of the FILE MAP, where it is known."""
     tag = f"transcript-{digest(transcript)[:8]}"
     while tag in transcript:  # nothing inside can close what is opened outside
         tag = f"transcript-{digest(tag)[:8]}"
-    prompt = _prompt(files).replace("{tag}", tag)
-    return [{"role": "user", "content": f"{prompt}\n<{tag}>\n{transcript}\n</{tag}>\n{_END}"}]
+    asked = _prompt(is_known=bool(known)) if prompt is None else prompt
+    asked = asked.replace("{tag}", tag).replace("{file_map}", "\n".join(known))
+    return [{"role": "user", "content": f"{asked}\n<{tag}>\n{transcript}\n</{tag}>\n{_END}"}]
 
 
-def known_files(session: Session | None) -> list[str]:
-    """The lines of the FILE MAP, from the session's log; none without a session, or when its store fails."""
+def known_lines(session: Session | None, old: Sequence[Message], earlier: Sequence[str] = ()) -> list[str]:
+    """The lines of the FILE MAP and of the EDITS in the messages `old` and in earlier summaries; none without a
+    session, or when its store fails."""
     if session is None:
         return []
     try:
-        return file_map(session.events(), session.agent_id, session.root)
+        records = session.events()
     except StoreError:  # the model is asked for the map instead
         return []
+    return [*file_map(records, session.agent_id, session.root), *edits(old, records, session.root, earlier)]
 
 
 _REASONING = "analysis|think|thinking|scratchpad"
@@ -120,10 +125,3 @@ def summary_in(response: str) -> str:
             return response[at : tagged.start()].strip()
         at = tagged.end()
     return response[at:].strip()
-
-
-def invented_numbers(summary: str, known: str) -> list[str]:
-    """The numbers of two or more digits in a summary that the text `known` lacks, in the order of the summary. Models
-    invent them even though the prompt forbids it."""
-    seen = set(re.findall(r"\d+", known))
-    return list(dict.fromkeys(n for n in re.findall(r"\d{2,}", summary) if n not in seen))

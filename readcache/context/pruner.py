@@ -5,7 +5,7 @@ Calls and results are never removed, so that a list stays well formed. Pruning a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from readcache.context import notes
 from readcache.context.duplicates import KeptResults
 from readcache.context.links import Links, PlainResult
 from readcache.context.notes import MOST_CHARS, clip_text
+from readcache.context.outdated import LaterReads, first_that_pays
 from readcache.context.tool_calls import (
     NOWHERE,
     ToolCall,
@@ -31,7 +32,7 @@ from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.errors import UsageError
 from readcache.model.events import Piece
 from readcache.model.paths import matches
-from readcache.model.policy import MIN_CHARS, Mode
+from readcache.model.policy import MIN_CHARS, Mode, Prices
 from readcache.model.text import count_lines
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class PruneRules:
     root: str = "/"
     links: Links = field(default_factory=Links)
     pinned: frozenset[str] = frozenset()
+    prices: Prices | None = None  # None: the prompt cache is not to be spared
 
 
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
@@ -88,6 +90,16 @@ class Work:
         self.needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
         self.raws = raw_messages(messages)  # with the arguments that were changed
         self.results = [PrunableResult(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
+
+    def first_worth(self, saved: Mapping[int, int]) -> int:
+        """The first message at which saving so many characters, by message, costs no more than it saves."""
+        prices = self.rules.prices
+        if prices is None:
+            return 0
+        changed = [at for at, message in enumerate(self._given) if self.raws[at] is not message.raw]
+        changed += [one.call.result_at for one in self.results if one.text != one.call.result.text]
+        sizes = [sum(len(part.text) for part in message.parts) for message in self._given]
+        return first_that_pays(sizes, saved, min(changed, default=len(sizes)), prices)
 
     def finish(self) -> Sequence[Message]:
         """The messages with all changes; the very same list when there are none."""
@@ -144,7 +156,7 @@ class PrunableResult:
     def shows_only_files(self) -> bool:
         """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
         result of running `cat -n` on …")."""
-        is_whole = sum(piece.count for piece in self.pieces) == count_lines(self.text)
+        is_whole = sum(piece.count for piece in self.pieces) == count_lines(self.call.result.text)
         return (is_whole or self.call.use.kind == "read") and bool(name_pieces(self.pieces))
 
     def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
@@ -236,12 +248,37 @@ def _oversized_outputs(work: Work) -> None:
             one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag)
 
 
+def _outdated_reads(work: Work) -> None:
+    """Reads of one file whose lines were read again after it changed, where that costs no more than it saves."""
+    outdated = list(_outdated(work))
+    first = work.first_worth({one.call.result_at: len(one.call.result.text) for one, _ in outdated})
+    for one, what in outdated:
+        if one.call.result_at >= first:
+            one.text = one.call.result.text  # it may have been cut
+            one.note(f" as read before the file changed; {what} read again later", may_be_asked_again=False)
+
+
+def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:
+    """Each outdated read, and what was read again."""
+    later = LaterReads()
+    stand_ins = {one.call.result.text: name_pieces(one.pieces) for one in work.results if one.is_noted}
+    for one in reversed(work.results):
+        text, named = one.call.result.text, name_pieces(one.pieces)
+        path = named[0][0] if len({path for path, _, _ in named}) == 1 else None
+        is_read = one.shows_only_files() and not one.call.result.is_error and stand_ins.get(text, named) == named
+        if path and is_read and one.may_go() and later.outdate(path, text, one.pieces):
+            yield one, "the whole file was" if path in later.whole else "these lines were"
+        elif one.text == text:
+            later.add(text, one.pieces)
+
+
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
 STRATEGIES: dict[str, Callable[[Work], None]] = {
     "errored_inputs": _errored_inputs,
     "superseded_reads": _superseded_reads,
     "duplicate_outputs": _duplicate_outputs,
     "oversized_outputs": _oversized_outputs,
+    "outdated_reads": _outdated_reads,  # the last: it goes by what the others change
 }
 ALL_STRATEGIES = tuple(STRATEGIES)
 
@@ -264,6 +301,9 @@ def prune(
     - `superseded_reads`: reads of a file that was then overwritten as a whole. An edit supersedes nothing.
     - `errored_inputs`: long arguments of calls that failed; what the tool said stays.
     - `oversized_outputs`: results of more than `max_chars` characters keep their head and tail; images become a text.
+    - `outdated_reads`: reads of a file that was read again after it changed, wholly or in the same lines. They go where
+      something before them is pruned anyway, or where it costs less, by the policy's prices, to have the prompt cache
+      written again than to go on reading them.
 
     The last `protect_last_turns` turns (see `turns`) stay as they are; calls and results are never removed. `protected`
     are globs of files never pruned, beside those of the session's policy. A session is told what is gone, and markers
@@ -271,7 +311,8 @@ def prune(
     unknown strategy.
     """
     check_strategies(strategies)
-    rules = PruneRules(max_chars=max_chars, protected=tuple(protected), protect_last_turns=protect_last_turns)
+    prices = Prices() if session is None else session.policy.prices
+    rules = PruneRules(max_chars, protected=tuple(protected), protect_last_turns=protect_last_turns, prices=prices)
     normal = normalise(messages)
     if session is None:
         out = prune_messages(normal, strategies, rules)

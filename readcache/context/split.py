@@ -12,26 +12,25 @@ from readcache.messages.editing import as_blocks
 from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
 from readcache.messages.structure import cut_points
 from readcache.messages.turns import last_turns
-from readcache.restore import plan as restore
 
-OWN_HEADINGS = (summary.HEADING, f"## {restore.HEADING}")
+OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """A conversation in its parts.
 
-    `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first.
-    `old` is to be summarised, `kept` stays and begins at message `cut` of the list. `in_blocks`: are its calls blocks,
-    as in Anthropic's API?
+    `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first;
+    `restored`: the text of what they put back. `old` is to be summarised, `kept` stays and begins at message `cut` of
+    the list.
     """
 
     head: list[Message]
     summaries: list[str]
+    restored: str
     old: list[Message]
     kept: list[Message]
     cut: int
-    in_blocks: bool
 
 
 def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
@@ -39,7 +38,7 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
     be cut nowhere before, less. A restored section of an earlier compaction, identified by its heading, is in none of
     them."""
     head: list[Message] = []
-    summaries: list[str] = []
+    sections: list[str] = []  # summaries, and what was put back
     since: list[Message] = []  # what the user said in a message that holds a summary
     was_compacted = False
     first = 0
@@ -52,7 +51,7 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
             head.append(message)
             continue
         was_compacted = True
-        summaries += [text for text in own if text.startswith(summary.HEADING)]
+        sections += own
         blocks = as_blocks(message.raw)
         is_own = [(as_mapping(block) or {}).get("text") in own for block in blocks]
         at = is_own.index(True)
@@ -60,7 +59,9 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
         since += _with_content(message, [blocks[k] for k in range(at, len(blocks)) if not is_own[k]])
     cut = _cut(messages, first, keep_turns)
     old = [*since, *messages[first:cut]] if cut > first else []
-    return Split(head, summaries, old, list(messages[cut:]), cut, any(map(_has_blocks_of_calls, messages)))
+    summaries = [text for text in sections if text.startswith(summary.HEADING)]
+    restored = "".join(text for text in sections if text not in summaries)
+    return Split(head, summaries, restored, old, list(messages[cut:]), cut)
 
 
 def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
@@ -84,21 +85,3 @@ def _is_plain_user(message: Message) -> bool:
     return message.role == "user" and all(
         p.kind in (Kind.TEXT, Kind.IMAGE) and p.call_id is None for p in message.parts
     )
-
-
-def merge_users(messages: Sequence[Message], border: int) -> list[Message]:
-    """The list with adjacent messages of the user as one, up to that at `border`: so roles alternate as Anthropic's API
-    has it."""
-    out: list[Message] = []
-    for at, message in enumerate(messages):
-        if out and at <= border and message.role == out[-1].role == "user":
-            blocks = [*as_blocks(out[-1].raw), *as_blocks(message.raw)]
-            out[-1] = normalise_one({**out[-1].raw, "content": blocks})
-        else:
-            out.append(message)
-    return out
-
-
-def _has_blocks_of_calls(message: Message) -> bool:
-    blocks = as_blocks(message.raw)
-    return any((as_mapping(block) or {}).get("type") in ("tool_use", "tool_result") for block in blocks)

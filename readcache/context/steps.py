@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from readcache.context.api import is_overflow
 from readcache.context.compaction import TRIES, CompactorOptions, How, Request, count_tokens, transcript_of
 from readcache.context.compactor import TRIGGER_OF_WINDOW, Report, compact_now, levels_of, run_at_once
-from readcache.context.prompt import known_files, request_of
+from readcache.context.formed import well_formed
+from readcache.context.prompt import known_lines, request_of
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
 from readcache.messages.messages import Raw, normalise, raw_messages
@@ -33,12 +34,12 @@ def compaction_request(
 ) -> Request:
     """The first request that `Compactor.compact` would make: a list of one user message; [] when no turn is old enough
     to be summarised. `attempt`: how many requests for this list were longer than the model's window."""
-    normal = normalise(messages)
+    normal = well_formed(normalise(messages))
     for level in levels_of(keep_turns):
         split = split_turns(normal, level.keep_turns)
         if split.old:
             transcript = transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
-            return request_of(transcript, known_files(session))
+            return request_of(transcript, known_lines(session, split.old, split.summaries))
     return []
 
 
@@ -63,6 +64,6 @@ def compact_with(
     trigger = trigger_tokens or max(1, counted)
     within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
     options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
-    result = run_at_once(compact_now(normal, options, levels_of(keep_turns), ask))
+    result = run_at_once(compact_now(well_formed(normal), options, levels_of(keep_turns), ask))
     report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
     return messages if result.how is How.NOTHING else raw_messages(result.messages), report

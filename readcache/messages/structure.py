@@ -145,7 +145,8 @@ def _without(message: Message, gone: set[int]) -> Raw | None:
     if isinstance(raw.get("content"), (list, tuple)):
         results = (at in gone for at, part in enumerate(message.parts) if part.kind is Kind.RESULT)
         rest["content"] = [block for block in raw["content"] if not _is_gone(block, loses_calls, results)]
-    return rest if any(part.text or part.kind is Kind.IMAGE for part in normalise_one(rest).parts) else None
+    is_said = (part.text or part.kind in (Kind.IMAGE, Kind.CALL, Kind.RESULT) for part in normalise_one(rest).parts)
+    return rest if any(is_said) else None
 
 
 def _is_gone(block: object, loses_calls: bool, results: Iterator[bool]) -> bool:

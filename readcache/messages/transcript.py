@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from readcache.messages.messages import RESULT_ROLES, Kind, Message, Raw, normalise
 
+# Of roles that a reader knows, whether they are in the list or not.
+_HEADERS = ("system", "developer", "user", "assistant", "tool_output", "tool_output error")
+
 
 def serialize_transcript(messages: Sequence[Raw | Message]) -> str:
     """The flat transcript: a line with the role, `[system]`, `[user]`, `[assistant]`, `[tool_output]` (`[tool_output
@@ -17,7 +20,7 @@ def serialize_transcript(messages: Sequence[Raw | Message]) -> str:
     no messages.
     """
     normal = normalise(messages)
-    headers = {"tool_output", "tool_output error", *map(_header, normal)}
+    headers = {*_HEADERS, *map(_header, normal)}
     ours = "|".join(rf"\[{re.escape(header)}\]$" for header in sorted(headers))
     own_lines = re.compile(rf"^(?={ours}|-> tool_call )", re.MULTILINE)
     return "\n".join(block for message in normal for block in _blocks(message, own_lines))

@@ -66,9 +66,12 @@ class RestorePlan:
         if not self.items:
             return "", ()
         lines, pieces = [f"## {self.heading}"], []
+        level = "###"  # no line of an item can begin another one
+        while any(f"\n{level} " in f"\n{item.text}" for item in self.items):
+            level += "#"
         before: RestoreItem | None = None
         for item in self.items:
-            lines.append(_title(item, before))
+            lines.append(f"{level} {_title(item, before)}")
             before = item
             if item.path is None or item.start is None or item.end is None:
                 pieces += [replace(piece, at=piece.at + len(lines)) for piece in item.pieces]
@@ -112,11 +115,11 @@ class Compaction:
 def _title(item: RestoreItem, before: RestoreItem | None) -> str:
     """The line above an item. The path and the reasons stand above a file's first range alone."""
     if item.command is not None:
-        return f"### Output of `{_printable(_shortened(item.command))}`, {item.why}"
+        return f"Output of `{printable(_shortened(item.command))}`, {item.why}"
     lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
     if before is None or item.path != before.path:
-        return f"### {_printable(item.path or '')} {lines}: {item.why}"
-    return f"### {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
+        return f"{printable(item.path or '')} {lines}: {item.why}"
+    return lines + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
 
 
 def _shortened(command: str) -> str:
@@ -124,7 +127,8 @@ def _shortened(command: str) -> str:
     return line if len(line) <= LONGEST_COMMAND else line[: LONGEST_COMMAND - 1] + "…"
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
+    """The name on one line, whatever characters a file's name has."""
     return "".join(c if c.isprintable() else "?" for c in name)
 
 

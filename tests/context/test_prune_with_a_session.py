@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
 from readcache.context import prune
+from readcache.context.pruner import ALL_STRATEGIES
 from tests.helpers.chats import APIS, Step, arguments, chat, is_sendable, results, text
 from tests.helpers.compactor import assert_true_markers, commands
 
@@ -101,7 +102,7 @@ def observed(name: str, first: int, last: int) -> tuple[str, str]:
 reads = st.builds(observed, st.sampled_from("fgh"), st.sampled_from([1, 11, 21]), st.sampled_from([30, 45, 60]))
 writes = st.builds(lambda name: (f"cat > {name} <<'EOF'\n{LONG[name]}EOF\n", ""), st.sampled_from("fgh"))
 others = st.sampled_from([("make", text(1, 300)), ("make", text(1, 20)), ("cat img", "\0\1"), NOW])
-strategies = st.sets(st.sampled_from(["duplicate_outputs", "superseded_reads", "errored_inputs", "oversized_outputs"]))
+strategies = st.sets(st.sampled_from(ALL_STRATEGIES))
 
 
 @given(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.messages.structure import cut_points, repair
-from tests.helpers.chats import APIS, Raw, is_sendable, scripted
+from tests.helpers.chats import APIS, Raw, call_message, is_sendable, result_messages, scripted
 
 both_shapes = pytest.mark.parametrize("shape", APIS)
 
@@ -147,6 +147,12 @@ def test_a_call_beside_a_result_of_nothing_stays() -> None:
     stray, (call, result) = scripted("anthropic", "r9")[0], scripted("anthropic", "c1 r1")
     merged = {**call, "content": [*stray["content"], *call["content"]]}
     assert repair([merged, result]) == [call, result]
+
+
+def test_a_result_of_nothing_beside_a_second_one_for_its_call_stays() -> None:
+    call, (result,) = call_message("anthropic", [("1", "bash", {})]), result_messages("anthropic", [("1", "", False)])
+    twice = {"role": "user", "content": [*result["content"], *result["content"]]}
+    assert repair([call, twice]) == [call, result]
 
 
 def test_a_result_goes_with_its_images() -> None:

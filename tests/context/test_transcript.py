@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from readcache import Session
 from readcache.context import SUMMARY_PROMPT, serialize_transcript, summary_request
-from readcache.context.prompt import invented_numbers, summary_in
+from readcache.context.prompt import summary_in
+from readcache.context.summary import doubts
 from tests.helpers.chats import APIS, Step, chat, text
 
 NOW = Step("ls", "f\n")
@@ -184,7 +185,7 @@ def test_any_answer_has_an_end(parts: list[str]) -> None:
 def test_numbers_that_the_transcript_does_not_show_are_found() -> None:
     known = "f.py lines 10-80, 3 passed, 1,234 bytes"
     summary = "read 10-80 of f.py (1,234 lines), 57 passed, 2 failed at line 312; 57 again"
-    assert invented_numbers(summary, known) == ["57", "312"]
+    assert doubts(summary, known, [], []) == ["Numbers in this summary that do not occur in the conversation: 57, 312."]
 
 
 messages_: Any = st.lists(

@@ -1,0 +1,95 @@
+"""What the log tells about the files of a conversation, so that no model has to remember it, and none can invent it:
+the FILE MAP, and the KEY SYMBOLS, which names are defined where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from readcache.model.claims import glob_stem
+from readcache.model.events import Delivered, Origin, Piece, Record, Wrote
+from readcache.model.spans import Span, merge_spans
+from readcache.model.text import bodies, split_lines
+from readcache.restore.plan import printable
+
+FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
+KEY_SYMBOLS = "KEY SYMBOLS, from what was shown (the line of each, as of then):"
+# Newest first; the rest is counted. In 99 of 100 recorded sessions no more files were touched, in nine of ten 25.
+MOST_FILES = 60
+MOST_SPANS = 8  # ranges named of one file; 99 of 100 have no more than six
+MOST_FILES_OF_SYMBOLS = 12
+MOST_SYMBOLS = 8  # of one file
+
+_DEFINITION = re.compile(
+    r"(?:(?:export|default|public|private|protected|static|async|abstract|final|unsafe|pub(?:\(\w+\))?)\s+)*"
+    r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(?:\([^)]*\)\s*)?"
+    r"([A-Za-z_]\w*)\s*(?:[(:{<=\[;]|$|(?:struct|interface|extends|implements|where|for|func)\b)"
+)
+
+
+@dataclass(slots=True)
+class _File:
+    read: list[Span] = field(default_factory=list)
+    is_written: bool = False
+    symbols: dict[str, int] = field(default_factory=dict)
+
+
+def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
+    """One line for each file, those touched last first, such as `src/app.py: read lines 1-120; written`; below them the
+    symbols. Paths below `root` are relative to it. Empty when no file was touched.
+
+    Lines that were left out are among those read: they were in view then.
+    """
+    files: dict[str, _File] = {}  # those touched last at the end
+    for record in records:
+        event = record.event
+        if isinstance(event, Delivered) and event.origin is Origin.RESULT and record.agent_id == agent_id:
+            lines = split_lines(event.text) if event.pieces else []
+            for piece in event.pieces:
+                if len(piece.keys) == 1 and piece.first:
+                    file = _touched(files, piece.keys[0])
+                    file.read.append((piece.first, piece.first + piece.count - 1))
+                    file.symbols |= _symbols(lines, piece)
+            for pointer in event.pointers:
+                if pointer.path is not None:
+                    _touched(files, pointer.path).read.append((pointer.start, pointer.end))
+        elif isinstance(event, Wrote):
+            for path in event.keys:
+                if glob_stem(path) is None:
+                    _touched(files, path).is_written = True
+    newest = list(reversed(files.items()))
+    names = {path: printable(path.removeprefix(root.rstrip("/") + "/")) for path, _ in newest}
+    map_ = [f"{names[path]}: {_facts(file)}" for path, file in newest[:MOST_FILES]]
+    if len(newest) > MOST_FILES:
+        map_.append(f"and {len(newest) - MOST_FILES} files touched earlier")
+    symbols = [f"{names[path]}: {_first(file.symbols)}" for path, file in newest if file.symbols]
+    return [*map_, *(["", KEY_SYMBOLS, *symbols[:MOST_FILES_OF_SYMBOLS]] if symbols else [])]
+
+
+def _touched(files: dict[str, _File], path: str) -> _File:
+    file = files[path] = files.pop(path, _File())
+    return file
+
+
+def _symbols(lines: list[str], piece: Piece) -> Iterator[tuple[str, int]]:
+    """The names that are defined in these lines without being inside of something else, by the keywords of common
+    languages."""
+    for number, line in enumerate(bodies(lines[piece.at : piece.at + piece.count], piece.sep), piece.first):
+        found = _DEFINITION.match(line)
+        if found:
+            yield found[1], number
+
+
+def _first(symbols: dict[str, int]) -> str:
+    return ", ".join(f"{name} {line}" for name, line in sorted(symbols.items(), key=lambda it: it[1])[:MOST_SYMBOLS])
+
+
+def _facts(file: _File) -> str:
+    facts = []
+    if file.read:
+        spans = merge_spans(file.read)
+        runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
+        more = f" and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else ""
+        facts.append(f"read lines {runs}{more}")
+    return "; ".join([*facts, *["written"] * file.is_written])

@@ -1,0 +1,57 @@
+"""Which reads are outdated: a later one shows their lines as they are since, and where a cut there pays for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from readcache.context.duplicates import file_lines
+from readcache.model.events import Piece
+from readcache.model.policy import Prices
+from readcache.model.text import split_lines
+
+
+class LaterReads:
+    """The lines of files that the later reads show, taken in from the last to the first: the newest count."""
+
+    def __init__(self) -> None:
+        self.whole: set[str] = set()  # files that one of them shows whole
+        self._tops: dict[str, int] = {}  # file -> how many of its first lines one of them shows
+        self._lines: dict[tuple[str, int], str] = {}
+        self._texts: set[tuple[str, str]] = set()
+
+    def add(self, text: str, pieces: Sequence[Piece]) -> None:
+        """Takes in a result; `pieces` say which lines of which files stand in it."""
+        for _, (path, number, line), _ in file_lines(split_lines(text), pieces):
+            self._lines.setdefault((path, number), line)
+            self._texts.add((path, line))
+        for piece in pieces:
+            if piece.first == 1:
+                self._tops |= {key: max(piece.count, self._tops.get(key, 0)) for key in piece.keys}
+                self.whole.update(piece.keys if piece.eof else ())
+
+    def outdate(self, path: str, text: str, pieces: Sequence[Piece]) -> bool:
+        """True if the lines of an earlier read of one file were all read again, and it had changed by then. In the
+        middle of a file their numbers do not prove it, as the change may have moved them: the first and the last must
+        be there again."""
+        shown = {number: line for _, (_, number, line), _ in file_lines(split_lines(text), pieces)}
+        is_covered = path in self.whole or max(shown) <= self._tops.get(path, 0)
+        if not is_covered and all((path, number) in self._lines for number in shown):
+            is_covered = self._texts >= {(path, shown[min(shown)]), (path, shown[max(shown)])}
+        return is_covered and any(self._lines.get((path, number)) != line for number, line in shown.items())
+
+
+def first_that_pays(sizes: Sequence[int], saved: Mapping[int, int], changed: int, prices: Prices) -> int:
+    """The first message at which a cut pays for the prompt cache that it breaks.
+
+    `sizes` of the messages; `saved` in some of them. From message `changed` on the cache is broken anyway, and what is
+    saved costs nothing.
+    """
+    best, first = 0.0, changed
+    gain, left = 0, 0
+    for at in range(changed - 1, -1, -1):
+        gain += saved.get(at, 0)
+        left += sizes[at] - saved.get(at, 0)
+        worth = gain * prices.read * prices.turns - left * (prices.write - prices.read)
+        if at in saved and worth > best:
+            best, first = worth, at
+    return first
