@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import HeadTail, Mode, Policy, UsageError
-from readcache.hosts.adapter_settings import policy_by_settings, session_by_settings
+from readcache.hosts.adapter_settings import adapter_settings, policy_by_settings
 from readcache.hosts.fallback import fallback
 
 
@@ -42,7 +42,7 @@ def test_what_means_nothing_is_an_error(given: dict[str, Any]) -> None:
 
 
 def test_a_session_is_kept_where_it_is_set(tmp_path: Path) -> None:
-    session = session_by_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}, host="h")
+    session = adapter_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}).new_reader(host="h")
     session.observe("cat f", "text\n" * 100)
     assert session.root == str(tmp_path)
     assert (tmp_path / "log.db").is_file()
