@@ -66,7 +66,8 @@ def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None =
         return None
     if kind == "bash" and command is not None:
         where = result.cwd or first_text(result.arguments, DIRECTORIES)
-        known |= {"cwd": where, "complete": result.complete, "frame": result.frame or without_status}
+        whole = result.complete and not result.is_error  # an error's text may be the framework's
+        known |= {"cwd": where, "complete": whole, "frame": result.frame or without_status}
         return session.observe(command, result.output, exit_code=result.exit_code, **known)
     read = LinesRead(*result.lines, numbered=False) if result.lines else lines_read(result.arguments, result.output)
     if kind == "read" and path is not None and read is not None:
