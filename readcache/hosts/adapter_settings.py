@@ -45,12 +45,11 @@ class AdapterSettings:
         return Session(self.root, session_id=name, **known)
 
 
-def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> AdapterSettings:
+def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AdapterSettings:
     """The settings in `given`: those of `policy_by_settings`; "root" (else the directory where this process is);
     "store"; "restore" (a Budget, a number of tokens, True for the default budget, False or None for nothing);
     "on_reply" (a function that is given each Reply). None of the others is as good as not given. UsageError for what
     means nothing."""
-    environment = os.environ if environment is None else environment
     budget = _budget(given.get("restore", True))
     given = {name: value for name, value in given.items() if value is not None}
     policy = policy_by_settings(given, environment)
@@ -59,8 +58,8 @@ def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] | 
         Session(store=store).close()  # UsageError for a URL of no kind of store
     if heard is not None and not callable(heard):
         raise UsageError(f"invalid on_reply {heard!r}: give a function that takes a Reply")
-    restore = budget if policy.mode is Mode.ON else None
-    return AdapterSettings(str(given.get("root") or "."), store, policy, restore, heard)
+    kept = budget if policy.mode is Mode.ON else None
+    return AdapterSettings(str(given.get("root") or "."), store, policy, kept, heard)
 
 
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:

@@ -38,16 +38,13 @@ class AgentReader:
     def with_restored(self, messages: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages, with what the reader loses by a summary behind it: the same section in each request. `state`:
         the messages of the agent's state, of which some summaries take none away."""
-        return [self._longer(message, messages, state) for message in messages]
-
-    def _longer(
-        self, message: BaseMessage, messages: Sequence[BaseMessage], state: Sequence[BaseMessage]
-    ) -> BaseMessage:
-        summary = message.content
-        if message.additional_kwargs.get("lc_source") != "summarization" or not isinstance(summary, str):
-            return message
-        section = self._restored.behind(summary, call_ids(messages), [*self._sent, *map(as_chat, state)])
-        return message.model_copy(update={"content": f"{summary}\n\n{section}"}) if section else message
+        out = list(messages)
+        for at, message in enumerate(messages):
+            summary, kind = message.content, message.additional_kwargs.get("lc_source")
+            if kind == "summarization" and isinstance(summary, str):
+                section = self._restored.behind(summary, call_ids(messages), [*self._sent, *map(as_chat, state)])
+                out[at] = message.model_copy(update={"content": f"{summary}\n\n{section}"}) if section else message
+        return out
 
 
 class AgentThread:

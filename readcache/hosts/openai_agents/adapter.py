@@ -77,7 +77,8 @@ class ReadcacheFilter:
             return sent
 
         def judged() -> Any:
-            return dataclasses.replace(sent, input=self._judged(list(sent.input), self._name(data)))
+            name = self._named(data) if callable(self._named) else self._named
+            return dataclasses.replace(sent, input=self._judged(list(sent.input), str(name or "")))
 
         return await asyncio.to_thread(fallback, judged, sent)  # the list has every result as the tool gave it
 
@@ -91,9 +92,6 @@ class ReadcacheFilter:
 
     def _is_off(self) -> bool:
         return self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ))
-
-    def _name(self, data: Any) -> str:
-        return str((self._named(data) if callable(self._named) else self._named) or "")
 
     def _judged(self, items: Items, name: str) -> Items:
         with self._readers.lock:
@@ -124,19 +122,12 @@ class AgentList:
 
     def __init__(self, session: Session, name: str, settings: AdapterSettings) -> None:
         self._session, self._name, self._settings = session, name, settings
+        self.stats, self.close = session.stats, session.close
         self._restored = RestoredSections(session, settings.restore)
         self._texts: dict[str, tuple[str, str]] = {}  # call id -> (as the tool gave it, as the model is shown it)
         self._last = ""
         self._items: Items = []  # the last list
         self._sections: list[tuple[Item, str]] = []  # what a compaction left, and the section behind it
-
-    def stats(self) -> dict[str, int]:
-        """See `Session.stats`."""
-        return self._session.stats()
-
-    def close(self) -> None:
-        """See `Session.close`."""
-        self._session.close()
 
     def goes_on_in(self, ids: Sequence[str], items: Items, name: str) -> bool:
         """True if the newest of these calls that are known is the one that was judged last. Where none is known, true
