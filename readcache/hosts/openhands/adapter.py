@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from readcache import Budget, Reply
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openhands.results import as_told, judged, shown_text, with_text, with_whole_lines
+from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
 from readcache.hosts.readers import Readers
 
 _AS_SENT = {
@@ -137,7 +137,7 @@ class _Reader:
         calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
         for event in new:
             self._stands[event.id] = event  # also where we fail
-            judge = partial(judged, self.session, calls.get(event.action_id), event, self._cwd)
+            judge = partial(reply_to, self.session, calls.get(event.action_id), event, self._cwd)
             nothing: tuple[Reply | None, str | None] = (None, self._cwd)
             reply, self._cwd = fallback(judge, nothing)
             text = shown_text(self._told(reply), event.observation.text)

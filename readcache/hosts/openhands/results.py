@@ -34,7 +34,7 @@ def editor_frame(text: str) -> tuple[str, str, str]:
     return text[:end], text[end:], ""
 
 
-def judged(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[Reply | None, str | None]:
+def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[Reply | None, str | None]:
     """The reply to a result, None where that stays as it is; and the directory where the next command starts. `call`:
     the event of the action, None when it was condensed away; `cwd`: where this command started, as far as it is
     known."""
