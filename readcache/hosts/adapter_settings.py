@@ -1,43 +1,92 @@
-"""What a user may set for an adapter that runs inside its host, in the host's own configuration.
+"""What a user may set for an adapter that runs inside its host, in Python or in the host's own configuration.
 
-The environment has its say as everywhere: `READCACHE=off` switches everything off, `READCACHE_POLICY` names a preset.
+The environment has its say as everywhere: `READCACHE=off` switches everything off, `READCACHE_POLICY` names a preset,
+`READCACHE_STORE` a store and `READCACHE_PROTECTED` files.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import HeadTail, Mode, Policy, Session, UsageError
+from readcache import Budget, HeadTail, Mode, Policy, Reply, Session, UsageError
+from readcache.hosts.fallback import fallback
 from readcache.process.mode import mode_named
 
-_SETTINGS = ("policy", "mode", "clip", "root", "store", "protected")
+_SETTINGS = ("policy", "mode", "clip", "root", "store", "protected", "restore", "on_reply")
 _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, False: Mode.OFF}  # YAML's on is True
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """The settings of one adapter, all of them valid."""
+
+    root: str  # the directory that relative paths are of
+    store: Any  # as for `Session`; None: in memory
+    policy: Policy
+    restore: Budget | None  # of what is put back behind a compaction; None: nothing is, as where nothing is omitted
+    on_reply: Callable[[Reply], object] | None
+
+    def told(self, reply: Reply | None) -> Reply | None:
+        """The reply, after `on_reply` was told of it; what that raises goes to the host's log."""
+        heard = self.on_reply
+        if heard is not None and reply is not None:
+            fallback(lambda: heard(reply), None)
+        return reply
+
+    def new_reader(self, name: str | None = None, *, host: str, local: bool | None = None) -> Session:
+        """A reader that was shown nothing. `name`: of its conversation; None for a new one. The tag of its markers
+        follows from the name: a list that another reader of that name judges again stays as it was sent. `host`,
+        `local`: as for `Session`."""
+        known: dict[str, Any] = {} if name is None else {"agent_id": f"main-{os.urandom(4).hex()}"}
+        known |= {"store": self.store, "policy": self.policy, "local": local, "host": host}
+        return Session(self.root, session_id=name, **known)
+
+
+def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AdapterSettings:
+    """The settings in `given`: those of `policy_by_settings`; "root" (else the directory where this process is);
+    "store"; "restore" (a Budget, a number of tokens, True for the policy's, False or None for nothing);
+    "on_reply" (a function that is given each Reply). Any other setting that is None counts as not given. UsageError for
+    what means nothing."""
+    given, put_back = {name: value for name, value in given.items() if value is not None}, given
+    policy = policy_by_settings(given, environment)
+    budget = _budget(put_back.get("restore", True), policy.restore)
+    store, heard = given.get("store") or environment.get("READCACHE_STORE") or None, given.get("on_reply")
+    if "://" in str(store):
+        Session(store=store).close()  # UsageError for a URL of no kind of store
+    if heard is not None and not callable(heard):
+        raise UsageError(f"invalid on_reply {heard!r}: give a function that takes a Reply")
+    kept = budget if budget and budget.max_tokens and policy.mode is Mode.ON else None
+    policy = replace(policy, restore=kept or Budget(max_tokens=0))
+    return AdapterSettings(str(given.get("root") or "."), store, policy, kept, heard)
+
+
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:
-    """The policy of `given`: "policy" (the name of a preset), "mode" ("on", "advise", "off"), "protected" (globs of
-    files never to omit or store, with commas between) and "clip" ([head, tail] in characters: how the host cuts long
-    results). UsageError for what means nothing."""
+    """The policy of `given`: "policy" (a Policy, or the name of a preset), "mode" ("on", "advise", "off"), "protected"
+    (globs of files never to omit or store, with commas between) and "clip" ([head, tail] in characters: how the host
+    cuts long results). A Policy is taken as it is. UsageError for what means nothing."""
     if unknown := given.keys() - {*_SETTINGS}:
         raise UsageError(f"unknown setting {', '.join(map(str, unknown))}: choose from {', '.join(_SETTINGS)}")
+    if isinstance(policy := given.get("policy"), Policy):
+        return policy
     named = mode_named(environment)
     if named not in _MODES:
         raise UsageError(f"invalid READCACHE={named}: use on, advise or off")
     mode = given.get("mode", "advise" if named == "advise" else "on")
     if mode not in _MODES:
         raise UsageError(f"invalid mode {mode!r}: use on, advise or off")
-    policy = Policy.named(str(given.get("policy") or environment.get("READCACHE_POLICY") or "default"))
+    policy = Policy.named(str(policy or environment.get("READCACHE_POLICY") or "default"))
     protected = str(given.get("protected") or environment.get("READCACHE_PROTECTED", ""))
-    policy, clip = policy.protecting(protected), given.get("clip")
+    policy = policy.protecting(protected).restoring(environment.get("READCACHE_RESTORE", ""))
+    clip = given.get("clip")
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 
-def session_by_settings(given: Mapping[str, Any], *, host: str, local: bool | None = None) -> Session:
-    """A new conversation: `policy_by_settings`, "root" (the directory that paths are of; else the one where this
-    process is) and "store" (a file to keep the log in; else memory). `host`, `local`: as for `Session`. UsageError for
-    what means nothing."""
-    policy = policy_by_settings(given)
-    return Session(given.get("root") or ".", store=given.get("store"), policy=policy, local=local, host=host)
+def _budget(given: object, default: Budget) -> Budget | None:
+    if isinstance(given, Budget) or given is True:
+        return default if given is True else given
+    if not isinstance(given, (int, float, type(None))):
+        raise UsageError(f"invalid restore {given!r}: use True, False, a number of tokens or a Budget")
+    return Budget(max_tokens=given) if given else None

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from readcache import Sessions
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.claude_code.settings import MATCHERS
 
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookMatcher
+    from claude_agent_sdk.types import HookEvent
 
-def hooks(sessions: Sessions, more: Mapping[str, list[Any]] | None = None) -> dict[str, list[Any]]:
+
+def hooks(sessions: Sessions, more: Mapping[Any, list[Any]] | None = None) -> dict[HookEvent, list[HookMatcher]]:
     """For `ClaudeAgentOptions(hooks=...)`. `sessions`: of any number of clients. `more`: hooks of your own, which are
     called as without us."""
     from claude_agent_sdk import HookMatcher

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from readcache import Reply, Session
+from readcache import Reply, Session, UsageError
 from readcache.messages.tools import COMMANDS, DIRECTORIES, LinesRead, ToolUse, first_text, lines_read, tool_use
 from readcache.transcripts.patches import patch_writes
 
 _STATUS = r"[\[(<]?(?:(?:command|process) [a-z]+ with )?(?:exit|return)[ _]?(?:code|status)?[ :=]+-?\d+[\])>]?\.?"
-_STATUS_LINE = re.compile(rf"(?P<head>\A{_STATUS}[ \t]*\n)|(?P<tail>(?:\A|\n{{1,2}}){_STATUS}\s*\Z)", re.IGNORECASE)
+_HEAD = re.compile(rf"{_STATUS}[ \t]*\n", re.IGNORECASE)
+_TAIL = re.compile(rf"(?:\A|\n{{1,2}}){_STATUS}\s*\Z", re.IGNORECASE)
+_LONGEST_TAIL = 200  # characters: a search from the beginning would try each line
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,17 @@ class ToolResult:
 Judge = Callable[[Session, ToolResult], "Reply | None"]  # a user's own way to tell a session; None: leave it alone
 
 
+KINDS = ("bash", "read", "write", "other", "ignore")
+
+
+def tool_kinds(given: Mapping[str, str | Judge] | None) -> dict[str, str | Judge]:
+    """What the user says of tools, by name. UsageError for a kind that does not exist."""
+    for name, kind in (given or {}).items():
+        if kind not in KINDS and not callable(kind):
+            raise UsageError(f"invalid kind {kind!r} of the tool {name}: use {', '.join(KINDS)} or a function")
+    return dict(given or {})
+
+
 def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None = None) -> Reply | None:
     """The session's answer to a call; None: the result stays as it is. `kind`: what the tool is by the user's word,
     instead of its name and arguments (see `ToolUse`), or the user's own function."""
@@ -53,7 +66,8 @@ def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None =
         return None
     if kind == "bash" and command is not None:
         where = result.cwd or first_text(result.arguments, DIRECTORIES)
-        known |= {"cwd": where, "complete": result.complete, "frame": result.frame or without_status}
+        whole = result.complete and not result.is_error  # an error's text may be the framework's
+        known |= {"cwd": where, "complete": whole, "frame": result.frame or without_status}
         return session.observe(command, result.output, exit_code=result.exit_code, **known)
     read = LinesRead(*result.lines, numbered=False) if result.lines else lines_read(result.arguments, result.output)
     if kind == "read" and path is not None and read is not None:
@@ -73,9 +87,10 @@ def _tell_writes(session: Session, use: ToolUse, call_id: str) -> None:
 
 def without_status(text: str) -> tuple[str, str, str]:
     """(head, body, tail): a line like `Exit code: 1` in front or behind is the tool's own."""
-    ends = {found.lastgroup: found.span() for found in _STATUS_LINE.finditer(text)}
-    low, high = ends.get("head", (0, 0))[1], ends.get("tail", (len(text), 0))[0]
-    return (text[:low], text[low:high], text[high:]) if low <= high else ("", text, "")
+    head = found.end() if (found := _HEAD.match(text)) else 0
+    found = _TAIL.search(text, max(head, len(text) - _LONGEST_TAIL))
+    tail = found.start() if found else len(text)
+    return text[:head], text[head:tail], text[tail:]
 
 
 def _on_disk(session: Session, path: str) -> str:

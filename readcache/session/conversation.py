@@ -118,24 +118,32 @@ class Conversation:
         """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
 
-    def restored_section(self, compaction: str, *, keep: Collection[str] = ()) -> str:
+    def restored_section(
+        self,
+        compaction: str,
+        *,
+        keep: Collection[str] = (),
+        messages: Sequence[Mapping[str, Any] | Message] | None = None,
+    ) -> str:
         """What to put behind the summary of a host that compacts by itself; "" for nothing.
 
         `compaction`: the summary, or a name for it. When it is first told, calls not in `keep` are gone, and a section
         of the size of `Policy.restore` is planned. It counts as visible, and is the same text at each later request, in
-        another process with this store too.
+        another process with this store too. `messages`: as for `restore_plan`.
         """
         name = f"restored-{digest(compaction)[:16]}"
         if name not in self._sections:
-            self._sections[name] = self._section(name, keep)
+            self._sections[name] = self._section(name, keep, messages)
         return self._sections[name]
 
-    def _section(self, name: str, keep: Collection[str]) -> str:
+    def _section(self, name: str, keep: Collection[str], messages: Sequence[Mapping[str, Any] | Message] | None) -> str:
         with contextlib.suppress(StoreError):  # counted where something is to be stored
             for event in events_for(self.events(), self.agent_id):
                 if isinstance(event, Delivered) and event.call_id == name:
                     return event.text
-        plan = self.restore_plan(keep=keep, budget=self.policy.restore) if self.may_restore else None
+        plan = None
+        if self.may_restore:
+            plan = self.restore_plan(keep=keep, budget=self.policy.restore, messages=messages)
         self.reader.compacted(_ids(keep), plan, restored_id=name)
         return plan.render() if plan is not None else ""
 

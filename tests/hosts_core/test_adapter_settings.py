@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from readcache import HeadTail, Mode, Policy, UsageError
-from readcache.hosts.adapter_settings import policy_by_settings, session_by_settings
+from readcache import Budget, HeadTail, Mode, Policy, UsageError
+from readcache.hosts.adapter_settings import adapter_settings, policy_by_settings
 from readcache.hosts.fallback import fallback
 
 
@@ -41,8 +41,31 @@ def test_what_means_nothing_is_an_error(given: dict[str, Any]) -> None:
         policy_by_settings(given, {})
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, Budget()),
+        ({"restore": True}, Budget()),
+        ({"restore": 7000}, Budget(max_tokens=7000)),
+        ({"restore": Budget(max_files=3)}, Budget(max_files=3)),
+        ({"restore": False}, None),
+        ({"restore": 0}, None),
+        ({"restore": None}, None),
+        ({"mode": "advise"}, None),  # what only watches changes nothing
+    ],
+)
+def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected: Budget | None) -> None:
+    assert adapter_settings(given, {}).restore == expected
+
+
+@pytest.mark.parametrize("given", [{"restore": "much"}, {"on_reply": "print"}, {"store": "reddis://host"}])
+def test_what_an_adapter_cannot_use_is_an_error(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        adapter_settings(given, {})
+
+
 def test_a_session_is_kept_where_it_is_set(tmp_path: Path) -> None:
-    session = session_by_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}, host="h")
+    session = adapter_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}).new_reader(host="h")
     session.observe("cat f", "text\n" * 100)
     assert session.root == str(tmp_path)
     assert (tmp_path / "log.db").is_file()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, Session, Sessions
-from readcache.hosts.adapter_settings import session_by_settings
+from readcache.hosts.adapter_settings import adapter_settings
 from readcache.log.store import open_store
 from readcache.model.events import Delivered
 from readcache.serve.mcp.readers import McpReaders
@@ -91,5 +91,5 @@ def test_what_a_program_makes_itself_is_python_unless_it_says_otherwise(tmp_path
     sessions = Sessions("/w", store=store, host="my-loop")
     sessions.fork("c", "sub").observe_tool("search", TEXT)
     sessions.close_all()
-    session_by_settings({"store": store}, host="mini-swe-agent").observe("cat f", TEXT)
+    adapter_settings({"store": store}).new_reader(host="mini-swe-agent").observe("cat f", TEXT)
     assert hosts_in(Path(store)) == {("python", "read"), ("my-loop", "search"), ("mini-swe-agent", "bash")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.hosts.openhands.results import editor_frame, judged_text, terminal_frame
+from readcache.hosts.openhands.results import editor_frame, reply_to, shown_text, terminal_frame
 
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
 SHOP = "".join(f"def item_{n}(count):  # of the shop, with a few words\n" for n in range(60))
@@ -77,8 +77,8 @@ class Told:
             id=f"e{self.calls}", tool_call_id=f"c{self.calls}", tool_name="tool", observation=observation
         )
         call = SimpleNamespace(action=action, llm_response_id=response or f"r{self.calls}")
-        text, self.cwd = judged_text(self.session, call, event, self.cwd)
-        return text
+        reply, self.cwd = reply_to(self.session, call, event, self.cwd)
+        return shown_text(reply, observation.text)
 
     def ran(self, command: str, text: str, *, where: str = "/w", status: int = 0, **more: Any) -> str:
         """A command in the terminal."""

@@ -153,3 +153,12 @@ def test_lines_behind_a_status_are_those_of_the_file() -> None:
     assert again is not None
     assert "a.py lines 1-60," in again.text
     assert again.text.endswith("\n[Command succeeded with exit code 0]")
+
+
+def test_what_a_framework_says_of_a_command_that_failed_is_no_content_of_a_file() -> None:
+    session, said = Session("/repo"), "Tool 'bash' timed out after 0.3 seconds."
+    for n, output in enumerate((TEXT, said, TEXT)):
+        result = ToolResult("bash", {"command": "cat a.py"}, output, f"c{n}", f"b{n}", is_error=output == said)
+        reply = answer_tool(session, result)
+    assert reply is not None
+    assert reply.text.startswith("[FILE_UNCHANGED")

@@ -8,14 +8,15 @@ Context editing and deepagents' summaries change requests alone: markers are men
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from readcache import Budget, Mode, Policy
-from readcache.hosts.adapter_settings import policy_by_settings
+from readcache import Budget, Mode, Policy, Reply
+from readcache.hosts.adapter_settings import adapter_settings
 from readcache.hosts.fallback import fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
@@ -26,30 +27,32 @@ from readcache.hosts.langchain.messages import (
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
-from readcache.hosts.tool_results import Judge, answer_tool
+from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
 
 
 class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `store`: as for `Session`. `policy`: None for what READCACHE
-    and READCACHE_POLICY say. `tools`: by name, "bash", "read", "write", "other", "ignore" or a function, where names
-    and arguments do not tell what a tool is. `restore`: how much of what was read is put back behind a summary; None:
-    nothing."""
+    """`root`: the directory that relative paths are of. `store`: as for `Session`; None for what READCACHE_STORE says,
+    else in memory. `policy`: or the name of a preset; None for what READCACHE and READCACHE_POLICY say. `tools`: by
+    name, "bash", "read", "write", "other", "ignore" or a function, where names and arguments do not tell what a tool
+    is. `restore`: of what was read, what is put back behind a summary; a Budget, True for the default one, or False.
+    `on_reply` is given each Reply. UsageError for what means nothing."""
 
     def __init__(
         self,
         root: str = ".",
         *,
         store: str | None = None,
-        policy: Policy | None = None,
+        policy: Policy | str | None = None,
         tools: Mapping[str, str | Judge] | None = None,
-        restore: Budget | None = Budget(),  # noqa: B008  frozen
+        restore: Budget | bool | None = True,
+        on_reply: Callable[[Reply], object] | None = None,
     ) -> None:
         super().__init__()
-        policy = policy or policy_by_settings({})
-        self._readers, self._mode = AgentReaders(root, store, policy), policy.mode
-        self._tools, self._restore = dict(tools or {}), restore
+        given = {"root": root, "store": store, "policy": policy, "restore": restore, "on_reply": on_reply}
+        self._settings, self._tools = adapter_settings(given), tool_kinds(tools)
+        self._readers = AgentReaders(self._settings)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """What the tool gave, as the model is to see it."""
@@ -57,7 +60,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, awaited."""
-        return self._shown(request, await handler(request))
+        return await asyncio.to_thread(self._shown, request, await handler(request))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """The model's answer to messages of which each marker is true."""
@@ -65,7 +68,11 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, awaited."""
-        return await handler(self._mended(request))
+        return await handler(await asyncio.to_thread(self._mended, request))
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all agents and threads."""
+        return self._readers.stats()
 
     def close(self) -> None:
         """Ends all conversations, and gives the store free."""
@@ -85,7 +92,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         told = tool_result(result, call, batch, shell.now if stays else None)
         if told is None:
             return result
-        reply = answer_tool(reader.session, told, self._tools.get(call["name"]))
+        reply = self._settings.told(answer_tool(reader.session, told, self._tools.get(call["name"])))
         if stays:
             timed_out = isinstance(result.artifact, dict) and result.artifact.get("timed_out")
             shell.ran(str(call["args"].get("command")), restarted=bool(call["args"].get("restart") or timed_out))
@@ -103,14 +110,15 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages with every marker true; without markers if nothing may be omitted."""
-        if self._mode is Mode.OFF:
+        mode = self._settings.policy.mode
+        if mode is Mode.OFF:
             return [in_full(message) for message in messages]
         reader = self._readers.of(request, messages)
-        if [message.type for message in messages_of(request.state)[-1:]] == ["human"]:
+        state = messages_of(request.state)
+        if [message.type for message in state[-1:]] == ["human"]:
             reader.shells.clear()  # the agent begins, and its shells with it
-        messages = [in_full(m, reader.session.session_id if self._mode is Mode.ON else "") for m in messages]
-        if self._restore is not None:
-            messages = reader.with_restored(messages, messages_of(request.state), self._restore)
+        messages = [in_full(m, reader.session.session_id if mode is Mode.ON else "") for m in messages]
+        messages = reader.with_restored(messages, state)
         chat = [as_chat(message) for message in messages]
         pairs = zip(messages, chat, reader.mend(chat), strict=True)
         return [m if new is old else m.model_copy(update={"content": new["content"]}) for m, old, new in pairs]

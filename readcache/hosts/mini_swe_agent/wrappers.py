@@ -13,7 +13,7 @@ from typing import Any
 
 from readcache import Budget, Mode, Session
 from readcache.context import Compactor
-from readcache.hosts.adapter_settings import session_by_settings
+from readcache.hosts.adapter_settings import adapter_settings
 from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.left_out import lines_left_out, put_back
 
@@ -24,22 +24,55 @@ CLIP = (4999, 5000)
 _TEXTS = ("content", "output", "text")
 
 
-class ReadcacheModel:
+class _Wrapper:
+    """What both classes have in common. `inner`: the user's own."""
+
+    def __init__(self, inner: Any, given: Mapping[str, Any]) -> None:
+        self._inner, self._settings = inner, adapter_settings(given)
+        self._session = self._settings.new_reader(host="mini-swe-agent")
+        self._left_out: list[list[str]] = []  # [marker, lines] of all replies
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__.get("_inner"), name)
+
+    def stats(self) -> dict[str, int]:
+        """See `Session.stats`."""
+        return self._session.stats()
+
+    def _shown(self, action: Message, output: Message, cwd: object, batch: str) -> Message:
+        """The output as the model is to see it; the real one is kept for the trajectory."""
+        text: Any = output.get("output")
+
+        def judged() -> Message:
+            reply = self._session.observe(
+                action["command"],
+                text,
+                exit_code=output.get("returncode"),
+                cwd=cwd if isinstance(cwd, str) and cwd else None,
+                call_id=action.get("tool_call_id"),
+                batch=batch,
+                complete=not output.get("exception_info"),  # its time was over, or it could not be started
+            )
+            self._settings.told(reply)
+            self._left_out.extend(lines_left_out(reply))
+            extra = {**output.get("extra", {}), "full_output": text}
+            return output if reply.text == text else {**output, "output": reply.text, "extra": extra}
+
+        return fallback(judged, output) if isinstance(text, str) else output
+
+
+class ReadcacheModel(_Wrapper):
     """mini's `Model` around the one that `readcache: {model_class: …}` names; all other settings are that one's."""
 
     def __init__(self, *, readcache: Mapping[str, Any] | None = None, **settings: Any) -> None:
         from minisweagent.models import get_model
 
         given = dict(readcache or {})
-        self._inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
-        window, restore = given.pop("window", None), given.pop("restore", Budget().max_tokens)
-        self._session = session_by_settings(given, host="mini-swe-agent")
-        self._compacted = None if window is None else _Compacted(self._session, self._inner, window, restore)
+        window = given.pop("window", None)
+        super().__init__(get_model(config={**settings, "model_class": given.pop("model_class", "")}), given)
+        budget = self._settings.restore or Budget(max_tokens=0)
+        self._compacted = None if window is None else _Compacted(self._session, self._inner, window, budget)
         self._batches = count(1)
-        self._left_out: list[list[str]] = []  # [marker, lines] of all replies
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__.get("_inner"), name)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
         """Ask the model, with every marker in the messages true. With a `window`, the conversation is compacted when
@@ -69,7 +102,7 @@ class ReadcacheModel:
         actions = message.get("extra", {}).get("actions", [])
         # There are fewer outputs where the last action submitted, or was interrupted.
         pairs = zip(actions, outputs, strict=False)
-        shown = [_shown(self._session, *pair, cwd, batch, self._left_out) for pair in pairs]
+        shown = [self._shown(*pair, cwd, batch) for pair in pairs]
         messages: list[Message] = self._inner.format_observation_messages(message, shown, template_vars)
         return messages
 
@@ -83,9 +116,9 @@ class ReadcacheModel:
 class _Compacted:
     """The conversation as the model is sent it: what the last compaction left, and what mini's list got since."""
 
-    def __init__(self, session: Session, inner: Any, window: int, restore: float) -> None:
+    def __init__(self, session: Session, inner: Any, window: int, budget: Budget) -> None:
         self._inner = inner
-        self._compactor = Compactor(session, self._summarize, window=window, budget=Budget(max_tokens=restore))
+        self._compactor = Compactor(session, self._summarize, window=window, budget=budget)
         self._given: list[Message] = []
         self._sent: list[Message] = []
         self._cost = 0.0  # of summaries, in dollars: mini limits what its answers cost
@@ -138,7 +171,7 @@ def _response_in(message: Message) -> Mapping[str, Any]:
     return response if isinstance(response, Mapping) else {}
 
 
-class ReadcacheEnvironment:
+class ReadcacheEnvironment(_Wrapper):
     """mini's `Environment` around the one that `readcache: {environment_class: …}` names ("local" where none is). One
     conversation in a process: what the model said at once is known by the number of its calls so far."""
 
@@ -146,11 +179,8 @@ class ReadcacheEnvironment:
         from minisweagent.environments import get_environment
 
         given: dict[str, Any] = {"clip": CLIP, **(readcache or {})}
-        self._inner = get_environment({**settings, "environment_class": given.pop("environment_class", "local")})
-        self._session = session_by_settings(given, host="mini-swe-agent")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__.get("_inner"), name)
+        inner = get_environment({**settings, "environment_class": given.pop("environment_class", "local")})
+        super().__init__(inner, given)
 
     def execute(self, action: Message, cwd: str = "", **kwargs: Any) -> Message:
         """Runs an action. A submission is raised by the environment inside, and passes."""
@@ -158,7 +188,7 @@ class ReadcacheEnvironment:
 
         output: Message = self._inner.execute(action, cwd, **kwargs)
         cwd = cwd or getattr(self._inner.config, "cwd", "")
-        return _shown(self._session, action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls), [])
+        return self._shown(action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls))
 
 
 def _in_full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
@@ -171,27 +201,3 @@ def _in_full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
     if not isinstance(value, dict) or value.get("role") == "assistant" or value.get("object") == "response":
         return value
     return {key: _in_full(each, left_out) if key in _TEXTS else each for key, each in value.items()}
-
-
-def _shown(
-    session: Session, action: Message, output: Message, cwd: object, batch: str, left_out: list[list[str]]
-) -> Message:
-    """The output as the model is to see it; the real one is kept for the trajectory. What is left out is added to
-    `left_out`."""
-    text: Any = output.get("output")
-
-    def judged() -> Message:
-        reply = session.observe(
-            action["command"],
-            text,
-            exit_code=output.get("returncode"),
-            cwd=cwd if isinstance(cwd, str) and cwd else None,
-            call_id=action.get("tool_call_id"),
-            batch=batch,
-            complete=not output.get("exception_info"),  # its time was over, or it could not be started
-        )
-        left_out.extend(lines_left_out(reply))
-        extra = {**output.get("extra", {}), "full_output": text}
-        return output if reply.text == text else {**output, "output": reply.text, "extra": extra}
-
-    return fallback(judged, output) if isinstance(text, str) else output

@@ -10,46 +10,63 @@ its reader sees, and one filter may serve all runs, agents and sub-agents.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import hashlib
 import inspect
 import os
-import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from readcache import Mode, Policy, Session, Sessions
-from readcache.hosts.adapter_settings import policy_by_settings
+from readcache import Budget, Mode, Policy, Reply, Session
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openai_agents.items import ToolItem, as_function, text_of, tool_items, with_item_text
-from readcache.hosts.tool_results import Judge, answer_tool
+from readcache.hosts.openai_agents.items import (
+    Item,
+    ToolItem,
+    as_function,
+    is_compaction,
+    result_ids,
+    said,
+    text_of,
+    tool_items,
+    with_item_text,
+)
+from readcache.hosts.readers import Readers
+from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 from readcache.messages.messages import visible_to_model
 from readcache.process.mode import acts, mode_named
 
-_MOST = 256  # lists at once; the next request of one that was dropped is judged anew from its beginning
-
-Items = list[Mapping[str, Any]]
+Items = list[Item]
+Named = str | Callable[[Any], str | None] | None
 
 
 class ReadcacheFilter:
-    """`root`: the directory that relative paths are of. `store`: as for `Session`. `policy`: None for the preset that
-    READCACHE_POLICY names. `first`: a filter of your own, which comes first, as `ToolOutputTrimmer()`. `tools`: by
-    name, "bash", "read", "write", "other", "ignore" or a function, where names and arguments do not tell what a tool
-    is."""
+    """`root`: the directory that relative paths are of. `store`: as for `Session`; None for what READCACHE_STORE says,
+    else in memory. `policy`: or the name of a preset; None for the one that READCACHE_POLICY names. `first`: a filter
+    of your own, which comes first, as `ToolOutputTrimmer()`. `tools`: by name, "bash", "read", "write", "other",
+    "ignore" or a function, where names and arguments do not tell what a tool is. `session`: the conversation's name, or
+    a function that gives it for a `CallModelData`: so it is known after a compaction that left none of its results.
+    `restore`: of what was read, what is put back behind a compaction; a Budget, True for the default one, or False.
+    `on_reply` is given each Reply. UsageError for what means nothing."""
 
     def __init__(
         self,
         root: str = ".",
         *,
         store: str | None = None,
-        policy: Policy | None = None,
+        policy: Policy | str | None = None,
         first: Callable[[Any], Any] | None = None,
         tools: Mapping[str, str | Judge] | None = None,
+        session: Named = None,
+        restore: Budget | bool = True,
+        on_reply: Callable[[Reply], object] | None = None,
     ) -> None:
-        policy = policy or policy_by_settings({})
-        self._sessions = Sessions(root, store=store, policy=policy, host="openai-agents")
-        self._first, self._tools = first, dict(tools or {})
-        self._readers: list[AgentList] = []  # the newest is last
-        self._lock = threading.Lock()
+        given = {"root": root, "store": store, "policy": policy, "restore": restore, "on_reply": on_reply}
+        self._settings, self._tools = adapter_settings(given), tool_kinds(tools)
+        self._first, self._named = first, session
+        self._readers = Readers[AgentList]()
 
     async def __call__(self, data: Any) -> Any:
         """What the model is to be sent. See `RunConfig.call_model_input_filter`."""
@@ -57,32 +74,40 @@ class ReadcacheFilter:
         sent = await sent if inspect.isawaitable(sent) else sent
         if self._is_off() or _may_drop_items(data.agent):
             return sent
-        # The list has every result as the tool gave it.
-        return fallback(lambda: dataclasses.replace(sent, input=self._judged(list(sent.input))), sent)
+
+        def judged() -> Any:
+            name = self._named(data) if callable(self._named) else self._named
+            return dataclasses.replace(sent, input=self._judged(list(sent.input), str(name or "")))
+
+        return await asyncio.to_thread(fallback, judged, sent)  # the list has every result as the tool gave it
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all lists."""
+        return self._readers.stats()
 
     def close(self) -> None:
         """Ends all conversations, and gives the store free."""
-        self._sessions.close_all()
+        self._readers.close()
 
     def _is_off(self) -> bool:
-        return self._sessions.policy.mode is Mode.OFF or not acts(mode_named(os.environ))
+        return self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ))
 
-    def _judged(self, items: Items) -> Items:
-        results = tool_items(visible_to_model(items))
-        with self._lock:
-            return self._reader(results).judged(items, results, self._tools) if results else items
+    def _judged(self, items: Items, name: str) -> Items:
+        with self._readers.lock:
+            reader = self._reader(items, name)
+            return items if reader is None else reader.judged(items, self._tools)
 
-    def _reader(self, results: Sequence[ToolItem]) -> AgentList:
-        """The reader of a list that continues from the last judged result. Any other list is read from its beginning:
-        its conversation is new, went back, or was forked."""
-        ids = [found.result.call_id for found in results]
-        found = next((reader for reader in reversed(self._readers) if reader.goes_on_in(ids)), None)
-        if found is not None:
-            self._readers.remove(found)
-        elif len(self._readers) == _MOST:
-            self._sessions.close(self._readers.pop(0).session.session_id)
-        self._readers.append(found or AgentList(self._sessions.get(f"agents-{os.urandom(8).hex()}")))
-        return self._readers[-1]
+    def _reader(self, items: Items, name: str) -> AgentList | None:
+        """The reader of a list that goes on from the last judged result, or from a compaction of all of them. Any other
+        list is read from its beginning: its conversation is new, went back, or was forked. None for one without
+        results."""
+        ids = result_ids(items)
+        found = next((reader for reader in self._readers if reader.goes_on_in(ids, items, name)), None)
+        if found is None and (ids or (name and any(map(is_compaction, items)))):
+            begins = hashlib.sha256(f"{said(items[0])} {ids[:1]}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            session = self._settings.new_reader(name or f"agents-{begins}", host="openai-agents")
+            found = AgentList(session, name, self._settings)
+        return None if found is None else self._readers.get(id(found), lambda: found)
 
 
 def _may_drop_items(agent: Any) -> bool:
@@ -91,20 +116,58 @@ def _may_drop_items(agent: Any) -> bool:
 
 
 class AgentList:
-    """One list that grows from request to request, and the texts shown for its results."""
+    """One list that grows from request to request, and the texts shown for its results. `name`: of its conversation, ""
+    if the user gave none."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, name: str, settings: AdapterSettings) -> None:
+        self._session, self._name, self._settings = session, name, settings
+        self.stats, self.close = session.stats, session.close
         self._texts: dict[str, tuple[str, str]] = {}  # call id -> (as the tool gave it, as the model is shown it)
         self._last = ""
+        self._items: Items = []  # the last list
+        self._sections: list[tuple[Item, str]] = []  # what a compaction left, and the section behind it
 
-    def goes_on_in(self, ids: Sequence[str]) -> bool:
-        """True if the newest of these calls that are known is the one that was judged last."""
-        return self._last == next((call_id for call_id in reversed(ids) if call_id in self._texts), None)
+    def goes_on_in(self, ids: Sequence[str], items: Items, name: str) -> bool:
+        """True if the newest of these calls that are known is the one that was judged last. Where none is known, true
+        if the conversations have one name, and this list had all that stands before the compaction in the other."""
+        newest = next((call_id for call_id in reversed(ids) if call_id in self._texts), None)
+        if newest is not None or not name or name != self._name:
+            return newest == self._last
+        at = next((at for at, item in enumerate(items) if is_compaction(item)), None)
+        return at is not None and {said(item) for item in items[:at]} <= {said(item) for item in self._items}
 
-    def judged(self, items: Items, results: Sequence[ToolItem], tools: Mapping[str, str | Judge]) -> Items:
-        """The items with markers in the results: older markers made true again, new results judged now."""
+    def judged(self, items: Items, tools: Mapping[str, str | Judge]) -> Items:
+        """The items with markers in the results: older markers made true again, new results judged now; and with what
+        is put back behind compactions."""
+        for at in self._compactions(items):
+            before = items[:at]
+            if any(found.result.call_id not in self._texts for found in tool_items(before)):
+                self._shown(before, tools)  # the list is read from its beginning
+            keep = () if is_compaction(items[at]) else result_ids(items)
+            sent = [as_function(item) for item in self._items or before]
+            section = self._session.restored_section(str(said(items[at])), keep=keep, messages=sent)
+            self._sections.append((items[at], section))
+        self._items = items
+        return self._shown(items, tools)
+
+    def _compactions(self, items: Items) -> list[int]:
+        """Where something stands in the list that a compaction left, and that was not there before: an item of the
+        server's, or a message in the place of results."""
+        known = [item for item, _ in self._sections]
+        found = [at for at, item in enumerate(items) if is_compaction(item) and item not in known]
+        if found or set(result_ids(self._items)) <= set(result_ids(items)):
+            return found
+        pairs = enumerate(zip(items, self._items, strict=False))
+        at = next((at for at, (item, old) in pairs if item != old), len(items))
+        is_new = at < len(items) and "call_id" not in items[at] and items[at] not in [*known, *self._items]
+        return [at] if is_new else []
+
+    def _shown(self, items: Items, tools: Mapping[str, str | Judge]) -> Items:
         items = list(items)
+        for left, section in self._sections:
+            if section and left in items:
+                items.insert(items.index(left) + 1, {"role": "user", "content": section})
+        results = tool_items(visible_to_model(items))
         for at, result in results:
             given, shown = self._texts.get(result.call_id, ("", ""))
             if given == result.output and shown != given:
@@ -112,16 +175,21 @@ class AgentList:
         self._mend(items, results)
         for at, result in results:
             if result.call_id not in self._texts:
-                reply = answer_tool(self.session, result, tools.get(result.name))
+                reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
                 shown = result.output if reply is None else reply.text
                 self._texts[result.call_id], self._last = (result.output, shown), result.call_id
                 items[at] = items[at] if shown == result.output else with_item_text(items[at], shown)
+                time.sleep(0)  # the event loop's thread may go on
         return items
 
     def _mend(self, items: Items, results: Sequence[ToolItem]) -> None:
-        """`Session.mend`. What it writes is remembered."""
+        """`Session.mend`. What it writes is remembered. A new result holds no older one's text for it, as it may become
+        a marker."""
         plain = [as_function(item) for item in items]
-        mended = self.session.mend(plain)
+        for at, result in results:
+            if result.call_id not in self._texts:
+                plain[at] = with_item_text(plain[at], "")
+        mended = self._session.mend(plain)
         for at, result in results:
             if mended[at] is not plain[at] and (text := text_of(mended[at])) is not None:
                 items[at] = with_item_text(items[at], text)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from readcache import Frame
 from readcache.hosts.tool_results import ToolResult
 from readcache.messages.editing import with_result_text
-from readcache.messages.messages import ITEM_RESULTS, Kind, Part, normalise_one
+from readcache.messages.messages import ITEM_RESULTS, Kind, Part, last_compaction, normalise_one
 
 Item = Mapping[str, Any]
 
@@ -47,6 +47,22 @@ def tool_items(items: Sequence[Item]) -> list[ToolItem]:
         elif part.kind is not Kind.THINKING and not (isinstance(item, Mapping) and "call_id" in item):
             batch = ""
     return found
+
+
+def result_ids(items: Sequence[Item]) -> list[str]:
+    """The ids of the calls whose results are in the list, whatever they are."""
+    return [str(item.get("call_id")) for item in items if _type(item).endswith("_output")]
+
+
+def is_compaction(item: Item) -> bool:
+    """True for what the server left of all that stands before it, which it drops."""
+    return last_compaction(item) is not None
+
+
+def said(item: Item) -> tuple[str, str]:
+    """Who says what in an item, however that is written."""
+    message = normalise_one(item)
+    return message.role or _type(item), message.text or str(item.get("encrypted_content"))
 
 
 def text_of(item: Item) -> str | None:

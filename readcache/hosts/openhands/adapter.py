@@ -7,7 +7,9 @@ masked, with call ids, and with the response that made each call.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -16,12 +18,13 @@ from openhands.sdk.context.view import View
 from openhands.sdk.event import ActionEvent, ObservationEvent
 from openhands.sdk.event.condenser import Condensation
 from openhands.sdk.llm import LLM
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
-from readcache import Budget, Session
-from readcache.hosts.adapter_settings import session_by_settings
+from readcache import Budget, Reply
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openhands.results import as_told, judged_text, with_text, with_whole_lines
+from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
+from readcache.hosts.readers import Readers
 
 _AS_SENT = {
     "cache_enabled": False,
@@ -33,16 +36,28 @@ _AS_SENT = {
 
 
 class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed where this is checked
-    """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. The others are as
-    everywhere. `restore_tokens`: at most so many tokens of files are put back with a condensation's summary."""
+    """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. `restore`: of
+    what was read, what is put back with a condensation's summary; a Budget, a number of tokens, True for the default
+    one, or False. `on_reply` is given each Reply; it is not kept with the agent. The others are as everywhere. What
+    means nothing is a ValidationError."""
+
+    model_config = ConfigDict(extra="forbid")
 
     inner: CondenserBase | None = None
     root: str | None = None
-    policy: str = ""
-    mode: str = ""
+    policy: str | None = None
+    mode: str | None = None
     store: str | None = None
-    restore_tokens: int = 10_000
-    _readers: dict[str, _Reader] = PrivateAttr(default_factory=dict)
+    restore: bool | int | Budget = True
+    on_reply: Any = Field(default=None, exclude=True)
+    _settings: AdapterSettings = PrivateAttr()
+    _readers: Readers[_Reader] = PrivateAttr(default_factory=Readers)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Checks the settings."""
+        super().model_post_init(context)
+        names = ("root", "policy", "mode", "store", "restore", "on_reply")
+        self._settings = adapter_settings({name: getattr(self, name) for name in names})
 
     def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """What the model is to see, or what the inner condenser does to that."""
@@ -51,8 +66,14 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
 
     async def acondense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """The same, awaited."""
-        shown, inner = self._begun(view, agent_llm)
-        return shown if inner is None else self._after(view, shown, await inner.acondense(view, agent_llm=agent_llm))
+        shown, inner = await asyncio.to_thread(self._begun, view, agent_llm)
+        if inner is None:
+            return shown
+        return await asyncio.to_thread(self._after, view, shown, await inner.acondense(view, agent_llm=agent_llm))
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all conversations."""
+        return self._readers.stats()
 
     def get_llm(self) -> LLM | None:
         """The inner condenser's."""
@@ -81,10 +102,13 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         """With what the files were like, in the summary, so that the model need not read them again."""
         session, left = self._reader(view).session, [e for e in view.events if e.id not in done.forgotten_event_ids]
         kept = [event.tool_call_id for event in left if isinstance(event, ObservationEvent)]
-        limit = getattr(self.inner, "max_tokens", None)
-        tokens = self.restore_tokens if limit is None else min(self.restore_tokens, limit // 4)  # or it begins anew
-        plan = session.restore_plan(keep=kept, budget=Budget(max_tokens=tokens))
-        if not plan.items or not done.has_summary_metadata:
+        budget, limit = self._settings.restore, getattr(self.inner, "max_tokens", None)
+        if budget is None or not done.has_summary_metadata:
+            return done
+        if limit is not None:  # or it begins anew
+            budget = replace(budget, max_tokens=min(budget.max_tokens, limit // 4))
+        plan = session.restore_plan(keep=kept, budget=budget)
+        if not plan.items:
             return done
         session.compacted(keep=kept, restored=plan)
         return done.model_copy(update={"summary": f"{done.summary}\n\n{plan.render()}"})
@@ -92,17 +116,15 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     def _reader(self, view: View) -> _Reader:
         """One for each conversation. Its first event, the system prompt, is never condensed away."""
         first = str(view.events[0].id) if view.events else ""
-        if first not in self._readers:
-            given = {name: value for name in ("root", "policy", "mode", "store") if (value := getattr(self, name))}
-            self._readers[first] = _Reader(session_by_settings(given, host="openhands", local=True))
-        return self._readers[first]
+        return self._readers.get(first, lambda: _Reader(first, self._settings))
 
 
 class _Reader:
     """One conversation."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, name: str, settings: AdapterSettings) -> None:
+        self.session = settings.new_reader(name, host="openhands", local=True)
+        self.stats, self.close, self._told = self.session.stats, self.session.close, settings.told
         self._stands: dict[str, Any] = {}  # id of an event that was judged -> the event that stands for it, or itself
         self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
         self._cwd: str | None = None  # where the next command starts
@@ -115,8 +137,10 @@ class _Reader:
         calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
         for event in new:
             self._stands[event.id] = event  # also where we fail
-            judged = partial(judged_text, self.session, calls.get(event.action_id), event, self._cwd)
-            text, self._cwd = fallback(judged, (event.observation.text, self._cwd))
+            judge = partial(reply_to, self.session, calls.get(event.action_id), event, self._cwd)
+            nothing: tuple[Reply | None, str | None] = (None, self._cwd)
+            reply, self._cwd = fallback(judge, nothing)
+            text = shown_text(self._told(reply), event.observation.text)
             if text != event.observation.text:
                 self._stands[event.id] = with_text(event, text)
         messages = self._messages(view.events)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from readcache import Session
+from readcache import Reply, Session
 from readcache.transcripts.openhands import CUT
 
 # A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
@@ -34,9 +34,10 @@ def editor_frame(text: str) -> tuple[str, str, str]:
     return text[:end], text[end:], ""
 
 
-def judged_text(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[str, str | None]:
-    """The text of a result for the model, and the directory where the next command starts. `call`: the event of the
-    action, None when it was condensed away; `cwd`: where this command started, as far as it is known."""
+def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[Reply | None, str | None]:
+    """The reply to a result, None where that stays as it is; and the directory where the next command starts. `call`:
+    the event of the action, None when it was condensed away; `cwd`: where this command started, as far as it is
+    known."""
     observation: Any = event.observation
     action: Any = getattr(call, "action", None)
     text: str = observation.text
@@ -44,18 +45,23 @@ def judged_text(session: Session, call: Any, event: Any, cwd: str | None) -> tup
     known = {"call_id": event.tool_call_id, "batch": str(getattr(call, "llm_response_id", event.id))}
     if "TerminalAction" in kinds:
         after = observation.metadata.working_dir
-        if _is_command(action, observation):
-            # Parallel commands have a shell each: what does not move ends where it began.
-            where = after if after and not _MOVES.search(action.command) else cwd
-            text = _ran(session, action.command, observation, where, known)
-        else:
-            text = session.observe_tool("terminal", text, arguments=action.model_dump(), **known).text
-        return text, after or cwd
+        if not _is_command(action, observation):
+            return session.observe_tool("terminal", text, arguments=action.model_dump(), **known), after or cwd
+        # Parallel commands have a shell each: what does not move ends where it began.
+        where = after if after and not _MOVES.search(action.command) else cwd
+        return _ran(session, action.command, observation, where, known), after or cwd
     if "FileEditorAction" in kinds:
         return _edited(session, action, observation, known), cwd
-    if action is not None and len(observation.content) == 1 and text:
-        text = session.observe_tool(event.tool_name, text, arguments=action.model_dump(mode="json"), **known).text
-    return text, cwd
+    if action is None or len(observation.content) != 1 or not text:
+        return None, cwd
+    return session.observe_tool(event.tool_name, text, arguments=action.model_dump(mode="json"), **known), cwd
+
+
+def shown_text(reply: Reply | None, text: str) -> str:
+    """The text that the model is shown for `text`."""
+    if reply is None:
+        return text
+    return reply.text if text.endswith("\n") else reply.text.removesuffix("\n")  # of a marker that is the last line
 
 
 def _is_command(action: Any, observation: Any) -> bool:
@@ -64,10 +70,10 @@ def _is_command(action: Any, observation: Any) -> bool:
     return bool(asked) and not observation.metadata.prefix and observation.exit_code is not None
 
 
-def _ran(session: Session, command: str, observation: Any, cwd: str | None, known: dict[str, Any]) -> str:
+def _ran(session: Session, command: str, observation: Any, cwd: str | None, known: dict[str, Any]) -> Reply:
     text, status = observation.text, observation.metadata.exit_code
     head, _, tail = terminal_frame(text)
-    shown = session.observe(
+    return session.observe(
         command,
         text,
         exit_code=None if status == -1 else status,
@@ -75,18 +81,17 @@ def _ran(session: Session, command: str, observation: Any, cwd: str | None, know
         complete=bool(head and tail) and status != -1 and CUT not in text,
         frame=terminal_frame,
         **known,
-    ).text
-    return shown if text.endswith("\n") else shown.removesuffix("\n")  # of a marker that is the last line
+    )
 
 
-def _edited(session: Session, action: Any, observation: Any, known: dict[str, Any]) -> str:
+def _edited(session: Session, action: Any, observation: Any, known: dict[str, Any]) -> Reply | None:
     text: str = observation.text
     if action.command != "view" and not observation.is_error:
         content = action.file_text if action.command == "create" else None
         session.wrote(action.path, content=content, call_id=known["call_id"])
-        return text
+        return None
     if not observation.is_error and not _HEADER.match(text):  # a directory, an image
-        return session.observe_tool("view", text, arguments={"path": action.path}, **known).text
+        return session.observe_tool("view", text, arguments={"path": action.path}, **known)
     first, last = action.view_range if action.view_range and not observation.is_error else (1, -1)
     end = None if last == -1 else last
     return session.observe_read(
@@ -98,7 +103,7 @@ def _edited(session: Session, action: Any, observation: Any, known: dict[str, An
         failed=observation.is_error,
         frame=editor_frame,
         **known,
-    ).text
+    )
 
 
 def with_text(event: Any, text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
-from readcache import Budget, Mode, Policy, Reply, Session
+from readcache import Budget, Mode, Policy, Reply, Session, UsageError
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.hosts.tool_results import ToolResult
 from readcache.model.policy import PRESETS
 from readcache.testing.conformance import make_project
+from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
 
@@ -239,6 +241,33 @@ def test_what_calls_said_that_nobody_observed_tells_which_file_comes_back_first(
     assert 0 < first.index("/shop.py lines") < first.index("/old.py lines")
 
 
+def test_another_process_on_the_same_store_puts_the_same_behind_a_summary(root: Path, tmp_path: Path) -> None:
+    is_due, saver, store = {"now": False}, InMemorySaver(), str(tmp_path / "s.db")
+    firsts = []
+    for answers, due in (([says(CAT)], False), ([], True), ([says(HEAD)], False)):
+        summary = SummarizationMiddleware(
+            Script(answers=[AIMessage("what came before")]),
+            trigger=("tokens", 1000),
+            keep=("messages", 1),
+            token_counter=lambda _: 10_000 if is_due["now"] else 0,
+        )
+        model, ours = Script(answers=answers), ReadcacheMiddleware(str(root), store=store)
+        is_due["now"] = due
+        ask(agent_of(root, model, summary, ours, saver=saver), thread())
+        ours.close()
+        firsts.append(str(model.requests[-1][0].text))
+    assert "def item_60(count: int)" in firsts[1]
+    assert firsts[2] == firsts[1]
+    assert "Files restored after compaction" in markers(results(model.requests[-1])[-1])[0]
+
+
+@pytest.mark.parametrize("restore", [False, None])
+def test_nothing_is_put_behind_a_summary_where_that_is_not_wanted(root: Path, restore: Any) -> None:
+    suite = LangChainHost(restore=restore)
+    seen = suite.converse(root, ((Bash("cat shop.py"),), Compact(), (Bash("head -40 shop.py"),)), on=True)
+    assert not any("Files restored" in text for one in seen for text in one.texts)
+
+
 # ------------------------------------------------------------ what the state keeps
 
 
@@ -318,6 +347,44 @@ def test_a_redaction_of_the_state_is_not_undone(root: Path) -> None:
         other = Script()
         ask(agent_of(root, other, ours, saver=saver), thread())
         assert secret not in results(other.requests[-1])[0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"policy": "maxx"},
+        {"store": "reddis://localhost"},
+        {"restore": "yes"},
+        {"on_reply": "print"},
+        {"tools": {"bash": "bsh"}},
+    ],
+)
+def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        ReadcacheMiddleware("/repo", **wrong)
+
+
+def test_counters_and_replies_are_told(root: Path) -> None:
+    heard = list[Reply]()
+    ours, model = ReadcacheMiddleware(str(root), on_reply=heard.append), Script()
+    agent = agent_of(root, model, ours, saver=InMemorySaver())
+    for name in ("one", "two"):
+        model.answers = [says(CAT), says(HEAD)]
+        ask(agent, thread(name))
+    stats = ours.stats()
+    assert stats["calls"] == len(heard) == 4
+    assert stats["tokens_saved"] == sum(reply.tokens_saved for reply in heard) > 0
+    ours.close()
+    assert ours.stats() == stats, "those of conversations that ended count"
+
+
+def test_a_function_for_replies_that_fails_costs_the_agent_nothing(root: Path) -> None:
+    def fails(_: Reply) -> None:
+        raise RuntimeError("of the user's")
+
+    model = Script(answers=[says(CAT), says(HEAD)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root), on_reply=fails)))
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True]
 
 
 # ------------------------------------------------------------ what is left alone
@@ -496,3 +563,19 @@ def test_awaited_agents_are_served_alike(root: Path) -> None:
     agent = agent_of(root, model, ReadcacheMiddleware(str(root)), saver=InMemorySaver())
     asyncio.run(agent.ainvoke({"messages": [("user", "go on")]}, thread()))
     assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True, True, False]
+
+
+def test_awaited_agents_are_served_outside_the_thread_of_their_event_loop(root: Path) -> None:
+    threads = set[int]()
+    ours = ReadcacheMiddleware(str(root), on_reply=lambda _: threads.add(threading.get_ident()))
+    mend = ours._mended
+
+    def mended(request: Any) -> Any:
+        threads.add(threading.get_ident())
+        return mend(request)
+
+    ours._mended = mended  # type: ignore[method-assign]
+    model = Script(answers=[says(CAT), says(HEAD)])
+    asyncio.run(agent_of(root, model, ours).ainvoke({"messages": [("user", "go on")]}))
+    assert threads
+    assert threading.get_ident() not in threads

@@ -222,7 +222,7 @@ def test_where_the_server_may_drop_items_nothing_is_left_out(root: Path) -> None
 def test_what_stands_before_a_compaction_is_no_source(root: Path) -> None:
     compaction = ResponseCompactionItem(id="cmp_1", encrypted_content="x", type="compaction")
     steps = [[bash("cat shop.py", "a")], [compaction, bash("cat shop.py", "b")], [bash("cat shop.py", "c")]]
-    model, _ = asyncio.run(run(root, steps, config(root)))
+    model, _ = asyncio.run(run(root, steps, config(root, restore=False)))
     shown = results(model)
     assert shown["b"] == f"{TEXT}\nExit code: 0"
     assert markers(shown["c"])

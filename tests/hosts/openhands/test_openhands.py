@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from openhands.sdk.context.view import View
 from openhands.sdk.event import ObservationEvent
 from openhands.sdk.event.condenser import Condensation
 
-from readcache import Session
+from readcache import Reply, Session
 from readcache.hosts.openhands import ReadcacheCondenser
 from readcache.testing.requests import markers
 from tests.hosts.chat_api import Json, ScriptedModel, result_chars
@@ -175,7 +176,7 @@ def test_a_condensation_puts_back_what_files_were_like_and_later_reads_point_at_
 
 
 def test_nothing_is_put_back_where_that_is_not_wanted(model: ScriptedModel, root: Path) -> None:
-    conversation, sent = condensed(model, root, restore_tokens=0)
+    conversation, sent = condensed(model, root, restore=False)
     assert SUMMARY in str(sent)
     assert "Files restored" not in str(sent)
     conversation.close()
@@ -287,3 +288,48 @@ def test_with_tmux_markers_name_no_lines_of_files(model: ScriptedModel, root: Pa
     found = markers("".join(shown))
     assert not [marker for marker in found if "shop.py line" in marker or "FILE_UNCHANGED" in marker]
     conversation.close()
+
+
+def test_counters_and_replies_are_told(model: ScriptedModel, root: Path) -> None:
+    heard = list[Reply]()
+    conversation = conversation_in(root, model, on=True, on_reply=heard.append)
+    play(conversation, model, (view(root),), (view(root, 1, 40),))
+    stats = conversation.agent.condenser.stats()
+    assert stats["calls"] == len(heard) == 2
+    assert stats["tokens_saved"] == sum(reply.tokens_saved for reply in heard) > 0
+    assert "on_reply" not in conversation.agent.condenser.model_dump()
+    conversation.close()
+
+
+@pytest.mark.parametrize("wrong", [{"policy": "maxx"}, {"mode": "onn"}, {"restore": "much"}, {"polcy": "max"}])
+def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+        ReadcacheCondenser(**wrong)
+
+
+def test_a_conversation_that_is_taken_up_again_is_sent_as_before(
+    model: ScriptedModel, root: Path, tmp_path: Path
+) -> None:
+    kept = {"persistence_dir": str(tmp_path / "kept")}
+    conversation = conversation_in(root, model, on=True, **kept)
+    before = play(conversation, model, (view(root),), (view(root, 1, 40),), (view(root),))
+    name = conversation.id
+    conversation.delete_on_close = False
+    conversation.close()
+    again = conversation_in(root, model, on=True, conversation_id=name, **kept)
+    assert play(again, model) == before
+    assert markers("".join(before))
+    again.close()
+
+
+def test_no_result_is_judged_in_the_thread_of_the_event_loop(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set[int]()
+
+    def begun(_: Any, given: View, _llm: Any) -> tuple[View, None]:
+        threads.add(threading.get_ident())
+        return given, None
+
+    monkeypatch.setattr(ReadcacheCondenser, "_begun", begun)
+    asyncio.run(ReadcacheCondenser(root=str(root)).acondense(View(events=[])))
+    assert threads
+    assert threading.get_ident() not in threads
