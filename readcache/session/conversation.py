@@ -6,12 +6,13 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Delivered, Record
+from readcache.model.events import Delivered, Moment, Record
 from readcache.model.policy import Budget, Mode, Policy
 from readcache.model.records import events_for
 from readcache.model.text import digest
@@ -137,15 +138,32 @@ class Conversation:
         return self._sections[name]
 
     def _section(self, name: str, keep: Collection[str], messages: Sequence[Mapping[str, Any] | Message] | None) -> str:
-        with contextlib.suppress(StoreError):  # counted where something is to be stored
-            for event in events_for(self.events(), self.agent_id):
-                if isinstance(event, Delivered) and event.call_id == name:
-                    return event.text
+        if (known := self._known_section(name)) is not None:
+            return known
         plan = None
         if self.may_restore:
             plan = self.restore_plan(keep=keep, budget=self.policy.restore, messages=messages)
         self.reader.compacted(_ids(keep), plan, restored_id=name)
         return plan.render() if plan is not None else ""
+
+    def _known_section(self, name: str) -> str | None:
+        """The section of that name in the log. If another reader of the session was shown it, this one is now; the
+        files may have been written since."""
+        found = None
+        with contextlib.suppress(StoreError):  # counted where something is to be stored
+            for record in self.events():
+                if isinstance(record.event, Delivered) and record.event.call_id == name:
+                    found = record
+        if found is None or not isinstance(found.event, Delivered):
+            return None
+        section = found.event
+        if found.agent_id != self.agent_id:
+            changed = tuple(sorted({key for piece in section.pieces for key in piece.keys}))
+            copied = replace(section, changed=changed)
+            self.reader.tell(
+                name, lambda view: [replace(copied, when=Moment(view.calls.number + 1, view.calls.tokens))]
+            )
+        return section.text
 
     @property
     def may_restore(self) -> bool:

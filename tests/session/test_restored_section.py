@@ -42,6 +42,15 @@ def test_another_process_has_the_same_text_and_goes_on_with_it(tmp_path: Path) -
         assert session.observe("cat f", text(of="f")).omissions()
 
 
+def test_another_reader_of_the_conversation_has_the_same_text_too(session: Session) -> None:
+    session.observe("cat f", text(of="f"), call_id="c1")
+    first = session.restored_section("s")
+    other = session.fork("other")
+    assert other.restored_section("s") == first
+    other.sync([{"role": "user", "content": first}])
+    assert other.observe("cat f", text(of="f")).omissions()
+
+
 def test_the_next_compaction_has_a_text_of_its_own_with_what_the_last_one_held(session: Session) -> None:
     session.observe("cat f", text(of="f"), call_id="c1")
     first = session.restored_section("one")
