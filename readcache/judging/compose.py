@@ -33,9 +33,9 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
     would_save = _saved(call.output, judgement.lines, worth, policy)
     if (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
-        judgement, worth, would_save = _in_full(judgement, Reason.NO_GAIN), [], 0
+        judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
     elif worth and not is_worth(view, would_save, policy):
-        judgement, worth, would_save = _in_full(judgement, Reason.NOT_WORTH), [], 0
+        judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
     if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
@@ -43,11 +43,6 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
     return _reply(view, call, judgement, worth, rules, would_save)
-
-
-def _in_full(judgement: Judgement, reason: Reason) -> Judgement:
-    reason = Reason.INSISTED if judgement.reason is Reason.GIVEN_BACK else reason
-    return replace(judgement, outcome=Outcome.FULL, reason=reason)
 
 
 def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy) -> list[Cut]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from readcache.judging import marker
 from readcache.judging.cover import Coverage, Run, cover
-from readcache.judging.insistence import find_rest, insists
+from readcache.judging.insistence import insists
 from readcache.judging.line_index import LineIndex
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
@@ -71,17 +71,14 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     if any(matches(key, policy.always) for key in call.reading.keys):
         return replace(full, reason=Reason.ALWAYS)
     if policy.insist is Insist.SERVE and insists(view, call):
-        rest = find_rest(view, call, lines, pieces, sources) if policy.partial else ()
-        omissions = _allowed(make_omissions(rest, lines), call, len(lines))
-        outcome, reason = (Outcome.PARTIAL, Reason.GIVEN_BACK) if omissions else (Outcome.FULL, Reason.INSISTED)
-        return replace(full, outcome=outcome, reason=reason, omissions=omissions)
+        return replace(full, reason=Reason.INSISTED)
     if len(call.output) < policy.min_chars:
         return replace(full, reason=Reason.TOO_SHORT)
     whole = _whole(view, call, same, pieces, sources, policy)
     if whole is None:
         coverage.runs += find_visible(view, lines, pieces, coverage, index, sources, policy)
     found = make_omissions(coverage.runs, lines)
-    omissions = _allowed(found, call, len(lines))
+    omissions = tuple(o for o in found if not call.edges_only or not o.low or o.high == len(lines))
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return replace(full, outcome=Outcome.IDENTICAL_OUTPUT, reason=Reason.IDENTICAL, whole=whole)
     if not omissions:
@@ -91,11 +88,6 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         return replace(full, reason=Reason.NO_PARTIAL)
     outcome = Outcome.UNCHANGED if everything else Outcome.PARTIAL
     return replace(full, outcome=outcome, reason=_why(view, omissions, coverage, everything), omissions=omissions)
-
-
-def _allowed(omissions: Sequence[Omission], call: Call, count: int) -> tuple[Omission, ...]:
-    """Those that the host can show."""
-    return tuple(o for o in omissions if not call.edges_only or not o.low or o.high == count)
 
 
 def _untouchable(call: Call, rules: Rules) -> Reason | None:

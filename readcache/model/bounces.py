@@ -118,7 +118,7 @@ def _is_after(when: Moment, left: _Left) -> bool:
 
 
 def _is_repeat(account: Account, left: _Left) -> bool:
-    return account.request == left.request and account.reason in (Reason.INSISTED, Reason.GIVEN_BACK)
+    return account.request == left.request and account.reason is Reason.INSISTED
 
 
 def _has_half(left: _Left, asked: dict[str, tuple[Span, ...]]) -> bool:

@@ -33,8 +33,8 @@ class Calls:
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
-        # a reply that showed something counting half; the call's id where the reader may insist on a part
-        self._omitted: dict[str, tuple[int, float, str]] = {}
+        # a reply that showed something counting half
+        self._omitted: dict[str, tuple[int, float]] = {}
         self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
@@ -52,7 +52,7 @@ class Calls:
         Other such answers, and repeats of their requests, do not count. None if the last answer was whole, or the agent
         wrote in between: a read after a write asks for news.
         """
-        at, _, _ = self._omitted.get(request, (None, 0, ""))
+        at, _ = self._omitted.get(request, (None, 0))
         if at is None or any(at < write < number for write in self._writes):
             return None
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
@@ -60,12 +60,7 @@ class Calls:
     def omissions_of(self, request: str) -> float:
         """How many of the last consecutive answers to `request` omitted everything. Those that omitted a part count
         half."""
-        return self._omitted.get(request, (0, 0, ""))[1]
-
-    def answered_in_part(self, request: str) -> str:
-        """The id of the call that answered `request` last, if it showed a part and did not answer a repeated request;
-        else empty."""
-        return self._omitted.get(request, (0, 0, ""))[2]
+        return self._omitted.get(request, (0, 0))[1]
 
     def deliver(self, event: Delivered) -> None:
         """Take in a delivery."""
@@ -80,7 +75,7 @@ class Calls:
             if event.account.outcome is not Outcome.FULL:
                 self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
-            self._note(event.account, event.when.call, event.call_id)
+            self._note(event.account, event.when.call)
 
     def take_back(self, answers: Iterable[Delivered]) -> None:
         """The call is answered anew: nobody was shown these answers."""
@@ -167,13 +162,11 @@ class Calls:
         self.counts["shown_chars"] += times * shown_chars
         self.counts[saved] += times * account.tokens_saved
 
-    def _note(self, account: Account, call: int, call_id: str) -> None:
+    def _note(self, account: Account, call: int) -> None:
         left_out = account.outcome is not Outcome.FULL
-        _, in_a_row, _ = self._omitted.pop(account.request, (0, 0, ""))
+        _, in_a_row = self._omitted.pop(account.request, (0, 0))
         if left_out:
-            in_part = account.outcome is Outcome.PARTIAL
-            name = call_id if in_part and account.reason is not Reason.GIVEN_BACK else ""
-            self._omitted[account.request] = (call, in_a_row + (0.5 if in_part else 1), name)
+            self._omitted[account.request] = (call, in_a_row + (0.5 if account.outcome is Outcome.PARTIAL else 1))
         if left_out or account.reason is Reason.INSISTED:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]

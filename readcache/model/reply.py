@@ -42,10 +42,6 @@ class Reason(enum.Enum):
     UNCHANGED_LINES = "unchanged_lines", "the file changed, and the lines left out are those that did not"
     IDENTICAL = "identical", "one earlier result holds the very same output"
     REPEATED_LINES = "repeated_lines", "runs of its lines are visible already, byte for byte"
-    GIVEN_BACK = (
-        "given_back",
-        "the same request came again right after a part was left out: that part was shown, and the rest left out",
-    )
     # nothing was left out, and that is the rule
     NOT_SEEN = "not_seen", "nothing of it was visible yet, so all of it was shown"
     CHANGED = "changed", "the file is no longer as the reader was shown it, so all of it was shown"

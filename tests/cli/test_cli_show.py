@@ -47,7 +47,7 @@ def test_the_log_has_a_line_for_each_event_in_order(capfd: Capture, store: str) 
     assert [line.split()[2:5] for line in lines] == [
         ["main", "c1", "full/not_seen"],
         ["main", "c2", "partial/overlap"],
-        ["main", "c3", "partial/given_back"],
+        ["main", "c3", "full/insisted"],
         ["main", "c4", "wrote"],
         ["main", "-", "closed"],
     ]
@@ -81,8 +81,8 @@ def test_explain_tells_what_was_shown_what_is_visible_and_why(capfd: Capture, st
     assert text.startswith(f"{work}/f in session new, agent main")
     assert "c1  shown lines 1-200: head -200 f" in text
     assert "c2  shown lines 201-300; left out 1-200: cat f" in text
-    assert "c3  shown lines 1-200; left out 201-300: cat f" in text
-    assert "given_back: " + Reason.GIVEN_BACK.why in text.partition("last read: c3, cat f\n")[2]
+    assert "c3  shown lines 1-300: cat f" in text
+    assert "insisted: " + Reason.INSISTED.why in text.partition("last read: c3, cat f\n")[2]
     assert "as it was before the agent's write" in text
     assert "c4  wrote " in text.partition("writes seen:")[2]
 
@@ -147,7 +147,7 @@ def test_stats_are_those_of_the_session(capfd: Capture, store: str, work: Path) 
     got = json.loads("".join(said(capfd, "stats", "--json", "--store", store, "--session", "new")))
     with Session(work, session_id="new", store=store) as session:
         assert {**session.stats(), "session": "new", "agent": "main"}.items() <= got.items()
-    assert (got["calls"], got["overlap"], got["given_back"]) == (3, 1, 1)
+    assert (got["calls"], got["overlap"], got["insisted"]) == (3, 1, 1)
     table = said(capfd, "stats", "--store", store, "--session", "new")
     assert table[0].split()[:2] == ["calls", "3"]
     assert any(line.endswith(Reason.OVERLAP.why) for line in table)

@@ -75,12 +75,6 @@ def repeated_lines(new: Sessions) -> Reply:
     return session.observe("make test", "another run\n" + text())
 
 
-def given_back(new: Sessions) -> Reply:
-    session = new()
-    session.observe("head -n 25 f", text(1, 25))
-    return twice(session, "cat f", text())
-
-
 def not_seen(new: Sessions) -> Reply:
     return new().observe("cat f", text())
 
@@ -269,7 +263,6 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (identical, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
     (identical_result_of_a_tool, Outcome.IDENTICAL_OUTPUT, Reason.IDENTICAL),
     (repeated_lines, Outcome.PARTIAL, Reason.REPEATED_LINES),
-    (given_back, Outcome.PARTIAL, Reason.GIVEN_BACK),
     (not_seen, F, Reason.NOT_SEEN),
     (changed, F, Reason.CHANGED),
     (written, F, Reason.WRITTEN),

@@ -25,7 +25,6 @@ from readcache.report.page.texts import text_block
 
 LABEL_CHARS = 200  # of a command in its line; all of it stands below
 _OURS = {Reason.STORE_FAILED, Reason.INTERNAL_ERROR}
-_AGAIN = {Reason.INSISTED, Reason.GIVEN_BACK}
 _NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RESULT: "inherited"}
 
 
@@ -72,7 +71,7 @@ def _kinds(step: Step) -> list[str]:
     kinds = []
     if account is not None:
         kinds.append("full" if account.outcome is Outcome.FULL else "left")
-        if account.reason in _AGAIN or step.asks_again:
+        if account.reason is Reason.INSISTED or step.asks_again:
             kinds.append("again")
         if account.reason in _OURS:
             kinds.append("failed")

@@ -76,7 +76,7 @@ def table(experiment: Experiment, found: Analysis) -> Iterator[str]:
     )
     yield ""
     yield from _grid(
-        ("readcache", "results", "markers", "bounces", "insisted", "given back", "failures", "wrong omissions"),
+        ("readcache", "results", "markers", "bounces", "insisted", "failures", "wrong omissions"),
         (_readcache(arm) for arm in found.arms if arm.readcache),
     )
     for arm in found.arms:
@@ -128,7 +128,7 @@ def _ratio(arm: ArmResult, name: str) -> tuple[str, str]:
 def _readcache(arm: ArmResult) -> tuple[str, ...]:
     counts = arm.readcache
     failures = counts["internal_error"] + counts["store_failed"]
-    told = [counts[name] for name in ("accounts", "markers", "bounces", "insisted", "given_back")]
+    told = [counts[name] for name in ("accounts", "markers", "bounces", "insisted")]
     return arm.name, *(f"{count:,}" for count in (*told, failures, len(counts["wrong"])))
 
 

@@ -15,7 +15,7 @@ from .omissions import check_omissions
 
 KINDS = ("fresh", "written", "cached", "output")  # of tokens: sent anew, written to a cache, read from one, received
 TOLD = 300  # characters of a failure that are kept
-COUNTED = ("bounces", "insisted", "given_back", "tokens_saved", "internal_error", "store_failed")
+COUNTED = ("bounces", "insisted", "tokens_saved", "internal_error", "store_failed")
 # How an agent comes to its end by itself. Any other exit status names an exception: the trouble is a provider's, a
 # server's or the operator's, and the run is made again. The last two are litellm's: a conversation that grew too long,
 # or that the provider refuses, is the agent's own.
