@@ -186,8 +186,7 @@ class Policy:
     where a command begins in the middle of a line (`cd x && submit`). Bodies of heredocs are not seen, unless a shell
     runs them, and lines inside quotes begin no command: `submit = 1` in a program is no submission."""
     insist: Insist = Insist.SERVE
-    """What the same request gets right after an omission: `SERVE` all that was left out, and all bytes when it comes
-    once more; `STUB` a marker again."""
+    """What the same request gets right after an omission: `SERVE` all bytes; `STUB` a marker again."""
     min_worth: float = MIN_WORTH
     """What a reply leaves out must be worth this share of one more turn, by `prices`. A marker may make the reader ask
     again: at 0.1 it pays as long as no more than one in ten does. Where this reader asked again more often, that share
