@@ -220,9 +220,9 @@ def _value(parser: Any, words: str, text: str, **how: Any) -> None:
     """`words`: the argument's names, and what stands for its value, which says of which type it is."""
     *names, metavar = words.split()
     if metavar in ("FILE", "DIR", "PATH"):
-        how["type"] = _path
+        how.setdefault("type", _path)
     elif metavar in ("N", "SECONDS", "TOKENS"):
-        how["type"] = _count
+        how.setdefault("type", _count)
     parser.add_argument(*names, metavar=metavar, help=text, **how)
 
 
@@ -230,7 +230,8 @@ def _shared(parser: Any, *names: str) -> None:
     """Options that `run` has, too."""
     for name in names:
         option = {**READER_OPTIONS, **RUN_OPTIONS, **HOST_OPTIONS}[name]
-        _value(parser, f"--{name} {option.metavar}", option.help)
+        more = {"type": str} if name == "restore" else {}  # `Settings` have it as a text, as the environment has
+        _value(parser, f"--{name} {option.metavar}", option.help, **more)
 
 
 def _accept_former(command: Any) -> None:

@@ -68,6 +68,18 @@ def test_init_says_in_one_line_what_is_kept(capfd: pytest.CaptureFixture[str], n
     assert "kept: " not in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("tokens", ["0", "700"])
+def test_the_size_of_what_is_put_back_is_in_the_hooks_command(project: Path, tokens: str) -> None:
+    assert main(["init", "gemini", "--restore", tokens]) == 0
+    assert f"hook gemini --advise --restore {tokens} || exit 0" in settings_of(project).read_text()
+
+
+def test_a_size_that_is_no_number_is_refused(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "gemini", "--restore", "much"]) == 2
+    assert "'much' is not a number of tokens" in capfd.readouterr().err
+    assert list(project.iterdir()) == []
+
+
 def test_what_init_made_goes_again_with_its_directories(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "gemini"]) == 0
     told = capfd.readouterr().out
