@@ -185,6 +185,18 @@ def test_a_section_that_claude_code_cut_is_no_source(talk: ClaudeTalk, monkeypat
     assert not markers(shown(talk, Bash("cat f"))[0])
 
 
+def test_a_transcript_that_tells_of_a_compaction_late_is_waited_for(
+    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_older(talk.root, *"abcdef")
+    for name in "abcdef":
+        shown(talk, Bash(f"cat {name}"))
+    late, tail = [talk.path.read_bytes()], proof.tail
+    talk.compact(*"abcde")
+    monkeypatch.setattr(proof, "tail", lambda *given: late.pop() if late else tail(*given))
+    assert "above in the read" in shown(talk, Bash("cat e"))[0]
+
+
 def test_a_section_is_no_source_after_the_next_compaction(talk: ClaudeTalk) -> None:
     make_older(talk.root, *"abcdef")
     for name in "abcdef":

@@ -55,9 +55,13 @@ class TranscriptProof:
 
     def credit_restored(self, session: Session) -> None:
         """The model sees what Claude Code read again by itself after a compaction. Call it before what comes next."""
-        if any(delivery.event.origin is not Origin.RESTORED for delivery in session.view.deliveries):
+        visible, call_id = session.view.deliveries, self._event.get("tool_use_id")
+        if any(delivery.event.origin is not Origin.RESTORED for delivery in visible):
             return
-        for name, file in Transcript(tail(self._path)).restored_files():
+        newest: Transcript | None = Transcript(tail(self._path))
+        if visible and call_id:  # there was a compaction, of which the transcript may not tell yet
+            newest = next(transcripts(self._path, call_id), None)
+        for name, file in newest.restored_files() if newest is not None else ():
             reply = session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
             if reply.outcome is not Outcome.FULL:
                 session.settle(reply.call_id, reply.full_text)
