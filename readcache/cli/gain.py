@@ -25,7 +25,8 @@ SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked fo
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the table, JSON or one line; 1 where there are no calls, or the log does not prove an omission."""
+    """Prints the table, JSON or one line; returns 1 if there are no calls, or if the log does not prove
+    every omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))

@@ -217,7 +217,7 @@ def _flag(parser: Any, name: str, text: str) -> None:
 
 
 def _value(parser: Any, words: str, text: str, **how: Any) -> None:
-    """`words`: the argument's names, and what stands for its value, which says of which type it is."""
+    """`words`: the argument's names, then its metavar. The metavar decides the type."""
     *names, metavar = words.split()
     if metavar in ("FILE", "DIR", "PATH"):
         how.setdefault("type", _path)

@@ -60,8 +60,8 @@ LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the compactor did last, the tokens before and after, and the trouble: why there is no model's summary, why
-    the list is not below its trigger."""
+    """What the last compaction did, and the tokens before and after. `trouble` says why the model wrote no summary, or
+    why the list is not below its trigger; "" if neither happened."""
 
     how: How
     tokens_before: int

@@ -11,7 +11,7 @@ from readcache.model.text import split_lines
 
 
 class LaterReads:
-    """The lines of files that the later reads show, taken in from the last to the first: the newest count."""
+    """The lines of files that later reads show. Add results from the last to the first: the newest line counts."""
 
     def __init__(self) -> None:
         self.whole: set[str] = set()  # files that one of them shows whole
@@ -20,7 +20,7 @@ class LaterReads:
         self._texts: set[tuple[str, str]] = set()
 
     def add(self, text: str, pieces: Sequence[Piece]) -> None:
-        """Takes in a result; `pieces` say which lines of which files stand in it."""
+        """Add a result. `pieces` say which of its lines are which lines of which files."""
         for _, (path, number, line), _ in file_lines(split_lines(text), pieces):
             self._lines.setdefault((path, number), line)
             self._texts.add((path, line))

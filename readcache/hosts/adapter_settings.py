@@ -1,7 +1,7 @@
 """What a user may set for an adapter that runs inside its host, in Python or in the host's own configuration.
 
 The environment has its say as everywhere: `READCACHE=off` switches everything off, `READCACHE_POLICY` names a preset,
-`READCACHE_STORE` a store and `READCACHE_PROTECTED` files.
+`READCACHE_STORE` a store, `READCACHE_PROTECTED` files, and `READCACHE_RESTORE` the size of a restored section.
 """
 
 from __future__ import annotations

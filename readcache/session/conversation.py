@@ -138,7 +138,7 @@ class Conversation:
         return self._sections[name]
 
     def _section(self, name: str, keep: Collection[str], messages: Sequence[Mapping[str, Any] | Message] | None) -> str:
-        if (known := self._known_section(name)) is not None:
+        if (known := self._known_section(name, _ids(keep))) is not None:
             return known
         plan = None
         if self.may_restore:
@@ -146,9 +146,9 @@ class Conversation:
         self.reader.compacted(_ids(keep), plan, restored_id=name)
         return plan.render() if plan is not None else ""
 
-    def _known_section(self, name: str) -> str | None:
-        """The section of that name in the log. If another reader of the session was shown it, this one is now; the
-        files may have been written since."""
+    def _known_section(self, name: str, kept: frozenset[str]) -> str | None:
+        """The section of that name in the log. If another reader of the session was shown it, this one compacts now and
+        is shown it, too; the files may have been written since."""
         found = None
         with contextlib.suppress(StoreError):  # counted where something is to be stored
             for record in self.events():
@@ -160,6 +160,7 @@ class Conversation:
         if found.agent_id != self.agent_id:
             changed = tuple(sorted({key for piece in section.pieces for key in piece.keys}))
             copied = replace(section, changed=changed)
+            self.reader.compacted(kept, None, restored_id=name)
             self.reader.tell(
                 name, lambda view: [replace(copied, when=Moment(view.calls.number + 1, view.calls.tokens))]
             )

@@ -9,6 +9,15 @@ from typing import Any
 
 from readcache.testing.hosts import Bash, Edit, Read, ToolUse
 
+# Settings that every adapter has to refuse.
+MEANINGLESS: list[dict[str, Any]] = [
+    {"policy": "maxx"},
+    {"store": "reddis://localhost"},
+    {"restore": "yes"},
+    {"on_reply": "print"},
+    {"tools": {"bash": "bsh"}},
+]
+
 
 def user_tools(root: Path) -> list[Callable[..., str]]:
     """The three of them, for the project at `root`."""

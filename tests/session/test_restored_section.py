@@ -46,7 +46,9 @@ def test_another_reader_of_the_conversation_has_the_same_text_too(session: Sessi
     session.observe("cat f", text(of="f"), call_id="c1")
     first = session.restored_section("s")
     other = session.fork("other")
+    other.observe("cat g", text(of="g"), call_id="c2")
     assert other.restored_section("s") == first
+    assert not other.observe("cat g", text(of="g"), call_id="c3").omissions(), "its own compaction took that away"
     other.sync([{"role": "user", "content": first}])
     assert other.observe("cat f", text(of="f")).omissions()
 

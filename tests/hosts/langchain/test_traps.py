@@ -35,6 +35,7 @@ from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
+from tests.hosts.user_tools import MEANINGLESS
 
 # LangChain's shell leaves its pipes to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -349,16 +350,7 @@ def test_a_redaction_of_the_state_is_not_undone(root: Path) -> None:
         assert secret not in results(other.requests[-1])[0]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"policy": "maxx"},
-        {"store": "reddis://localhost"},
-        {"restore": "yes"},
-        {"on_reply": "print"},
-        {"tools": {"bash": "bsh"}},
-    ],
-)
+@pytest.mark.parametrize("wrong", MEANINGLESS)
 def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         ReadcacheMiddleware("/repo", **wrong)

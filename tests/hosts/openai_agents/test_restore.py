@@ -19,6 +19,7 @@ from readcache import Budget, Reply, UsageError
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.testing.requests import markers
 from tests.hosts.openai_agents.agents_host import make_tools
+from tests.hosts.user_tools import MEANINGLESS
 
 SHOP = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 61))
 HEADING = "Files restored after compaction"
@@ -234,16 +235,7 @@ def test_counters_and_replies_are_told(root: Path) -> None:
     assert ours.stats() == stats, "those of conversations that ended count"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"policy": "maxx"},
-        {"store": "reddis://localhost"},
-        {"restore": "yes"},
-        {"on_reply": "print"},
-        {"tools": {"bash": "bsh"}},
-    ],
-)
+@pytest.mark.parametrize("wrong", MEANINGLESS)
 def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         ReadcacheFilter("/repo", **wrong)
