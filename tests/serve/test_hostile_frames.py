@@ -19,9 +19,19 @@ from tests.serve.conftest import ServerPlace
 HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
 
 
+def reach_soon(at: ServerPlace) -> Any:
+    deadline = time.monotonic() + WATCHDOG
+    while True:
+        try:
+            return place.reach(at.path, WATCHDOG)
+        except place.NoServer:  # it has no time to take more at once
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 def send(at: ServerPlace, data: bytes) -> bytes:
     """What comes back until the server is done with us."""
-    connection = place.reach(at.path, WATCHDOG)
+    connection = reach_soon(at)
     back = b""
     try:
         with contextlib.suppress(BrokenPipeError):  # it may have had enough
@@ -36,9 +46,7 @@ def send(at: ServerPlace, data: bytes) -> bytes:
 
 
 def is_well(at: ServerPlace, pid: int) -> bool:
-    with contextlib.suppress(place.NoServer):  # more clients wait than it lets wait
-        return send(at, frames.frame(b"Q", HEAD))[:1] == b"T" and at.wait() == pid
-    return False
+    return send(at, frames.frame(b"Q", HEAD))[:1] == b"T" and at.wait() == pid
 
 
 def call(*words: str, kind: str = "run", env: tuple[str, ...] = ("READCACHE_SESSION=s",)) -> bytes:
@@ -103,22 +111,11 @@ def test_noise_ends_one_connection_alone(at: ServerPlace) -> None:
 
 def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
     pid = at.start()
-    silent = [place.reach(at.path, 5) for _ in range(40)]
-    for connection in silent[::2]:
-        connection.sendall(call("cat f"))
-    assert is_well(at, pid), "while they are there: nobody ends their connections"
-    for connection in silent:
-        connection.close()
-
-
-def reach_soon(at: ServerPlace) -> Any:
-    deadline = time.monotonic() + WATCHDOG
-    while True:
-        try:
-            return place.reach(at.path, WATCHDOG)
-        except place.NoServer:  # it has no time to take more at once
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+    with contextlib.ExitStack() as silent:
+        connections = [silent.enter_context(contextlib.closing(reach_soon(at))) for _ in range(40)]
+        for connection in connections[::2]:
+            connection.sendall(call("cat f"))
+        assert is_well(at, pid), "while they are there: nobody ends their connections"
 
 
 def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
@@ -141,11 +138,11 @@ def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: 
 
 def test_clients_that_say_nothing_do_not_fill_a_server(at: ServerPlace) -> None:
     pid = at.start()
-    silent = [reach_soon(at) for _ in range(MOST_SHORT + 20)]
-    assert send(at, frames.frame(b"Q", HEAD))[:1] == b"T"
-    assert at.wait() == pid
-    for connection in silent:
-        connection.close()
+    with contextlib.ExitStack() as silent:
+        for _ in range(MOST_SHORT + 20):
+            silent.enter_context(contextlib.closing(reach_soon(at)))
+        assert send(at, frames.frame(b"Q", HEAD))[:1] == b"T"
+        assert at.wait() == pid
 
 
 def test_the_text_of_one_session_is_never_told_to_another(at: ServerPlace, tmp_path: Path) -> None:
