@@ -8,9 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import FunctionModel
 
 from readcache.testing.conformance import Conformance
@@ -92,7 +102,7 @@ class Conversation:
             self.answers = [outer, *([user_call(use)] for one in inner for use in one.calls)]
             made += calls
         elif isinstance(step, Compact):
-            self.history = [ModelRequest.user_text_prompt("A summary.")]
+            self.history = [ModelRequest([CompactionPart("A summary.")])]
         elif isinstance(step, Clear):
             self.cleared += 1
         else:
@@ -139,3 +149,82 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         return chars
 
     measure("pydantic-ai", "pydantic-ai-slim", hold, tmp_path)
+
+
+SHOP = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 61))
+HEADING = "Files restored after compaction"
+SUMMARY = CompactionPart("What was done.")
+PROVIDERS = CompactionPart(provider_name="openai", provider_details={"encrypted_content": "x"})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project with two files in it."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "other.py").write_text(SHOP.replace("item", "thing"))
+    return tmp_path
+
+
+def bash(command: str, call_id: str) -> ToolCallPart:
+    return ToolCallPart("bash", {"command": command}, tool_call_id=call_id)
+
+
+def requests_of(
+    root: Path, answers: list[list[Any]], *processors: Any, history: Sequence[ModelMessage] = ()
+) -> list[list[ModelMessage]]:
+    """What the model is sent in a run in which it gives these answers, and then ends."""
+    requests: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        requests.append(list(messages))
+        return ModelResponse(parts=answers[len(requests) - 1] if len(requests) <= len(answers) else [TextPart("done")])
+
+    ours: list[Any] = [Readcache(str(root)), *processors]
+    agent: Agent[None, str] = Agent(FunctionModel(answer), name="coder", tools=user_tools(root), capabilities=ours)
+    asyncio.run(agent.run("the task", conversation_id="one", message_history=list(history)))
+    return requests
+
+
+def sections(request: list[ModelMessage]) -> list[str]:
+    parts = [part for message in request for part in message.parts if isinstance(part, UserPromptPart)]
+    return [text for text in map(_text, parts) if HEADING in text]
+
+
+def results(request: list[ModelMessage]) -> dict[str, str]:
+    parts = [part for message in request for part in message.parts]
+    return {part.tool_call_id: _text(part) for part in parts if isinstance(part, ToolReturnPart)}
+
+
+def test_behind_a_providers_compaction_stands_what_was_read_and_later_reads_point_at_it(root: Path) -> None:
+    later = [[bash("head -50 shop.py", "c")], [bash("cat other.py", "d")]]
+    requests = requests_of(root, [[bash("cat shop.py", "a")], [PROVIDERS, bash("echo x", "b")], *later])
+    assert not any(map(sections, requests[:2]))
+    found = [sections(request) for request in requests[2:]]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 1, "nothing stands twice"
+    assert SHOP.rstrip() in found[0][0]
+    (marker,) = markers(results(requests[-1])["c"])
+    assert f'"{found[0][0].splitlines()[0].removeprefix("## ")}"' in marker, "it names the section"
+
+
+def test_a_result_before_a_providers_compaction_is_no_source(root: Path) -> None:
+    """What the model asked for in the answer that compacts stands in the section, or is shown."""
+    requests = requests_of(root, [[bash("cat shop.py", "a")], [PROVIDERS, bash("cat shop.py", "b")]])
+    (section,) = sections(requests[-1])
+    marker = "".join(markers(results(requests[-1])["b"]))
+    assert SHOP.rstrip() in section
+    assert not marker or section.splitlines()[0].removeprefix("## ") in marker
+
+
+def test_a_summary_that_an_application_wrote_brings_back_what_was_read(root: Path) -> None:
+    def compacts(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return messages if len(messages) < 5 else [ModelRequest([SUMMARY]), *messages[3:]]
+
+    asks = [[bash("cat shop.py", "a")], [bash("cat other.py", "b")], [bash("head -50 shop.py", "c")]]
+    *_, last = requests_of(root, asks, ProcessHistory(compacts))
+    (section,) = sections(last)
+    assert SHOP.rstrip() in section
+    assert "thing_1(" not in section, "that result is still there"
+    assert "a" not in results(last)
+    (marker,) = markers(results(last)["c"])
+    assert section.splitlines()[0].removeprefix("## ") in marker
