@@ -57,6 +57,8 @@ class Log:
         self._partial = False
         self._distrusted = False
         self._later: list[Event] = []
+        self._in_view = 0  # how many of these the view has
+        self._folded: list[Event] = []  # in the last transaction
         self._index: LineIndex | None = None
 
     @property
@@ -78,6 +80,7 @@ class Log:
         """A transaction of the store, with everything newer folded in. Raises StoreError when the store fails, at entry
         or at the end."""
         with self.lock:
+            self._folded = []
             try:
                 with self.store.transaction():
                     taken = self._catch_up()
@@ -86,6 +89,7 @@ class Log:
                 self._distrust(error)
                 raise
             del self._later[:taken]
+            self._in_view = 0
 
     def append(self, events: Sequence[Event], at: float | None = None) -> None:
         """Within a transaction. `at`: when it happened, by the log's clock; None for now."""
@@ -95,12 +99,18 @@ class Log:
         seq = self.store.append(self.session_id, self.agent_id, events, at)
         for event in events:
             self._fold(event, at)
+        self._folded += events
         self._seq = seq
 
     def append_later(self, events: Iterable[Event]) -> None:
-        """Events that the store would not take now."""
+        """Events that the store would not take now. Until it does, the view goes on with them: a compaction that could
+        not be stored is a compaction all the same."""
         with self.lock:
-            self._later += map(_storable, events)
+            for event in map(_storable, events):
+                self._later.append(event)
+                if any(event is one for one in self._folded):
+                    self._in_view = len(self._later)
+            self._fold_later()
             self._distrusted = True
 
     def fail(self, call_id: str, error: BaseException) -> Reason:
@@ -202,22 +212,32 @@ class Log:
     def _distrust(self, error: BaseException) -> None:
         """After a failure: the view is folded anew, from a store that is opened anew where this one has gone."""
         self._distrusted = True
+        self._fold_later()
         if isinstance(error, StoreGone):
             self._store = None
 
     def _catch_up(self) -> int:
         """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
-        if self._distrusted and not self._partial:
+        is_new = self._distrusted and not self._partial
+        records = self.store.records(self.session_id, self.agent_id, after=0 if is_new else self._seq)
+        if is_new:
+            records = list(records)  # until all is read, the old view is better than none
             self._start_anew()
         self._distrusted = False
-        for record in self.store.records(self.session_id, self.agent_id, after=self._seq):
+        for record in records:
             self._take(record)
         self.append(self._later)
+        self._in_view = len(self._later)
         return len(self._later)
 
     def _start_anew(self) -> None:
-        self.view, self._seq, self._index = View(), 0, None
+        self.view, self._seq, self._index, self._in_view = View(), 0, None, 0
         self._lately.clear()
+
+    def _fold_later(self) -> None:
+        for event in self._later[self._in_view :]:
+            self._fold(event, self.clock())
+        self._in_view = len(self._later)
 
     def _take(self, record: Record) -> None:
         event = event_for(record, self.agent_id)

@@ -268,10 +268,7 @@ class Reader:
         reconciler = self._reconciler = self._reconciler or Reconciler()
 
         def log() -> list[Event]:
-            try:
-                return [record.event for record in self.log.records()]
-            except StoreError:  # counted where something is to be stored
-                return []
+            return [record.event for record in self.log.records()]
 
         def events(view: View) -> list[Event]:
             nonlocal synced

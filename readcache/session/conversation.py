@@ -189,9 +189,7 @@ class Conversation:
     def stats(self) -> dict[str, int]:
         """Counters of this reader: calls, characters, tokens saved (net of markers, and of omissions that bounced: the
         reader asked for the same bytes again right after), and one counter for each reason."""
-        counts = Counter(self.view.calls.counts)
-        counts.update(event.cause for event in self.reader.log.unlogged())
-        return dict(sorted(counts.items()))
+        return dict(sorted(self.view.calls.counts.items()))
 
     def markers_in(self, text: str) -> list[str]:
         """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before

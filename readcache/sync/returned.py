@@ -8,8 +8,10 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from readcache.judging import marker
+from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Origin, Pointer, Settled
 from readcache.model.text import split_lines
+from readcache.model.view import View
 from readcache.sync.locate import CharSpan
 from readcache.sync.mend import omitted_lines, what_of
 
@@ -46,16 +48,21 @@ class LoggedMarkers:
         self._content: set[str] = set()  # markers that were shown as content, into which the agent had written them
 
     def find(
-        self, line: str, tag: str, calls: int, log: Callable[[], Iterable[Event]]
+        self, line: str, tag: str, view: View, log: Callable[[], Iterable[Event]]
     ) -> Iterator[tuple[CharSpan, dict[str, Made]]]:
-        """The markers in a line that promise something, and the replies that have them, by call id. `calls`: in the log
-        by now."""
+        """The markers in a line that promise something, and the replies that have them, by call id. Where the log
+        cannot be read, only what is in the view is known; it is read again the next time."""
         found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
-        if self._read_at != calls and not self._foreign.issuperset(found.values()):
+        if self._read_at != view.calls.number and not self._foreign.issuperset(found.values()):
             self._made.clear()
-            self._read(log(), tag)
-            self._read_at = calls
-        self._foreign.update(text for text in found.values() if text not in self._made)
+            try:
+                self._read(log(), tag)
+                self._read_at = view.calls.number
+            except StoreError:
+                self._read((delivery.event for delivery in view.deliveries), tag)
+                self._read_at = -1
+        if self._read_at >= 0:
+            self._foreign.update(text for text in found.values() if text not in self._made)
         before = len(line) + 1
         for start, end in sorted(found, key=lambda span: (-span[0], -span[1])):
             if end <= before and found[start, end] in self._made:

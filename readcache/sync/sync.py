@@ -17,6 +17,7 @@ from typing import Any
 
 from readcache.messages.editing import TextPlace
 from readcache.messages.messages import Kind, visible_to_model
+from readcache.model.errors import StoreError
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Pointer, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
@@ -151,8 +152,12 @@ class Reconciler:
             return True
         if not visible or self._asked_log:
             return False
+        try:
+            logged = log()
+        except StoreError:
+            return False
         self._asked_log = True
-        return any(self._list.knows(event.call_id) for event in log() if isinstance(event, Delivered))
+        return any(self._list.knows(event.call_id) for event in logged if isinstance(event, Delivered))
 
     def _see_to_returned(
         self, view: View, settled: Mapping[Delivery, Settled], rewrites: Rewrites, tag: str, log: Log, gives_back: bool
@@ -164,7 +169,7 @@ class Reconciler:
             if text.own:
                 continue
             for at, line in text.marked_lines(tag):
-                for (start, end), made in self._logged.find(line, tag, view.calls.number, log):
+                for (start, end), made in self._logged.find(line, tag, view, log):
                     self._held.update(() if gives_back else made)
                     shown = line[start:end]
                     instead = self._instead(view, settled, text, unescaped(shown), made)

@@ -67,6 +67,7 @@ class World:
         self._sent: dict[str, dict[str, _SentCall]] = {}
         self._written: dict[str, int] = {}  # file -> events before it was written last
         self._asked: dict[str, _Asked] = {}
+        self._sections = set[str]()
         self._events = 0
 
     # ------------------------------------------------------------ what a model is sent
@@ -117,8 +118,20 @@ class World:
         return [Finding(reply.call_id, None, wrong), *found] if wrong else found
 
     def restored(self, reader: str, call: str, text: str) -> None:
-        """Restored: a section that a compactor put back. It has lines and no markers."""
+        """Restored: a section that a compactor put back. It has lines and no markers. Sections have one name, so a marker
+        that named an older one, which is gone, names this one."""
+        sent = self._of(reader)
+        for found in sent.values():
+            found.texts = {kind: self._in_section(text, sent, call) for kind, text in found.texts.items()}
+        self._sections.add(call)
         self.shown(reader, call, text)
+
+    def _in_section(self, text: _SentText, sent: Collection[str], section: str) -> _SentText:
+        def place(named: NamedPlace) -> NamedPlace:
+            return NamedPlace(section) if named.call in self._sections and named.call not in sent else named
+
+        markers = tuple(replace(marker, places=tuple(map(place, marker.places))) for marker in text.markers)
+        return _SentText(text.text, markers) if markers != text.markers else text
 
     # ------------------------------------------------------------ what a model is no longer sent
 
@@ -280,8 +293,13 @@ def _not_there(call: str, marker: Marker, missing: int) -> Finding:
 
 def _found_again(markers: Iterable[Marker], lines: Sequence[str]) -> tuple[Marker, ...]:
     """The markers that are in these lines, whatever words a host puts around them."""
-    at = {marker.words: number for marker in markers for number, line in enumerate(lines) if marker.words in line}
-    return tuple(replace(marker, line=at[marker.words]) for marker in markers if marker.words in at)
+    free, found = dict(enumerate(lines)), list[Marker]()
+    for marker in markers:
+        at = next((number for number, line in free.items() if marker.words in line), None)
+        if at is not None:
+            del free[at]
+            found.append(replace(marker, line=at))
+    return tuple(found)
 
 
 def _rewritten(old: _SentText, new: Sequence[str], restored: str) -> tuple[tuple[Marker, ...], str]:

@@ -1,0 +1,80 @@
+"""A random world as a script: drawn from one number, short enough to read, and the same each time it is played."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+# How often each kind of step comes, as against the others. The names are those of the methods of `RandomWorld`.
+STEPS = {
+    "reads": 30,
+    "reads_again": 30,
+    "reads_at_once": 6,
+    "writes": 5,
+    "writes_and_shows": 3,
+    "told_of_a_write": 3,
+    "somebody_writes": 4,
+    "saves_a_reply": 2,
+    "settles": 4,
+    "changes_its_list": 8,
+    "compacts": 4,
+    "takes_a_section": 2,
+    "rewinds": 3,
+    "forks": 5,
+    "dies": 3,
+    "dies_soon": 3,
+    "loses_the_store": 2,
+    "finds_the_store": 4,
+    "clock_jumps": 2,
+}
+LONGEST = 40  # steps
+
+
+@dataclass(frozen=True)
+class Step:
+    """`who`: the number of a reader; `seed`: of what the step draws by itself."""
+
+    what: str
+    who: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"reader {self.who} {self.what.replace('_', ' ')} ({self.seed})"
+
+
+@dataclass(frozen=True)
+class Script:
+    """`seed`: of the files, the policy, the host's kind of messages and the store."""
+
+    seed: int
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"world {self.seed}", *map(str, self.steps)])
+
+
+def script_of(seed: int) -> Script:
+    """The script of that world."""
+    rng = random.Random(seed)
+    kinds = rng.choices(list(STEPS), list(STEPS.values()), k=rng.randint(6, LONGEST))
+    return Script(seed, tuple(Step(kind, rng.randrange(3), rng.randrange(10_000)) for kind in kinds))
+
+
+def shrink(script: Script, fails: Callable[[Script], bool]) -> Script:
+    """A script of fewer steps, none of which can be left out, that fails as well."""
+    size = len(script.steps) // 2
+    while size:
+        at = 0
+        while at < len(script.steps):
+            shorter = replace(script, steps=_without(script.steps, at, size))
+            if fails(shorter):
+                script = shorter
+            else:
+                at += size
+        size //= 2
+    return script
+
+
+def _without(steps: Sequence[Step], at: int, size: int) -> tuple[Step, ...]:
+    return (*steps[:at], *steps[at + size :])

@@ -1,0 +1,394 @@
+"""One random world: agents, their host, its files and its store, played against the package and the specification.
+
+Nothing in it is real but the package: time is a number, a process ends where its store raises `Died`, and a store that
+survives is taken up by the next one. Whatever happens, no call may raise, and the specification must find no fault in
+any reply, nor in any message list after it was handed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from readcache import Head, HeadTail, Insist, Policy, Session, UsageError
+from readcache.log.store.memory import MemoryStore
+from readcache.model.spec.marker import demand
+from readcache.model.spec.world import COMMAND, World
+from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
+from tests.helpers.machine import SHAPES, Request
+from tests.helpers.oracle import CUT_BY_HARNESS
+from tests.worlds.files import NAMES, edited, make_text
+from tests.worlds.script import Script, Step
+from tests.worlds.stores import Died, FailingStore, Operations
+
+ROOT = "/w"
+POLICIES = (
+    Policy(),
+    Policy(min_chars=0, min_worth=0),
+    Policy(min_chars=0, min_worth=0, delta=True, any_output=True),
+    Policy(min_chars=0, min_worth=0, partial=False),
+    Policy(min_chars=0, clip=HeadTail(500, 400)),
+    Policy(min_chars=0, clip=Head(900)),
+    Policy(min_chars=0, horizon_tokens=700),
+    Policy(min_chars=0, insist=Insist.STUB),
+)
+MOST_READERS = 4
+_FRAGMENT = re.compile(r"\[[A-Z_]+ \w+\.\d+: [^]\n]*$", re.MULTILINE)
+
+
+class Raised(Exception):
+    """A call of ours raised, where the agent's tool must never see that."""
+
+
+@dataclass
+class Reader:
+    """An agent as its host knows it. `turns`: by call id, (what the agent said, what its model is sent)."""
+
+    name: str
+    turns: dict[str, tuple[str, str]] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)  # calls in whose results the host changed something
+    others: set[str] = field(default_factory=set)  # calls that the host knows by other ids
+
+
+class RandomWorld:
+    """Plays the steps of a script. Raises Untrue or Raised where the promise does not hold."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(f"world {seed}")
+        self.policy, self.shape = rng.choice(POLICIES), rng.choice(SHAPES_WITH_IDS)
+        self.is_odd = rng.random() < 0.3  # files may hold what no store takes
+        self.files = {name: self._storable(make_text(rng, name)) for name in NAMES}
+        self.operations, self.kept = Operations(), MemoryStore()
+        self.now, self.calls = 1_000.0, 0
+        self.spec = World()
+        self.readers = [Reader("main")]
+        self.asked: list[Request] = []
+        self.stays = False  # the store and the process do
+        self.told = Counter[str]()  # what happened, and how often
+        self.sent: list[str] = []  # every text that a model was sent
+        self.sessions = {"main": self._session("main")}
+
+    def play(self, step: Step) -> None:
+        """One step; does nothing where it is not possible now."""
+        reader, rng = self.readers[step.who % len(self.readers)], random.Random(step.seed)
+        try:
+            getattr(self, f"_{step.what}")(reader, rng)
+        except Died:
+            self._dies(reader, rng)
+        self.told[step.what] += 1
+
+    def _session(self, name: str) -> Session:
+        store = FailingStore(self.kept, self.operations)
+        return Session(
+            ROOT, session_id="s", agent_id=name, store=store, policy=self.policy, clock=lambda: self.now, local=False
+        )
+
+    def _of(self, reader: Reader) -> Session:
+        return self.sessions[reader.name]
+
+    def _new_call(self) -> str:
+        self.calls += 1
+        self.now += 1
+        return f"c{self.calls}"
+
+    # ------------------------------------------------------------ reading
+
+    def _request(self, rng: random.Random) -> Request:
+        start, count = rng.choice((1, 1, 5, 12, 20)), rng.choice((14, 25, 40, 80))
+        return Request(rng.choice(SHAPES), rng.choice(NAMES[:2]), rng.choice(NAMES[:2]), start, start + count)
+
+    def _reads(self, reader: Reader, rng: random.Random) -> None:
+        self.asked.append(self._request(rng))
+        self._asks(reader, self.asked[-1])
+
+    def _reads_again(self, reader: Reader, rng: random.Random) -> None:
+        if self.asked:
+            request = rng.choice(self.asked[-4:])
+            for _ in range(rng.choice((1, 1, 1, 3))):
+                self._asks(reader, request)
+
+    def _reads_at_once(self, reader: Reader, rng: random.Random) -> None:
+        requests = [self._request(rng), *self.asked[-1:]]
+        with self._of(reader).batch():
+            answers = [(one, self._answer(reader, one)) for one in (*requests, requests[0])]
+        for request, reply in answers:
+            self._takes(reader, request, reply, batch=f"batch {self.calls}")
+
+    def _asks(self, reader: Reader, request: Request) -> None:
+        self._takes(reader, request, self._answer(reader, request))
+
+    def _answer(self, reader: Reader, request: Request) -> Any:
+        session, call = self._of(reader), self._new_call()
+        return self._never_raises(lambda: request.ask(session, request.output(self.files), call))
+
+    def _takes(self, reader: Reader, request: Request, reply: Any, batch: str = "") -> None:
+        output, insists = request.output(self.files), "" if batch or self._is_deaf() else request.command
+        said = request.command
+        demand(self.spec.answered(reader.name, reply, output, said=said, batch=batch, request=insists))
+        self.told["omissions"] += len(reply.omissions())
+        self._sees(reader, reply.call_id, said, reply.text)
+
+    def _is_deaf(self) -> bool:
+        """True where an agent that insists may be given a marker again: the policy says so, or what it was given before
+        could not be stored."""
+        return self.policy.insist is Insist.STUB or self.operations.is_gone
+
+    def _sees(self, reader: Reader, call: str, said: str, text: str) -> None:
+        """The host shows the text, cut as the policy was told that it does."""
+        self.sent.append(text)
+        reader.turns[call] = said, text
+        if self.policy.clip is not None and (kept := CUT_BY_HARNESS.join(self.policy.clip.kept(text))) != text:
+            self._cut(reader, call, said, kept)
+
+    def _never_raises(self, ask: Any) -> Any:
+        try:
+            return ask()
+        except (Exception, AssertionError) as error:
+            raise Raised(f"{type(error).__name__}: {error}") from error
+
+    # ------------------------------------------------------------ writing
+
+    def _edited(self, rng: random.Random) -> str:
+        name = rng.choice(NAMES[:2])
+        self.files[name] = self._storable(edited(rng, self.files[name], name))
+        return name
+
+    def _storable(self, text: str) -> str:
+        return text if self.is_odd else text.replace("\udcff", "?").replace("\0", "?")
+
+    def _runs(self, reader: Reader, command: str, output: str, written: str) -> None:
+        session, call = self._of(reader), self._new_call()
+        reply = self._never_raises(lambda: session.observe(command, output, cwd=ROOT, call_id=call))
+        self._wrote(written)
+        demand(self.spec.answered(reader.name, reply, output, said=command))
+        self._sees(reader, call, command, reply.text)
+
+    def _wrote(self, name: str) -> None:
+        """The session knows of it, unless it could not be stored: then other readers hear of it later."""
+        if not self.operations.is_gone:
+            self.spec.written([f"{ROOT}/{name}"])
+
+    def _writes(self, reader: Reader, rng: random.Random) -> None:
+        name = self._edited(rng)
+        self._runs(reader, f"sed -i 's/x{rng.randrange(99)}/y/' {name}", "", name)
+
+    def _writes_and_shows(self, reader: Reader, rng: random.Random) -> None:
+        name = self._edited(rng)
+        text = self.files[name] = self.files[name].replace("EOF\n", "").replace("\0", "0").rstrip("\n") + "\n"
+        shows = rng.random() < 0.5
+        command = f"cat > {name} <<'EOF'\n{text}EOF" + (f"\ncat {name}" if shows else "")
+        self._runs(reader, command, text if shows else "", name)
+
+    def _told_of_a_write(self, reader: Reader, rng: random.Random) -> None:
+        name, session = self._edited(rng), self._of(reader)
+        self._never_raises(lambda: session.wrote(name, call_id=self._new_call()))
+        self._wrote(name)
+
+    def _somebody_writes(self, _: Reader, rng: random.Random) -> None:
+        """And tells nobody."""
+        self._edited(rng)
+
+    def _saves_a_reply(self, reader: Reader, rng: random.Random) -> None:
+        """A file that holds what we wrote, markers included. If a call that prints it cannot be stored, nothing tells
+        these lines from markers of ours: so no store is lost in such a world, and all can be stored."""
+        texts = [text for _, text in reader.turns.values() if "[" in text]
+        if texts and not (self.is_odd or self.operations.is_gone or self.operations.dies_at is not None):
+            self.stays = True
+            name = rng.choice(NAMES[:2])
+            self.files[name] = rng.choice(texts)
+            self._never_raises(lambda: self._of(reader).wrote(name, call_id=self._new_call()))
+            self._wrote(name)
+
+    # ------------------------------------------------------------ what the host does to its messages
+
+    def _settles(self, reader: Reader, rng: random.Random) -> None:
+        if reader.turns:
+            call = rng.choice(list(reader.turns))
+            said, text = reader.turns[call]
+            left = _something_gone(text, rng)
+            with contextlib.suppress(UsageError):  # it was never shown by us, or is not known any more
+                self._of(reader).settle(call, left)
+            self._cut(reader, call, said, left)
+
+    def _changes_its_list(self, reader: Reader, rng: random.Random) -> None:
+        for call, (said, text) in list(reader.turns.items()):
+            what = rng.choices(("left", "gone", "cleared", "clipped", "clipped call"), (8, 1, 1, 2, 1))[0]
+            if what == "gone":
+                del reader.turns[call]
+                self.spec.cleared(reader.name, [call])
+            elif what == "cleared":
+                self._cut(reader, call, said, "[Old tool result content cleared]")
+            elif what == "clipped":
+                self._cut(reader, call, said, _something_gone(text, rng))
+            elif what == "clipped call" and said:
+                shorter = said[: len(said) // 2] + " [clipped]"
+                self.spec.cut(reader.name, call, shorter, kind=COMMAND)
+                reader.turns[call] = shorter, text
+        self._hands_over(reader, compacted=rng.random() < 0.2 and rng.randint(0, len(reader.turns)))
+
+    def _cut(self, reader: Reader, call: str, said: str, left: str) -> None:
+        reader.turns[call] = said, left
+        reader.cut.add(call)
+        self.spec.cut(reader.name, call, left)
+
+    def _hands_over(self, reader: Reader, compacted: int | bool = False, section: str = "") -> None:
+        """Its list, before a request. `compacted`: so many turns stand before a compaction by the API. `section`: that
+        markers may name now."""
+        turns = [(call, said, text) for call, (said, text) in reader.turns.items()]
+        messages = message_list(self.shape, turns)
+        if compacted:
+            before, after = turns[:compacted], turns[compacted:]
+            messages = [
+                *message_list(self.shape, before),
+                server_compaction(self.shape),
+                *message_list(self.shape, after),
+            ]
+            self.spec.cleared(reader.name, [call for call, *_ in before])
+            for call, *_ in before:
+                del reader.turns[call]
+        rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
+        self._known_by_lines(reader)
+        self._rewritten(reader, rewrites, section)
+
+    def _known_by_lines(self, reader: Reader) -> None:
+        """Where no call of the list could be stored, the package knows the list by its lines: they stand there, in a
+        call of another id."""
+        self.spec.cleared(reader.name, reader.others)
+        texts = [text for _, text in reader.turns.values()]
+        known = [delivery.event for delivery in self._of(reader).view.deliveries]
+        reader.others = set[str]()
+        for event in known:
+            lines = event.text.removesuffix("\n")
+            if event.call_id not in reader.turns and lines and any(lines in text for text in texts):
+                reader.others.add(event.call_id)
+                self.spec.shown(reader.name, event.call_id, event.text)
+
+    def _rewritten(self, reader: Reader, rewrites: dict[str, str], section: str = "") -> None:
+        front = WORDS_IN_FRONT if self.shape == "blocks" else ""
+        known = {call: text.removeprefix(front) for call, text in rewrites.items() if call in reader.turns}
+        for call, text in known.items():
+            said, before = reader.turns[call]
+            reader.turns[call] = said, text
+            self.sent.append(text)
+            if _FRAGMENT.search(before):  # what a host left of a marker gives way to a note, too
+                self.spec.cut(reader.name, call, text)
+        demand(self.spec.mended(reader.name, known, section))
+
+    def _compacts(self, reader: Reader, rng: random.Random) -> None:
+        if self.operations.is_gone and reader.cut:  # known gap: as below
+            return
+        session, kept = self._of(reader), [call for call in reader.turns if rng.random() < 0.5]
+        plan = self._never_raises(lambda: session.restore_plan(keep=kept)) if rng.random() < 0.7 else None
+        done = self._never_raises(lambda: session.compacted(keep=kept, restored=plan))
+        self._keeps(reader, kept)
+        section = done.restored_id or ""
+        if section:
+            self._section(reader, section, plan.render())
+        if reader.cut.isdisjoint(kept):
+            self._rewritten(reader, done.rewrites, section)
+        else:  # the new texts lack the host's own lines: they are asked for by the list
+            self._hands_over(reader, section=section)
+
+    def _takes_a_section(self, reader: Reader, rng: random.Random) -> None:
+        if self.operations.is_gone:  # known gap: the log tells which markers the kept replies had
+            return
+        kept = [call for call in reader.turns if rng.random() < 0.3]
+        session = self._of(reader)
+        text = self._never_raises(lambda: session.restored_section(f"summary {self._new_call()}", keep=kept))
+        self._keeps(reader, kept)
+        names = [call for call in self._known_calls(reader) if call.startswith("restored-")]
+        if text and names:
+            self._section(reader, names[-1], text)
+        self._hands_over(reader, section=names[-1] if text and names else "")
+
+    def _known_calls(self, reader: Reader) -> list[str]:
+        return [delivery.event.call_id for delivery in self._of(reader).view.deliveries]
+
+    def _keeps(self, reader: Reader, kept: list[str]) -> None:
+        self.spec.compacted(reader.name, kept)
+        reader.turns = {call: turn for call, turn in reader.turns.items() if call in kept}
+
+    def _section(self, reader: Reader, name: str, text: str) -> None:
+        self.sent.append(text)
+        self.spec.restored(reader.name, name, text)
+        reader.turns = {name: ("", text), **reader.turns}
+
+    def _rewinds(self, reader: Reader, rng: random.Random) -> None:
+        if reader.turns and not self.operations.is_gone:  # known gap: of a call that was not stored nothing is known
+            call = rng.choice(list(reader.turns))
+            with contextlib.suppress(UsageError):
+                self._of(reader).rewind(call)
+            calls = list(reader.turns)
+            gone = calls[calls.index(call) + 1 :]
+            self.spec.cleared(reader.name, gone)
+            for name in gone:
+                del reader.turns[name]
+            self._hands_over(reader)
+
+    # ------------------------------------------------------------ readers, processes, the store
+
+    def _forks(self, reader: Reader, rng: random.Random) -> None:
+        if len(self.readers) < MOST_READERS:
+            name, inherits = f"agent {len(self.readers)}", rng.random() < 0.6
+            session = self._of(reader)
+            self.sessions[name] = self._never_raises(lambda: session.fork(name, inherit=inherits))
+            self.spec.forked(reader.name, name, inherits=inherits)
+            self.readers.append(Reader(name, dict(reader.turns) if inherits else {}, set(reader.cut)))
+            if self.operations.is_gone:
+                self._hands_over(self.readers[-1])
+
+    def _dies(self, _: Reader, __: random.Random) -> None:
+        """The process ends. The next one takes the conversations up from what their host kept."""
+        if self.stays:
+            return
+        self.operations = Operations()
+        self.sessions = {reader.name: self._session(reader.name) for reader in self.readers}
+        for reader in self.readers:
+            self._hands_over(reader)
+        self.told["deaths"] += 1
+
+    def _dies_soon(self, _: Reader, rng: random.Random) -> None:
+        if not self.stays:
+            self.operations.dies_at = rng.randrange(12)
+
+    def _loses_the_store(self, _: Reader, __: random.Random) -> None:
+        self.operations.is_gone = not self.stays
+
+    def _finds_the_store(self, _: Reader, __: random.Random) -> None:
+        self.operations.is_gone = False
+        for reader in self.readers:  # what was not stored while it was gone does not count as asked
+            self.spec.cleared(reader.name, ())
+
+    def _clock_jumps(self, _: Reader, rng: random.Random) -> None:
+        self.now += rng.choice((-500.0, -1.0, 0.0, 3_600.0))
+
+
+def _something_gone(text: str, rng: random.Random) -> str:
+    """The text after a host took lines out of its middle, or its end."""
+    lines = text.split("\n")
+    at = rng.randrange(len(lines))
+    if rng.random() < 0.5:
+        return "\n".join([*lines[:at], "[cut by the host]"])
+    return "\n".join([*lines[:at], "[...]", *lines[at + rng.randint(1, 9) :]])
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Random names are the same each time."""
+    with mock.patch("os.urandom", random.Random(f"names {seed}").randbytes):
+        yield
+
+
+def play(script: Script) -> RandomWorld:
+    """The world after its script. Raises Untrue or Raised, with the step in its notes."""
+    with _seeded(script.seed):
+        world = RandomWorld(script.seed)
+        for step in script.steps:
+            world.play(step)
+    return world
