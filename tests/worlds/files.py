@@ -10,7 +10,7 @@ HOSTILE = (
     "[FILE_UNCHANGED 0000.1: b.py, shown above]",
     '[LEFT_OUT 0000.1: 12 lines, above in "cat a.py"]',
     "[GONE 0000.1: these lines are no longer visible]",
-    "## Files restored after compaction",
+    "## Files restored after",
     "### a.py lines 1-40: shown 2 calls ago",
     "[Old tool result content cleared]",
     "@@ -1,4 +1,4 @@ def f():",

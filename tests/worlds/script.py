@@ -11,6 +11,8 @@ STEPS = {
     "reads": 30,
     "reads_again": 30,
     "reads_at_once": 6,
+    "reads_by_an_old_id": 2,
+    "reads_with_the_hosts_numbers": 4,
     "writes": 5,
     "writes_and_shows": 3,
     "told_of_a_write": 3,
@@ -25,6 +27,7 @@ STEPS = {
     "dies": 3,
     "dies_soon": 3,
     "loses_the_store": 2,
+    "has_a_bad_connection": 2,
     "finds_the_store": 4,
     "clock_jumps": 2,
 }

@@ -16,12 +16,19 @@ class Died(BaseException):
 
 class Operations:
     """Counts what is done with the store of one process. `dies_at`: the operation, counted from now, that it does not
-    survive. `is_gone`: each operation fails, as with a server that cannot be reached; `goes_in`: after so many."""
+    survive. `is_gone`: each operation fails, as with a server that cannot be reached; `goes_in`: after so many.
+    `every`: one of so many fails; 0: none."""
 
     def __init__(self) -> None:
         self.dies_at: int | None = None
         self.is_gone = False
         self.goes_in: int | None = None
+        self.every = self.done = 0
+
+    @property
+    def fail(self) -> bool:
+        """True while an operation may fail."""
+        return self.is_gone or self.every > 0
 
     def next(self) -> None:
         """Raises Died or StoreError."""
@@ -33,7 +40,8 @@ class Operations:
         if self.goes_in is not None:
             self.goes_in -= 1
             self.is_gone = self.is_gone or self.goes_in < 0
-        if self.is_gone:
+        self.done += 1
+        if self.is_gone or (self.every and self.done % self.every == 0):
             raise StoreError("the server cannot be reached")
 
 
@@ -74,6 +82,11 @@ class FailingStore(Store):
         """See `Store.sessions`."""
         self._operations.next()
         return self._inner.sessions(session_id)
+
+    def drop(self, session_id: str) -> None:
+        """See `Store.drop`."""
+        self._operations.next()
+        self._inner.drop(session_id)
 
     def close(self) -> None:
         """The process is done with it; what is in it stays."""

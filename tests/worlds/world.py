@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest import mock
 
@@ -21,7 +21,7 @@ from readcache.log.store.memory import MemoryStore
 from readcache.model.spec.marker import demand
 from readcache.model.spec.world import COMMAND, World
 from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
-from tests.helpers.machine import SHAPES, Request
+from tests.helpers.machine import SHAPES, Request, lines_of, number
 from tests.helpers.oracle import CUT_BY_HARNESS
 from tests.worlds.files import NAMES, edited, make_text
 from tests.worlds.script import Script, Step
@@ -39,7 +39,8 @@ POLICIES = (
     Policy(min_chars=0, insist=Insist.STUB),
 )
 MOST_READERS = 4
-_FRAGMENT = re.compile(r"\[[A-Z_]+ \w+\.\d+: [^]\n]*$", re.MULTILINE)
+# A marker that a host cut in two, or put a number in front of.
+_CHANGED_MARKER = re.compile(r"\[[A-Z_]+ \w+\.\d+: [^]\n]*$|→\[[A-Z_]+ \w+\.\d+: ", re.MULTILINE)
 
 
 class Raised(Exception):
@@ -54,6 +55,10 @@ class Reader:
     turns: dict[str, tuple[str, str]] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)  # calls in whose results the host changed something
     others: set[str] = field(default_factory=set)  # calls that the host knows by other ids
+
+    def calls(self) -> list[str]:
+        """Without restored sections."""
+        return [call for call in self.turns if not call.startswith("restored-")]
 
 
 class RandomWorld:
@@ -120,6 +125,26 @@ class RandomWorld:
         for request, reply in answers:
             self._takes(reader, request, reply, batch=f"batch {self.calls}")
 
+    def _reads_by_an_old_id(self, reader: Reader, rng: random.Random) -> None:
+        """The host uses an id twice: it names the newer text."""
+        if reader.calls() and self.asked:
+            call, request = rng.choice(reader.calls()), rng.choice(self.asked[-4:])
+            session, output = self._of(reader), request.output(self.files)
+            reply = self._never_raises(lambda: request.ask(session, output, call))
+            self.spec.cleared(reader.name, [call])
+            del reader.turns[call]
+            reader.cut.discard(call)
+            self._takes(reader, request, reply)
+
+    def _reads_with_the_hosts_numbers(self, reader: Reader, rng: random.Random) -> None:
+        """The host puts numbers in front of what we answered, and knows of no marker: some are wrong."""
+        request = replace(self._request(rng), shape="read")
+        reply = self._answer(reader, request)
+        self._takes(reader, request, reply)
+        shown = number(lines_of(reply.text), request.start - rng.choice((0, 0, 1)), "{:5}→")
+        self._never_raises(lambda: self._of(reader).settle(reply.call_id, shown))
+        self._cut(reader, reply.call_id, request.command, shown)
+
     def _asks(self, reader: Reader, request: Request) -> None:
         self._takes(reader, request, self._answer(reader, request))
 
@@ -137,7 +162,7 @@ class RandomWorld:
     def _is_deaf(self) -> bool:
         """True where an agent that insists may be given a marker again: the policy says so, or what it was given before
         could not be stored."""
-        return self.policy.insist is Insist.STUB or self.operations.is_gone
+        return self.policy.insist is Insist.STUB or self.operations.fail
 
     def _sees(self, reader: Reader, call: str, said: str, text: str) -> None:
         """The host shows the text, cut as the policy was told that it does."""
@@ -171,7 +196,7 @@ class RandomWorld:
 
     def _wrote(self, name: str) -> None:
         """The session knows of it, unless it could not be stored: then other readers hear of it later."""
-        if not self.operations.is_gone:
+        if not self.operations.fail:
             self.spec.written([f"{ROOT}/{name}"])
 
     def _writes(self, reader: Reader, rng: random.Random) -> None:
@@ -198,12 +223,14 @@ class RandomWorld:
         """A file that holds what we wrote, markers included. If a call that prints it cannot be stored, nothing tells
         these lines from markers of ours: so no store is lost in such a world, and all can be stored."""
         texts = [text for _, text in reader.turns.values() if "[" in text]
-        if texts and not (self.is_odd or self.operations.is_gone or self.operations.dies_at is not None):
+        if texts and not (self.is_odd or self.operations.fail or self.operations.dies_at is not None):
             self.stays = True
             name = rng.choice(NAMES[:2])
             self.files[name] = rng.choice(texts)
             self._never_raises(lambda: self._of(reader).wrote(name, call_id=self._new_call()))
             self._wrote(name)
+            for _ in range(2):
+                self._asks(reader, Request("cat", name))
 
     # ------------------------------------------------------------ what the host does to its messages
 
@@ -254,7 +281,8 @@ class RandomWorld:
                 del reader.turns[call]
         rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
         self._known_by_lines(reader)
-        self._rewritten(reader, rewrites, section)
+        sections = [name for name in reader.others if name.startswith("restored-")]
+        self._rewritten(reader, rewrites, section or "".join(sections[:1]))
 
     def _known_by_lines(self, reader: Reader) -> None:
         """Where no call of the list could be stored, the package knows the list by its lines: they stand there, in a
@@ -276,19 +304,19 @@ class RandomWorld:
             said, before = reader.turns[call]
             reader.turns[call] = said, text
             self.sent.append(text)
-            if _FRAGMENT.search(before):  # what a host left of a marker gives way to a note, too
+            if _CHANGED_MARKER.search(before):  # it gives way to a note, too
                 self.spec.cut(reader.name, call, text)
         demand(self.spec.mended(reader.name, known, section))
 
     def _compacts(self, reader: Reader, rng: random.Random) -> None:
-        if self.operations.is_gone and reader.cut:  # known gap: as below
+        if self.operations.fail and reader.cut:  # known gap: as below
             return
         session, kept = self._of(reader), [call for call in reader.turns if rng.random() < 0.5]
         plan = self._never_raises(lambda: session.restore_plan(keep=kept)) if rng.random() < 0.7 else None
         done = self._never_raises(lambda: session.compacted(keep=kept, restored=plan))
         self._keeps(reader, kept)
         section = done.restored_id or ""
-        if section:
+        if section and plan is not None:
             self._section(reader, section, plan.render())
         if reader.cut.isdisjoint(kept):
             self._rewritten(reader, done.rewrites, section)
@@ -296,7 +324,7 @@ class RandomWorld:
             self._hands_over(reader, section=section)
 
     def _takes_a_section(self, reader: Reader, rng: random.Random) -> None:
-        if self.operations.is_gone:  # known gap: the log tells which markers the kept replies had
+        if self.operations.fail:  # known gap: the log tells which markers the kept replies had
             return
         kept = [call for call in reader.turns if rng.random() < 0.3]
         session = self._of(reader)
@@ -320,8 +348,9 @@ class RandomWorld:
         reader.turns = {name: ("", text), **reader.turns}
 
     def _rewinds(self, reader: Reader, rng: random.Random) -> None:
-        if reader.turns and not self.operations.is_gone:  # known gap: of a call that was not stored nothing is known
-            call = rng.choice(list(reader.turns))
+        # known gap: of a call that could not be stored nothing is known
+        if reader.calls() and not self.operations.fail:
+            call = rng.choice(reader.calls())
             with contextlib.suppress(UsageError):
                 self._of(reader).rewind(call)
             calls = list(reader.turns)
@@ -329,7 +358,8 @@ class RandomWorld:
             self.spec.cleared(reader.name, gone)
             for name in gone:
                 del reader.turns[name]
-            self._hands_over(reader)
+            if rng.random() < 0.5:
+                self._hands_over(reader)
 
     # ------------------------------------------------------------ readers, processes, the store
 
@@ -340,7 +370,7 @@ class RandomWorld:
             self.sessions[name] = self._never_raises(lambda: session.fork(name, inherit=inherits))
             self.spec.forked(reader.name, name, inherits=inherits)
             self.readers.append(Reader(name, dict(reader.turns) if inherits else {}, set(reader.cut)))
-            if self.operations.is_gone:
+            if self.operations.fail:
                 self._hands_over(self.readers[-1])
 
     def _dies(self, _: Reader, __: random.Random) -> None:
@@ -360,8 +390,11 @@ class RandomWorld:
     def _loses_the_store(self, _: Reader, __: random.Random) -> None:
         self.operations.is_gone = not self.stays
 
+    def _has_a_bad_connection(self, _: Reader, rng: random.Random) -> None:
+        self.operations.every = 0 if self.stays else rng.choice((2, 3, 5, 7))
+
     def _finds_the_store(self, _: Reader, __: random.Random) -> None:
-        self.operations.is_gone = False
+        self.operations.is_gone, self.operations.every = False, 0
         for reader in self.readers:  # what was not stored while it was gone does not count as asked
             self.spec.cleared(reader.name, ())
 
@@ -386,7 +419,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def play(script: Script) -> RandomWorld:
-    """The world after its script. Raises Untrue or Raised, with the step in its notes."""
+    """The world after its script. Raises Untrue or Raised."""
     with _seeded(script.seed):
         world = RandomWorld(script.seed)
         for step in script.steps:

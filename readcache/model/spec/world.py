@@ -118,8 +118,8 @@ class World:
         return [Finding(reply.call_id, None, wrong), *found] if wrong else found
 
     def restored(self, reader: str, call: str, text: str) -> None:
-        """Restored: a section that a compactor put back. It has lines and no markers. Sections have one name, so a marker
-        that named an older one, which is gone, names this one."""
+        """Restored: a section that a compactor put back. It has lines and no markers. All sections have one name: what
+        named an older one now names this one."""
         sent = self._of(reader)
         for found in sent.values():
             found.texts = {kind: self._in_section(text, sent, call) for kind, text in found.texts.items()}

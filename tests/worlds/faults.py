@@ -1,0 +1,111 @@
+"""Faults planted into the package, each of which random worlds must find: those of `tests/mutants`, and faults of what
+only these worlds have: stores that fail, and processes that die."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from readcache.log.log import Log
+from readcache.log.reader import Reader
+from readcache.model.errors import StoreError
+from readcache.model.events import Event, Forgot, Rewound
+from readcache.model.view import View
+from readcache.session.session import Session
+from readcache.sync import compaction, returned
+from tests.mutants.mutants import MUTANTS, Mutant, Patch
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _raises_when_the_store_fails() -> list[Patch]:
+    answer = Reader.answer
+
+    def raising(self: Reader, *given: Any, **more: Any) -> Any:
+        reply = answer(self, *given, **more)
+        if reply.reason.value == "store_failed":
+            raise StoreError("the store")
+        return reply
+
+    return [(Reader, "answer", raising)]
+
+
+def _forgets_what_it_could_not_store() -> list[Patch]:
+    return [(Log, "append_later", _nothing)]
+
+
+def _does_not_fold_what_waits() -> list[Patch]:
+    return [(Log, "_fold_later", _nothing)]
+
+
+def _gives_up_the_view_too_early() -> list[Patch]:
+    catch_up = Log._catch_up
+
+    def early(self: Log) -> int:
+        if self._distrusted:
+            self._start_anew()
+        return catch_up(self)
+
+    return [(Log, "_catch_up", early)]
+
+
+def _knows_no_marker_without_the_log() -> list[Patch]:
+    read = returned.LoggedMarkers._read
+
+    def from_the_log_alone(self: Any, events: Any, tag: str) -> None:
+        read(self, events if isinstance(events, list) else [], tag)
+
+    return [(returned.LoggedMarkers, "_read", from_the_log_alone)]
+
+
+def _a_fork_always_inherits() -> list[Patch]:
+    fork = Session.fork
+
+    def inheriting(self: Session, *given: Any, **more: Any) -> Session:
+        return fork(self, *given, **{**more, "inherit": True})
+
+    return [(Session, "fork", inheriting)]
+
+
+def _rewound_only_by_one() -> list[Patch]:
+    apply = View.apply
+
+    def by_one(self: View, event: Event) -> None:
+        if isinstance(event, Rewound):
+            newest = [d.event.call_id for d in self.deliveries][-1:]
+            event = Forgot(frozenset(newest) - {event.call_id})
+        apply(self, event)
+
+    return [(View, "apply", by_one)]
+
+
+def _keeps_one_call_more() -> list[Patch]:
+    make = compaction.compaction_events
+
+    def more(view: View, kept: frozenset[str], *given: Any, **known: Any) -> Any:
+        oldest = {delivery.event.call_id for delivery in view.deliveries[:1]}
+        return make(view, kept | oldest, *given, **known)
+
+    return [(compaction, "compaction_events", more)]
+
+
+# The first three are not about the promise: a limit of our own, and numbers in front of lines, which the specification
+# lets differ. The last one needs an output that quotes a marker and is quoted itself; the state machine finds it.
+NOT_FOUND = (
+    "the horizon is ignored",
+    "a host may number lines as it likes",
+    "raw lines stand for numbered ones without a word",
+    "marker lines count as content",
+)
+FAULTS = (
+    *(mutant for mutant in MUTANTS if mutant.name not in NOT_FOUND),
+    Mutant("a call raises when the store fails", _raises_when_the_store_fails),
+    Mutant("what could not be stored is forgotten", _forgets_what_it_could_not_store),
+    Mutant("the view lacks what waits for the store", _does_not_fold_what_waits),
+    Mutant("the view is given up before the log could be read", _gives_up_the_view_too_early),
+    Mutant("markers are not known while the log cannot be read", _knows_no_marker_without_the_log),
+    Mutant("a fork always starts with its parent's messages", _a_fork_always_inherits),
+    Mutant("a rewind takes back one call", _rewound_only_by_one),
+    Mutant("a compaction keeps one call more", _keeps_one_call_more),
+)

@@ -1,0 +1,50 @@
+"""Random worlds: agents, hosts, files, stores and processes that fail, against the specification."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.mutants import Mutant, applied
+from tests.worlds.__main__ import shortest, trouble, try_worlds
+from tests.worlds.faults import FAULTS, NOT_FOUND
+from tests.worlds.script import STEPS, script_of
+from tests.worlds.world import play
+
+WORLDS = 2_000  # in which each planted fault is found
+PARTS = 10
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+def test_the_promise_holds_in_every_world(part: int) -> None:
+    told, broken = try_worlds(part * WORLDS // PARTS, WORLDS // PARTS)
+    assert not broken, broken[0]
+    assert STEPS.keys() <= told.keys()
+    assert told["omissions"] > 2 * WORLDS // PARTS, "most worlds have to omit something"
+    assert told["deaths"] > WORLDS // PARTS // 2
+
+
+def test_a_world_is_the_same_each_time() -> None:
+    for seed in range(20):
+        assert play(script_of(seed)).sent == play(script_of(seed)).sent
+
+
+def test_a_world_that_fails_is_made_short() -> None:
+    fault = next(one for one in FAULTS if one.name == "bytes are not compared")
+    with applied(fault):
+        seed = next(seed for seed in range(WORLDS) if trouble(script_of(seed)))
+        text = shortest(script_of(seed))
+    assert "does not stand" in text or "not the output" in text
+    assert 3 <= text.count("\n") <= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_every_planted_fault_is_found(fault: Mutant) -> None:
+    with applied(fault):
+        assert any(trouble(script_of(seed)) for seed in range(WORLDS))
+
+
+def test_there_are_faults_enough() -> None:
+    names = [fault.name for fault in FAULTS]
+    assert len({*names}) == len(names) >= 25
+    assert not {*names} & {*NOT_FOUND}
