@@ -10,12 +10,14 @@ Paths are only names here: the server opens and runs nothing of the client's.
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from typing import Protocol
 
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
@@ -31,7 +33,6 @@ from readcache.serve.frames import read_frame, send_frame, split_text, texts
 from readcache.serve.head import MOST_OUTPUT, CallHead, read_head
 from readcache.serve.logs import HeldLog, HeldLogs
 
-Serve = Callable[[CallHead, socket.socket], None]
 _MOST_WORD = 4096  # bytes of a cause or a time
 
 
@@ -39,19 +40,31 @@ class NotShown(Exception):
     """The client did not say that it printed our answer to its end."""
 
 
+class Hooks(Protocol):
+    """Answers hooks, as `ServedHooks` does."""
+
+    calls: int
+
+    def converse(self, head: CallHead, connection: socket.socket) -> None:
+        """Answers one event. OSError when the connection breaks."""
+
+    def __len__(self) -> int:
+        """How many conversations are held for the next event."""
+
+    def close(self) -> None:
+        """The server ends."""
+
+
 class ShortWay:
     """Judges the calls of any number of clients by the log in one store, whose absolute path is given. Safe to call
-    from any thread. `kinds`: what serves the heads of other kinds. `sessions`: the conversations whose calls are
-    judged; None for all of them."""
+    from any thread. `hooks`: None where none are answered. `sessions`: the conversations whose calls are judged; None
+    for all of them."""
 
-    def __init__(
-        self, store: str, kinds: Mapping[str, Serve] | None = None, sessions: frozenset[str] | None = None
-    ) -> None:
-        self._store, self._sessions = store, sessions
-        self._kinds = dict(kinds or {})
+    def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
+        self._store, self._hooks, self._sessions = store, hooks, sessions
         self.logs = HeldLogs(store)
         self.causes: Counter[str] = Counter()  # why clients did without us
-        self.calls = 0
+        self._calls, self._began = 0, time.time()
 
     def converse(self, connection: socket.socket, silent: AbstractContextManager[None] | None = None) -> None:
         """One connection, until it is of no more use. `silent` is entered until its head has come. OSError when it
@@ -62,17 +75,26 @@ class ShortWay:
             return
         if head.version != __version__ or head.store not in ("", self._store):
             self._refuse(connection, "version" if head.version != __version__ else "store")
-        elif head.kind in self._kinds:
-            self._kinds[head.kind](head, connection)
+        elif head.kind == "status":
+            send_frame(connection, b"T", json.dumps(self._status()).encode())
+        elif head.kind == "hook" and self._hooks is not None:
+            self._hooks.converse(head, connection)
         else:
             self._serve(head, connection)
 
     def close(self) -> None:
-        """Closes the logs."""
+        """The server ends."""
+        if self._hooks is not None:
+            self._hooks.close()
         self.logs.close()
 
+    def _status(self) -> dict[str, object]:
+        calls, conversations = (self._hooks.calls, len(self._hooks)) if self._hooks is not None else (0, 0)
+        told = {"readcache": __version__, "store": self._store, "began": self._began, "causes": dict(self.causes)}
+        return told | {"calls": self._calls + calls, "readers": len(self.logs), "conversations": conversations}
+
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
-        self.calls += 1
+        self._calls += 1
         settings = settings_of(head.environ, head.kind)
         if self._sessions is not None and settings.session not in self._sessions:
             self._refuse(connection, "session")
