@@ -100,8 +100,7 @@ def _run(plan: Plan, env: dict[str, str], settings: Settings, call_id: str | Non
     if plan.is_held:
         output, status = held.run_held(words, env)
         if output is not None:
-            text = output.decode("utf-8", "replace")
-            held.answer_held(lambda: plan.call(text, status, call_id), output, settings)
+            held.answer_held(plan, output, status, settings, call_id)
             return status
     else:
         with child.Forwarding() as signals:

@@ -56,14 +56,8 @@ def _run_and_judge(tool: str, args: list[str], plan: Plan, settings: Settings) -
         output, status = run_held([tool, *args], _environment())
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
         _become(tool, args)
-    if output is None:
-        return status
-    try:
-        text = output.decode()
-    except UnicodeDecodeError:  # a reply is text: other bytes would not survive beside a marker
-        child.show(output)
-    else:
-        answer_held(lambda: plan.call(text, status), output, settings)
+    if output is not None:
+        answer_held(plan, output, status, settings)
     return status
 
 

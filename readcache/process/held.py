@@ -16,9 +16,9 @@ from readcache.process.settings import Settings, clip_sizes
 
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
-    from readcache.model.call import Call
     from readcache.model.policy import Policy
     from readcache.model.reply import Reply
+    from readcache.process.plan import Plan
 
 RUN = "run"  # the host, if none was named
 
@@ -46,7 +46,7 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
         return child.collect(pipe, signals)
 
 
-def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings) -> None:
+def answer_held(plan: Plan, output: bytes, status: int, settings: Settings, call_id: str | None = None) -> None:
     """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
     it if anything fails. Raises `child.OutputLost`."""
     shown = False
@@ -57,7 +57,8 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
     try:
-        with_reader(settings, lambda reader: reader.answer(make_call(), show, began=settings.began))
+        if (text := plan.text(output)) is not None:
+            with_reader(settings, lambda r: r.answer(plan.call(text, status, call_id), show, began=settings.began))
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)

@@ -166,8 +166,7 @@ class ShortWay:
             return self._hear(connection, sent or 0.0, held, is_full=is_full)
 
         try:
-            text = output.decode("utf-8", "replace")
-            if not plan.is_tool or "\ufffd" not in text or text.encode() == output:
+            if (text := plan.text(output)) is not None:
                 call, reader = plan.call(text, status), _reader(held, settings, connection)
                 with held.waiting(connection):
                     reader.answer(call, show, began=settings.began, announce=announce)
