@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from readcache import __version__
 from readcache.cli.client import find_client, shim_sources
 from readcache.process.plan import RUN
+from readcache.serve.stop import answers
 
 # First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep prints
 # differently into a terminal, so that it is left alone.
@@ -112,22 +112,11 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
 
 def remove(place: str, tools: Sequence[str]) -> None:
     """Remove what was installed, a dead socket, and the directory if it is empty then. OSError."""
-    names = _names(tools)
-    _unlink(place, {*names, SOCKET} if _is_left_alone(os.path.join(place, SOCKET)) else names)
+    path, names = os.path.join(place, SOCKET), _names(tools)
+    is_dead = os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path)
+    _unlink(place, {*names, SOCKET} if is_dead else names)
     if not os.listdir(place):
         os.rmdir(place)
-
-
-def _is_left_alone(path: str) -> bool:
-    """True for a socket whose server ended without removing it."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        try:
-            asking.connect(path)
-        except ConnectionRefusedError:  # as of any other file, too
-            return stat.S_ISSOCK(os.lstat(path).st_mode)
-        except OSError:
-            return False
-    return False
 
 
 def find_trouble(place: str) -> Iterator[str]:

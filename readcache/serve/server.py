@@ -64,7 +64,8 @@ def answer_socket(path: str, protocol: Protocol, way: ShortWay | None) -> int:
             way.converse(connection, connections.silent(connection))
 
     connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
-    with _until_sigterm() as ended, listening(path) as listener, connections.accepted(listener):
+    with _until_sigterm() as ended, listening(path) as listener:
+        connections.accept(listener)
         _wait_for(ended)
         clients.kill_commands()
     return 0
@@ -80,7 +81,8 @@ def answer_calls(path: str, way: ShortWay, idle_seconds: float | None = None) ->
 
     connections = Connections(serve, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
-        with listening(path, any_length=idle_seconds is not None) as listener, connections.accepted(listener):
+        with listening(path, any_length=idle_seconds is not None) as listener:
+            connections.accept(listener)
             if idle_seconds is None:
                 _wait_for(ended)
             else:
