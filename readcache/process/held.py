@@ -16,7 +16,7 @@ from readcache.process.settings import Settings, clip_sizes
 
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
-    from readcache.model.policy import Policy
+    from readcache.model.policy import Policy, Rules
     from readcache.model.reply import Reply
     from readcache.process.plan import Plan
 
@@ -77,6 +77,14 @@ def chosen_policy(settings: Settings) -> Policy:
     return replace(policy, clip=clip, mode=mode)
 
 
+def rules_of(settings: Settings) -> Rules:
+    """The rules of the reader that the settings name. UsageError for a policy that there is not."""
+    from readcache.model.policy import Rules
+    from readcache.model.text import session_tag
+
+    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
+
+
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
     """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
     from readcache.process import failures
@@ -85,12 +93,9 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.log import Log
         from readcache.log.reader import Reader
         from readcache.log.store import open_store
-        from readcache.model.policy import Rules
-        from readcache.model.text import session_tag
 
         log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
-        rules = Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
-        reader = Reader(log, rules, one_call=True)
+        reader = Reader(log, rules_of(settings), one_call=True)
         try:
             use(reader)
         finally:

@@ -22,10 +22,8 @@ from typing import Protocol
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
-from readcache.model.policy import Rules
-from readcache.model.text import session_tag
 from readcache.process import failures
-from readcache.process.held import chosen_policy
+from readcache.process.held import rules_of
 from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, settings_of
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.tidy import tidy_once_a_day
@@ -34,6 +32,7 @@ from readcache.serve.head import MOST_OUTPUT, CallHead, read_head
 from readcache.serve.logs import HeldLog, HeldLogs
 
 _MOST_WORD = 4096  # bytes of a cause or a time
+_known_rules = lru_cache(maxsize=256)(rules_of)
 
 
 class NotShown(Exception):
@@ -218,12 +217,7 @@ def _plan(head: CallHead, settings: Settings) -> Plan | None:
 
 def _reader(held: HeldLog, settings: Settings, connection: socket.socket) -> Reader:
     named = settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
-    return held.reader(_rules(named), connection)
-
-
-@lru_cache(maxsize=256)
-def _rules(settings: Settings) -> Rules:
-    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host)
+    return held.reader(_known_rules(named), connection)
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:
