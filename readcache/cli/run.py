@@ -40,13 +40,11 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
         plan = _plan(command, settings)
         if plan is None:
             child.become(child.bash(command, env), env)
-        return child.end_like(_run(plan, env, settings, call_id))
+        return held.run_planned(plan, child.bash(command, env), env, settings, call_id)
     except FileNotFoundError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}") from None
-    except child.OutputLost as lost:
-        return child.end_unread(lost)
 
 
 def _tell_once(settings: Settings) -> None:
@@ -92,19 +90,3 @@ def _plan(command: str, settings: Settings) -> Plan | None:
 def _can_hold_stdout() -> bool:
     """A terminal is the command's own, and nobody reads /dev/null. OSError."""
     return not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
-
-
-def _run(plan: Plan, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
-    """The exit status, negative for a signal."""
-    words = child.bash(plan.command, env)
-    if plan.is_held:
-        output, status = held.run_held(words, env)
-        if output is not None:
-            held.answer_held(plan, output, status, settings, call_id)
-            return status
-    else:
-        with child.Forwarding() as signals:
-            signals.start(words, env)
-            status = signals.wait()
-    held.with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
-    return status

@@ -42,23 +42,12 @@ def stand_in(place: str, tool: str, args: list[str]) -> int:
         failures.note_error(settings.session if settings else "", error)
     if settings is None or plan is None:
         _become(tool, args)
-    try:
-        return child.end_like(_run_and_judge(tool, args, plan, settings))
-    except child.OutputLost as lost:
-        return child.end_unread(lost)
-
-
-def _run_and_judge(tool: str, args: list[str], plan: Plan, settings: Settings) -> int:
-    """The tool's exit status, negative for a signal. Raises child.OutputLost."""
-    from readcache.process.held import answer_held, run_held
+    from readcache.process.held import run_planned
 
     try:
-        output, status = run_held([tool, *args], _environment())
+        return run_planned(plan, [tool, *args], _environment(), settings)
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
         _become(tool, args)
-    if output is not None:
-        answer_held(plan, output, status, settings)
-    return status
 
 
 def _whole_command(command: str, *, is_shell: bool) -> int:

@@ -23,6 +23,28 @@ if TYPE_CHECKING:
 RUN = "run"  # the host, if none was named
 
 
+def run_planned(
+    plan: Plan, words: list[str], env: dict[str, str], settings: Settings, call_id: str | None = None
+) -> int:
+    """Run a call's program and do what is planned. Returns its exit status, or dies as it did. OSError when the program
+    cannot be started."""
+    try:
+        output: bytes | None = None
+        if plan.is_held:
+            output, status = run_held(words, env)
+        else:
+            with child.Forwarding() as signals:
+                signals.start(words, env)
+                status = signals.wait()
+        if output is not None:
+            answer_held(plan, output, status, settings, call_id)
+        elif plan.reading.writes:
+            with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
+        return child.end_like(status)
+    except child.OutputLost as lost:
+        return child.end_unread(lost)
+
+
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     """Runs a program: (what it printed, its exit status, negative for a signal).
 

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from readcache import UsageError
@@ -39,7 +40,7 @@ def answer_stdin(protocol: Protocol) -> int:
     with _until_sigterm() as ended, _stdout_kept() as out:
 
         def serve() -> None:
-            clients.serve(_read, _writer(out), out)
+            clients.serve(partial(os.read, 0), _writer(out), out)
             ended.set()
 
         threading.Thread(target=serve, daemon=True).start()
@@ -160,10 +161,6 @@ def _wait_for(ended: threading.Event) -> None:
     """Wait, and wake now and then: the kernel may hand a signal to another thread, which does not wake this one."""
     while not ended.wait(LATEST):
         pass
-
-
-def _read(size: int) -> bytes:
-    return os.read(0, size)
 
 
 def _writer(fd: int) -> Callable[[bytes], None]:
