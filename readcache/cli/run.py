@@ -22,7 +22,7 @@ import os
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
 from readcache.process.mode import acts
-from readcache.process.plan import Plan, plan_command
+from readcache.process.plan import Plan, plan_command, planned
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.state import state_directory
 
@@ -37,7 +37,7 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if settings.acts:
         env[INSIDE] = settings.context
     try:
-        plan = _plan(command, settings)
+        plan = planned(settings, lambda: _plan(command, settings))
         if plan is None:
             child.become(child.bash(command, env), env)
         return held.run_planned(plan, child.bash(command, env), env, settings, call_id)
@@ -73,18 +73,8 @@ def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
     from readcache.disk.virtual import is_virtual
 
-    try:
-        inside = os.environ.get(INSIDE, "")
-        return plan_command(
-            command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual
-        )
-    except OSError:  # the working directory is gone, stdout is closed
-        return None
-    except Exception as error:
-        from readcache.process import failures
-
-        failures.note_error(settings.session, error)
-        return None
+    inside = os.environ.get(INSIDE, "")
+    return plan_command(command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual)
 
 
 def _can_hold_stdout() -> bool:

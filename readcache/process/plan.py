@@ -81,6 +81,19 @@ class Plan(NamedTuple):
         )
 
 
+def planned(settings: Settings, make: Callable[[], Plan | None]) -> Plan | None:
+    """What `make` gives; None, so that nothing is done, where it fails."""
+    try:
+        return make()
+    except OSError:  # the directory is gone, stdout is closed, the caller is another user's: not our failure
+        return None
+    except Exception as error:
+        from readcache.process import failures
+
+        failures.note_error(settings.session, error)
+        return None
+
+
 def plan_command(
     command: str,
     cwd: str,

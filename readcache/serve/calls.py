@@ -24,7 +24,7 @@ from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
 from readcache.process import failures
 from readcache.process.held import rules_of
-from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, settings_of
+from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, planned, settings_of
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import read_frame, send_frame, split_text, texts
@@ -97,11 +97,7 @@ class ShortWay:
         if self._sessions is not None and settings.session not in self._sessions:
             self._refuse(connection, "session")
             return
-        try:
-            plan = _plan(head, settings)
-        except Exception as error:
-            failures.note_error(settings.session, error)
-            plan = None
+        plan = planned(settings, lambda: _plan(head, settings))
         if plan is None:
             self._refuse(connection, "")
             return
