@@ -34,6 +34,7 @@ class ServedHooks:
         self._path = path
         self._lock = threading.Lock()
         self._held: OrderedDict[Place, Sessions] = OrderedDict()
+        self.calls = 0
 
     def __len__(self) -> int:
         return sum(len(sessions.conversations()) for sessions in list(self._held.values()))
@@ -50,6 +51,7 @@ class ServedHooks:
         except UsageError as error:
             send_frame(connection, b"B", texts(str(error)))
             return
+        self.calls += 1
         sessions, was_shown = HookSessions(lambda: held), False
         try:
             text = "" if settings.mode == "off" else _answer(name, data, head, sessions)

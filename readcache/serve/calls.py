@@ -42,6 +42,8 @@ class NotShown(Exception):
 class Hooks(Protocol):
     """Answers hooks, as `ServedHooks` does."""
 
+    calls: int  # that were answered
+
     def converse(self, head: CallHead, connection: socket.socket) -> None:
         """Answers one event. OSError when the connection breaks."""
 
@@ -75,7 +77,6 @@ class ShortWay:
         elif head.kind == "status":
             send_frame(connection, b"T", json.dumps(self._status()).encode())
         elif head.kind == "hook" and self._hooks is not None:
-            self._calls += 1
             self._hooks.converse(head, connection)
         else:
             self._serve(head, connection)
@@ -87,9 +88,9 @@ class ShortWay:
         self.logs.close()
 
     def _status(self) -> dict[str, object]:
-        conversations = 0 if self._hooks is None else len(self._hooks)
+        calls, conversations = (self._hooks.calls, len(self._hooks)) if self._hooks is not None else (0, 0)
         told = {"readcache": __version__, "store": self._store, "began": self._began, "causes": dict(self.causes)}
-        return told | {"calls": self._calls, "readers": len(self.logs), "conversations": conversations}
+        return told | {"calls": self._calls + calls, "readers": len(self.logs), "conversations": conversations}
 
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
         self._calls += 1
