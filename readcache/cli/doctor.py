@@ -20,6 +20,7 @@ from readcache import __version__
 from readcache.cli.kept import what_is_kept
 from readcache.cli.standing import PAUSED
 from readcache.cli.terminal import say
+from readcache.model.errors import ReadcacheError
 from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.policy import Policy
 from readcache.process import failures
@@ -30,10 +31,6 @@ from readcache.process.state import is_off, store_file
 
 class _Undone(Exception):
     """Ends a transaction of which nothing is to stay."""
-
-
-class Broken(Exception):
-    """What is wrong, and what to do."""
 
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -59,7 +56,6 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
         ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
         ("readcache", lambda _: __version__),
         ("bash", lambda _: _bash()),
-        ("parser", lambda _: _parser()),
         ("mode", _mode),
         ("store", _store),
         ("kept", what_is_kept),
@@ -75,26 +71,16 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
 def _bash() -> str:
     path = shutil.which("bash")
     if path is None:
-        raise Broken("not found: install bash, or put it on PATH")
+        raise ReadcacheError("not found: install bash, or put it on PATH")
     ran = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
     if ran.returncode or not ran.stdout:
-        raise Broken(f"{path} --version ends with status {ran.returncode}: repair it, or put another one on PATH")
+        raise ReadcacheError(f"{path} --version ends with status {ran.returncode}: put another one on PATH")
     return f"{path}: {ran.stdout.splitlines()[0]}"
-
-
-def _parser() -> str:
-    import bashlex
-
-    try:
-        bashlex.parse('for f in a b; do cat "$f"; done')
-    except Exception as error:
-        raise Broken("bashlex is there but does not parse a loop: install it again") from error
-    return f"bashlex at {os.path.dirname(bashlex.__file__)}"
 
 
 def _mode(settings: Settings) -> str:
     if settings.mode not in MODES.values():
-        raise Broken(f"READCACHE={settings.mode} is invalid, so nothing is omitted: use on, advise or off")
+        raise ReadcacheError(f"READCACHE={settings.mode} is invalid, so nothing is omitted: use on, advise or off")
     if is_off():
         return PAUSED
     if settings.mode == "off":
@@ -130,10 +116,10 @@ def _store(settings: Settings) -> str:
         db.execute(f"PRAGMA user_version = {version}")  # what is undone never reaches a full disk; this does
         db.execute("COMMIT")
     if found != "ok":
-        raise Broken(f"{path} is damaged ({found}): move it away, and readcache will create a new one")
+        raise ReadcacheError(f"{path} is damaged ({found}): move it away, and readcache will create a new one")
     if unreadable:
         what = f"{path}: {unreadable[0]}" + (f", and {len(unreadable) - 1} more" if unreadable[1:] else "")
-        raise Broken(f"{what}; those sessions show everything again")
+        raise ReadcacheError(f"{what}; those sessions show everything again")
     size = f"{os.path.getsize(path):,} bytes"
     holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
     return f"{path}: {holds}{_others_rights(path)}{_set_aside(path)}"
@@ -166,11 +152,11 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise Broken(explain_error(error, "look into", path)) from None
+        raise ReadcacheError(explain_error(error, "look into", path)) from None
 
 
 def _require_room(path: str) -> None:
-    """Broken where the largest output that is recorded could not be written beside the store, or where it will be."""
+    """ReadcacheError where the largest output that is recorded could not be written beside the store."""
     place = os.path.dirname(path)
     while not os.path.exists(place):
         place = os.path.dirname(place)
@@ -180,7 +166,7 @@ def _require_room(path: str) -> None:
     except OSError as error:
         what = "written" if os.path.exists(path) else "created"
         todo = "fix that, or use --store"
-        raise Broken(f"{path} cannot be {what}, because {place} takes no more: {error.strerror}; {todo}") from None
+        raise ReadcacheError(f"{path} cannot be {what}, for {place} takes no more: {error.strerror}; {todo}") from None
 
 
 def _server(settings: Settings) -> str:
@@ -192,7 +178,7 @@ def _server(settings: Settings) -> str:
     try:
         found = ask_status(settings)
     except NoServer as error:
-        raise Broken(str(error)) from None
+        raise ReadcacheError(str(error)) from None
     others = "".join(_servers_of_others(settings))
     if found is None:
         return f"not running; the next hook or shim starts one{others}"
@@ -225,7 +211,7 @@ def _server_beside(settings: Settings, socket: str) -> str:
         found = ask_status(settings, socket)
     except NoServer:
         what = "is of another version, does not serve sandboxes, or hangs"
-        raise Broken(f"the server at {socket} {what}: stop it, then run {start}") from None
+        raise ReadcacheError(f"the server at {socket} {what}: stop it, then run {start}") from None
     if found is None:
         return f"no server at {socket}, so every byte is shown: run {start}"
     return f"server at {socket}: process {found['pid']}, store {found['store']}"
@@ -256,7 +242,7 @@ def _shims(settings: Settings, named: str | None) -> str:
         return "none on PATH or in BASH_ENV"
     troubles = [trouble for place in places for trouble in find_trouble(place)]
     if troubles:
-        raise Broken("; ".join(troubles))
+        raise ReadcacheError("; ".join(troubles))
     notes = [", ".join(places)]
     if not os.environ.get("READCACHE", ""):
         notes.append("they omit nothing until READCACHE=on is set")
@@ -275,6 +261,6 @@ def _failures() -> str:
     if not found:
         return "none"
     what = "1 failure" if len(found) == 1 else f"{len(found)} failures"
-    raise Broken(
+    raise ReadcacheError(
         f"{what}, the real output was shown; the last: {found[-1]}; when it is fixed, delete {failures.path()}"
     )

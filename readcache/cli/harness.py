@@ -35,7 +35,7 @@ def restore_command(options: argparse.Namespace, settings: Settings) -> int:
     session's files are taken to be on this machine, where `run` was."""
     messages = None if options.messages is None else _read_messages(options.messages)
     budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
-    with _open_recorded(settings) as session:
+    with _open(settings, is_recorded=True) as session:
         _name_unknown(session, options.keep)
         plan = session.restore_plan(keep=options.keep, budget=budget, messages=messages)
         if failed := session.reader.unlogged():  # the plan is empty because the log could not be read
@@ -51,7 +51,7 @@ def compacted_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints {"restored_id", "rewrites"}. `--restored`: the file with the plan, as `restore --json` prints it, whose
     section is now in the conversation."""
     plan = _read_plan(options.restored) if options.restored is not None else None
-    with _open_recorded(settings) as session:
+    with _open(settings, is_recorded=True) as session:
         _name_unknown(session, options.keep)
         done = session.compacted(keep=options.keep, restored=plan)
     print(json.dumps({"restored_id": done.restored_id, "rewrites": done.rewrites}))
@@ -69,14 +69,14 @@ def wrote_command(options: argparse.Namespace, settings: Settings) -> int:
 def settle_command(options: argparse.Namespace, settings: Settings) -> int:
     """Records what the harness finally showed of a call."""
     text = _read_text(options.text_file)
-    with _open_recorded(settings) as session:
+    with _open(settings, is_recorded=True) as session:
         session.settle(options.call_id, text)
     return 0
 
 
 def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
     """Records that everything after a call is gone; after an unknown one, that everything is. UsageError for that."""
-    with _open_recorded(settings) as session:
+    with _open(settings, is_recorded=True) as session:
         session.rewind(options.call_id)
     return 0
 
@@ -132,21 +132,37 @@ def _hand_over(new: list[Mapping[str, Any]], old: list[Mapping[str, Any]], setti
 
 
 @contextmanager
-def _open(settings: Settings) -> Iterator[Session]:
+def _open(settings: Settings, *, is_recorded: bool = False) -> Iterator[Session]:
     """The session, its log read; what is told within is in the log when it is left. UsageError when none is named;
-    StoreError when the log cannot be read, or what was told is not in it."""
+    StoreError when the log cannot be read, or what was told is not in it. `is_recorded`: ReadcacheError for a session,
+    or a reader in it, that the store does not know: its name may be misspelt."""
+    if not settings.session:
+        raise UsageError("no session is named: use --session or READCACHE_SESSION")
+    spec = settings.store_spec()
+    if is_recorded and is_missing(spec):
+        raise _unknown(settings)
     with Session(
         os.getcwd(),
         session_id=settings.session,
         agent_id=settings.agent,
-        store=_store(settings),
+        store=spec,
         policy=chosen_policy(settings),
         local=True,
     ) as session:
         _reach(session, "the session's log cannot be read")
+        if is_recorded and settings.agent not in (agents := {record.agent_id for record in session.events()}):
+            raise _unknown(settings, *agents)
         yield session
         if session.reader.unlogged():
             _reach(session, "this was not recorded")
+
+
+def _unknown(settings: Settings, *agents: str) -> ReadcacheError:
+    if agents:
+        known = f"there are: {', '.join(sorted(agents))}"
+        return ReadcacheError(f"nothing recorded for agent {settings.agent} in {settings.session}; {known}")
+    place = without_password(settings.store_spec())
+    return ReadcacheError(f"nothing of session {settings.session} was recorded in {place}: see `readcache log`")
 
 
 def _reach(session: Session, trouble: str) -> None:
@@ -160,31 +176,6 @@ def _reach(session: Session, trouble: str) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise StoreError(f"{trouble}: {error}; {TODO}") from error
         time.sleep(0.05)
-
-
-def _store(settings: Settings) -> str:
-    """The store's name. UsageError if no session is named, or there is no home directory for the default store."""
-    if not settings.session:
-        raise UsageError("no session is named: use --session or READCACHE_SESSION")
-    return settings.store_spec()
-
-
-@contextmanager
-def _open_recorded(settings: Settings) -> Iterator[Session]:
-    """As `_open`. ReadcacheError for a session, or a reader in it, that the store does not know: its name may be
-    misspelt."""
-    spec = _store(settings)
-    nothing = f"nothing of session {settings.session} was recorded in {without_password(spec)}: see `readcache log`"
-    if is_missing(spec):
-        raise ReadcacheError(nothing)
-    with _open(settings) as session:
-        agents = sorted({record.agent_id for record in session.events()})
-        if not agents:
-            raise ReadcacheError(nothing)
-        if settings.agent not in agents:
-            known = f"there are: {', '.join(agents)}"
-            raise ReadcacheError(f"nothing recorded for agent {settings.agent} in {settings.session}; {known}")
-        yield session
 
 
 def _name_unknown(session: Session, keep: Collection[str]) -> None:

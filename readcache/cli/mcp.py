@@ -22,5 +22,4 @@ def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
         agent=settings.agent,
         one_reader=options.one_reader,
         host=settings.host or "mcp",
-        only_hooks=options.hooks,
     )

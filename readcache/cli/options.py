@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Sequence
+from getopt import GetoptError, getopt
 from typing import NamedTuple
 
 from readcache.model.errors import UsageError, did_you_mean
@@ -55,48 +57,24 @@ VARIABLES = {
 IDLE_SECONDS = 1800
 ADVISE = Option("", "omit nothing; record what would have been omitted")
 RUN_USAGE = "readcache run [options] (-c STRING | [--] ARGV…)"
-_WITH_VALUE = {f"--{name}" for name in (*READER_OPTIONS, *RUN_OPTIONS)}
+_LONG = ["help", "advise", *(f"{name}=" for name in (*READER_OPTIONS, *RUN_OPTIONS))]
 
 
 def read_run(argv: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     """(the command, the options by name with "_" for "-") of the words after `run`. None: its help is asked for.
 
     The first word that is not an option begins the command's own, which may look like options of ours. UsageError."""
-    words, commands, options = iter(argv), list[str](), dict[str, str]()
-    for word in words:
-        name, equals, value = word.partition("=")
-        if word in ("-h", "--help"):
-            return None
-        if word == "--" or not word.startswith("-"):
-            own = [*words] if word == "--" else [word, *words]
-            commands += [_join(own)] if own else []
-        elif name in _WITH_VALUE:
-            options[_field(name)] = value if equals else _value_of(name, words)
-        elif word == "--advise":
-            options["advise"] = "yes"
-        elif word.startswith("-c"):
-            commands.append(word[2:] or _value_of("-c", words))
-        else:
-            near = did_you_mean(name, [*_WITH_VALUE, "--advise", "--help"])
-            raise UsageError(f"run has no option {word}{near}; see readcache run --help")
-    if not commands:
-        raise UsageError("run needs a command: -c STRING or ARGV…; see readcache run --help")
-    if len(commands) > 1:
-        raise UsageError("run takes one command, -c STRING or ARGV…; see readcache run --help")
+    try:
+        found, own = getopt(argv, "hc:", _LONG)
+    except GetoptError as error:
+        near = did_you_mean(f"--{error.opt}", [f"--{name.rstrip('=')}" for name in _LONG])
+        raise UsageError(f"run: {error.msg}{near}; see readcache run --help") from None
+    options = {name[2:].replace("-", "_"): value for name, value in found if name.startswith("--")}
+    if "help" in options or ("-h", "") in found:
+        return None
+    if "advise" in options:
+        options["advise"] = "yes"
+    commands = [*(value for name, value in found if name == "-c"), *([shlex.join(own)] if own else [])]
+    if len(commands) != 1:
+        raise UsageError(f"run takes one command, -c STRING or ARGV…, not {len(commands)}; see readcache run --help")
     return commands[0], options
-
-
-def _field(option: str) -> str:
-    return option[2:].replace("-", "_")
-
-
-def _value_of(option: str, words: Iterator[str]) -> str:
-    for word in words:
-        return word
-    raise UsageError(f"{option} needs a value; see readcache run --help")
-
-
-def _join(words: Sequence[str]) -> str:
-    import shlex
-
-    return shlex.join(words)

@@ -94,7 +94,7 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     _flag(mode, *_ADVISE)
     _flag(mode, "--off", "what is put there does nothing")
     _shared(init, *HOST_OPTIONS)
-    _accept_former(init)
+    _accept_former(init, "--compile", "--static")
     alone("off", "omit nothing from now on, in agents that run already too, until `readcache on`")
     alone("on", "the end of `readcache off`")
     doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
@@ -152,7 +152,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _value(shims, "action ACTION", "install, uninstall or env", choices=("install", "uninstall", "env"))
     _value(shims, "dir DIR", "their directory")
     _value(shims, "--tools NAME", "(cat head tail sed nl)", **_SEVERAL)
-    _accept_former(shims)
+    _accept_former(shims, "--compile", "--static")
     _flag(shims, "--launch", "env: for the harness's environment, through BASH_ENV")
     _flag(shims, "--whole-command", "env --launch: through `readcache run`")
     _shared(shims, "policy", "protected")
@@ -178,7 +178,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _value(mcp, "--root DIR", "project directory for clients that name no roots (default: .)", default=".")
     text = "one conversation uses this server, and its host calls `compacted`; else nothing is omitted"
     _flag(mcp, "--one-reader", text)
-    _flag(mcp, "--hooks", argparse.SUPPRESS)  # see readcache/serve/mcp/server.py
+    _accept_former(mcp, "--hooks")
     _shared(mcp, "clip", "policy", "protected")
     _value(mcp, "--horizon TOKENS", "forget results after this many later tokens")
 
@@ -234,9 +234,9 @@ def _shared(parser: Any, *names: str) -> None:
         _value(parser, f"--{name} {option.metavar}", option.help, **more)
 
 
-def _accept_former(command: Any) -> None:
+def _accept_former(command: Any, *options: str) -> None:
     """Options of the previous version, accepted without effect."""
-    for option in ("--compile", "--static"):
+    for option in options:
         _flag(command, option, argparse.SUPPRESS)
 
 

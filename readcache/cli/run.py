@@ -22,7 +22,7 @@ import os
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
 from readcache.process.mode import acts
-from readcache.process.plan import Plan, plan_command
+from readcache.process.plan import Plan, plan_command, planned
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.state import state_directory
 
@@ -37,16 +37,14 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if settings.acts:
         env[INSIDE] = settings.context
     try:
-        plan = _plan(command, settings)
+        plan = planned(settings, lambda: _plan(command, settings))
         if plan is None:
             child.become(child.bash(command, env), env)
-        return child.end_like(_run(plan, env, settings, call_id))
+        return held.run_planned(plan, child.bash(command, env), env, settings, call_id)
     except FileNotFoundError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}") from None
-    except child.OutputLost as lost:
-        return child.end_unread(lost)
 
 
 def _tell_once(settings: Settings) -> None:
@@ -75,37 +73,10 @@ def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
     from readcache.disk.virtual import is_virtual
 
-    try:
-        inside = os.environ.get(INSIDE, "")
-        return plan_command(
-            command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual
-        )
-    except OSError:  # the working directory is gone, stdout is closed
-        return None
-    except Exception as error:
-        from readcache.process import failures
-
-        failures.note_error(settings.session, error)
-        return None
+    inside = os.environ.get(INSIDE, "")
+    return plan_command(command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual)
 
 
 def _can_hold_stdout() -> bool:
     """A terminal is the command's own, and nobody reads /dev/null. OSError."""
     return not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
-
-
-def _run(plan: Plan, env: dict[str, str], settings: Settings, call_id: str | None) -> int:
-    """The exit status, negative for a signal."""
-    words = child.bash(plan.command, env)
-    if plan.is_held:
-        output, status = held.run_held(words, env)
-        if output is not None:
-            text = output.decode("utf-8", "replace")
-            held.answer_held(lambda: plan.call(text, status, call_id), output, settings)
-            return status
-    else:
-        with child.Forwarding() as signals:
-            signals.start(words, env)
-            status = signals.wait()
-    held.with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
-    return status

@@ -12,10 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import Any
 
-from readcache import __version__
+from readcache import Sessions, __version__
 from readcache.cli.options import IDLE_SECONDS
+from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.shim_files import bring_up_to_date
 from readcache.cli.terminal import say
 from readcache.model.errors import ReadcacheError, UsageError
@@ -23,17 +25,13 @@ from readcache.model.policy import Mode
 from readcache.process import failures
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
-from readcache.process.state import store_file
+from readcache.process.state import is_off, store_file
 from readcache.serve import place, server, stop
-from readcache.serve.frames import FIRST, frame, head_texts, read_frame, send_frame
+from readcache.serve.calls import ShortWay
+from readcache.serve.frames import FIRST, frame, head_texts, read_frame
 from readcache.serve.place import server_place, socket_store
+from readcache.serve.protocol import MOST_READERS, Protocol
 from readcache.serve.stop import PATIENCE
-
-if TYPE_CHECKING:
-    import socket
-
-    from readcache.serve.frames import Connection
-    from readcache.serve.head import CallHead
 
 _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
@@ -54,15 +52,29 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("--local is for a client on stdin: clients of a socket may be in a sandbox")
     if options.sessions:
         return _serve_sandboxes(options, settings)
-    policy, store, way = chosen_policy(settings), _store(options, settings), None
+    policy, store = chosen_policy(settings), _store(options, settings)
     if policy.mode is Mode.OFF:  # nothing is recorded, so nothing needs a store
         store = ""
-    host = settings.host or "serve"
-    if options.socket is None:  # our parent may run anything anyway
-        return server.answer_stdin(store=store or None, policy=policy, host=host, local=options.local)
-    if options.run and store and (file := store_file(store)) is not None:
-        way = _Ways(file, has_hooks=True)
-    return server.answer_socket(options.socket, way, store=store or None, policy=policy, may_run=options.run, host=host)
+    may_run = options.socket is None or options.run  # our parent may run anything anyway
+    # Text that a client sends says nothing of files here: without `run` none is ever opened.
+    local = options.local or None if options.socket is None else None if options.run else False
+    sessions = Sessions(
+        os.getcwd(),
+        store=store or None,
+        policy=policy,
+        local=local,
+        host=settings.host or "serve",
+        most_readers=MOST_READERS,
+        is_off=is_off,
+    )
+    with closing(Protocol(sessions, may_run=may_run)) as protocol:
+        if options.socket is None:
+            return server.answer_stdin(protocol)
+        file = store_file(store) if options.run and store else None
+        if file is None:
+            return server.answer_socket(options.socket, protocol, None)
+        with closing(ShortWay(file, ServedHooks(file))) as way:
+            return server.answer_socket(options.socket, protocol, way)
 
 
 def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
@@ -74,7 +86,8 @@ def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("serve --session needs a store in a file: a store on a server has every conversation in it")
     chosen_policy(settings)
     bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version do not ask this version's server
-    return server.answer_calls(options.socket, _Ways(file, has_hooks=False, sessions=frozenset(options.sessions)))
+    with closing(ShortWay(file, sessions=frozenset(options.sessions))) as way:
+        return server.answer_calls(options.socket, way)
 
 
 def _store(options: argparse.Namespace, settings: Settings) -> str:
@@ -121,39 +134,10 @@ def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
     sys.setswitchinterval(_SWITCH)
     _warm_up()
     try:
-        return server.answer_calls(path, _Ways(file, has_hooks=True), idle_seconds)
+        with closing(ShortWay(file, ServedHooks(file))) as way:
+            return server.answer_calls(path, way, idle_seconds)
     finally:
         os.close(lock)
-
-
-class _Ways:
-    """The short way of a server for the store at an absolute path: calls, status, and hooks. Hooks only for clients on
-    this machine, because the adapters read the hosts' own files. `sessions`: the conversations that it serves; None for
-    all of them."""
-
-    def __init__(self, file: str, *, has_hooks: bool, sessions: frozenset[str] | None = None) -> None:
-        from readcache.cli.served_hooks import ServedHooks
-        from readcache.serve.calls import ShortWay
-
-        self._file, self._began = file, time.time()
-        self._hooks = ServedHooks(file)
-        kinds = {"status": self._tell_status} | ({"hook": self._hooks.converse} if has_hooks else {})
-        self._calls = ShortWay(file, kinds, sessions)
-
-    def converse(self, connection: socket.socket, silent: contextlib.AbstractContextManager[None]) -> None:
-        """One connection, to its end. `silent` is entered until its call has come. OSError when it breaks."""
-        self._calls.converse(connection, silent)
-
-    def close(self) -> None:
-        """The server ends."""
-        self._hooks.close()
-        self._calls.close()
-
-    def _tell_status(self, _: CallHead, connection: Connection) -> None:
-        calls, hooks = self._calls, self._hooks
-        told = {"readcache": __version__, "store": self._file, "began": self._began, "causes": dict(calls.causes)}
-        told |= {"calls": calls.calls + hooks.calls, "readers": len(calls.logs), "conversations": len(hooks)}
-        send_frame(connection, b"T", json.dumps(told).encode())
 
 
 def _warm_up() -> None:

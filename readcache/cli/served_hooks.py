@@ -15,8 +15,9 @@ from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, read_frame, send_frame, texts
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from readcache import Sessions
-    from readcache.serve.frames import Connection
     from readcache.serve.head import CallHead
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
@@ -38,7 +39,7 @@ class ServedHooks:
     def __len__(self) -> int:
         return sum(len(sessions.conversations()) for sessions in list(self._held.values()))
 
-    def converse(self, head: CallHead, connection: Connection) -> None:
+    def converse(self, head: CallHead, connection: socket) -> None:
         """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
         send_frame(connection, TAKEN)  # fails where the client has left, and has answered the event itself
         letter, data = read_frame(connection, MOST_EVENT)

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,18 +14,17 @@ from collections.abc import Iterator, Sequence
 from readcache import __version__
 from readcache.cli.client import find_client, shim_sources
 from readcache.process.plan import RUN
+from readcache.serve.stop import answers
 
 # First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep prints
 # differently into a terminal, so that it is left alone.
 DEFAULT_TOOLS = ("cat", "head", "tail", "sed", "nl")
 TOOLS = (*DEFAULT_TOOLS, "gsed")
-FORMER_TOOLS = ("awk", "gawk", "mawk", "tac")  # earlier versions installed them: they pass through, and can be removed
 MARK = ".readcache-shims"  # its lines are the tools, and the version
 _VERSION = f"version={__version__}"
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
 BEHIND = ".tool"  # the scripts, where the client stands before them
-_FORMER = ("python.sh", *(f"{BEHIND}/{name}" for name in ("tool.c", "client.c", "shim.h")))  # of earlier versions
 SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
 _PLACE = re.compile("@([A-Z]+)@")
 
@@ -46,7 +44,7 @@ def _mark(place: str) -> list[str]:
 
 
 def _tools(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in lines if name in TOOLS + FORMER_TOOLS)
+    return tuple(name for name in lines if name in TOOLS)
 
 
 def _files(place: str, tools: Sequence[str], client: str) -> dict[str, tuple[bytes, int]]:
@@ -114,22 +112,11 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
 
 def remove(place: str, tools: Sequence[str]) -> None:
     """Remove what was installed, a dead socket, and the directory if it is empty then. OSError."""
-    names = _names(tools)
-    _unlink(place, {*names, SOCKET} if _is_left_alone(os.path.join(place, SOCKET)) else names)
+    path, names = os.path.join(place, SOCKET), _names(tools)
+    is_dead = os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path)
+    _unlink(place, {*names, SOCKET} if is_dead else names)
     if not os.listdir(place):
         os.rmdir(place)
-
-
-def _is_left_alone(path: str) -> bool:
-    """True for a socket whose server ended without removing it."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        try:
-            asking.connect(path)
-        except ConnectionRefusedError:  # as of any other file, too
-            return stat.S_ISSOCK(os.lstat(path).st_mode)
-        except OSError:
-            return False
-    return False
 
 
 def find_trouble(place: str) -> Iterator[str]:
@@ -140,8 +127,7 @@ def find_trouble(place: str) -> Iterator[str]:
         return
     if (trouble := find_unfit_name(place)) is not None:
         yield trouble
-    chosen = [name for name in tools if name in TOOLS]
-    options = [] if tuple(chosen) == DEFAULT_TOOLS else ["--tools", *chosen]
+    options = [] if tools == DEFAULT_TOOLS else ["--tools", *tools]
     again = shlex.join(["readcache", "shims", "install", place, *options])
     for path in _changed(place, tools):
         yield f"{path} is not what readcache {__version__} at {_package()} installs: say `{again}`"
@@ -206,9 +192,9 @@ def _replace_file(path: str, data: bytes, mode: int) -> None:
 
 
 def _names(tools: Sequence[str]) -> set[str]:
-    """Whatever this version or an earlier one may have installed for these tools."""
+    """What may have been installed for these tools, with a client or without."""
     programs = (*tools, RUN)
-    return {AGENT_SHELL, AGENT_COMMAND, MARK, *_FORMER, *programs, *(f"{BEHIND}/{name}" for name in programs)}
+    return {AGENT_SHELL, AGENT_COMMAND, MARK, *programs, *(f"{BEHIND}/{name}" for name in programs)}
 
 
 def _unlink(place: str, names: set[str]) -> None:

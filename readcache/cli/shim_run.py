@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from readcache import __version__
 from readcache.process import child
-from readcache.process.plan import RUN, SINK, Plan, is_own_command, plan_tool, settings_of
+from readcache.process.plan import RUN, SINK, Plan, is_own_command, plan_tool, planned, settings_of
 
 if TYPE_CHECKING:
     from readcache.process.settings import Settings
@@ -29,42 +29,16 @@ def stand_in(place: str, tool: str, args: list[str]) -> int:
     _make_the_next_call_faster(place)
     if tool == RUN:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
-    settings, plan = None, None
-    try:
-        settings = settings_of(os.environ, "tool")
-        if _is_agents_own():
-            plan = _plan(tool, args, settings)
-    except OSError:
-        pass  # the directory is gone, or the caller belongs to another user: not our failure
-    except Exception as error:
-        from readcache.process import failures
-
-        failures.note_error(settings.session if settings else "", error)
-    if settings is None or plan is None:
+    settings = settings_of(os.environ, "tool")
+    plan = planned(settings, lambda: _plan(tool, args, settings))
+    if plan is None:
         _become(tool, args)
-    try:
-        return child.end_like(_run_and_judge(tool, args, plan, settings))
-    except child.OutputLost as lost:
-        return child.end_unread(lost)
-
-
-def _run_and_judge(tool: str, args: list[str], plan: Plan, settings: Settings) -> int:
-    """The tool's exit status, negative for a signal. Raises child.OutputLost."""
-    from readcache.process.held import answer_held, run_held
+    from readcache.process.held import run_planned
 
     try:
-        output, status = run_held([tool, *args], _environment())
+        return run_planned(plan, [tool, *args], _environment(), settings)
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
         _become(tool, args)
-    if output is None:
-        return status
-    try:
-        text = output.decode()
-    except UnicodeDecodeError:  # a reply is text: other bytes would not survive beside a marker
-        child.show(output)
-    else:
-        answer_held(lambda: plan.call(text, status), output, settings)
-    return status
 
 
 def _whole_command(command: str, *, is_shell: bool) -> int:
@@ -123,6 +97,8 @@ def _plan(tool: str, args: list[str], settings: Settings) -> Plan | None:
     """None: in doubt whether running the tool prints lines of regular files and nothing else."""
     from readcache.disk.virtual import is_virtual
 
+    if not _is_agents_own():
+        return None
     plan = plan_tool([tool, *args], os.getcwd(), settings, os.environ[SINK], is_virtual=is_virtual)
     if plan is None:
         return None

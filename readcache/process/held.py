@@ -16,11 +16,33 @@ from readcache.process.settings import Settings, clip_sizes
 
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
-    from readcache.model.call import Call
-    from readcache.model.policy import Policy
+    from readcache.model.policy import Policy, Rules
     from readcache.model.reply import Reply
+    from readcache.process.plan import Plan
 
 RUN = "run"  # the host, if none was named
+
+
+def run_planned(
+    plan: Plan, words: list[str], env: dict[str, str], settings: Settings, call_id: str | None = None
+) -> int:
+    """Run a call's program and do what is planned. Returns its exit status, or dies as it did. OSError when the program
+    cannot be started."""
+    try:
+        output: bytes | None = None
+        if plan.is_held:
+            output, status = run_held(words, env)
+        else:
+            with child.Forwarding() as signals:
+                signals.start(words, env)
+                status = signals.wait()
+        if output is not None:
+            answer_held(plan, output, status, settings, call_id)
+        elif plan.reading.writes:
+            with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
+        return child.end_like(status)
+    except child.OutputLost as lost:
+        return child.end_unread(lost)
 
 
 def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
@@ -46,7 +68,7 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
         return child.collect(pipe, signals)
 
 
-def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings) -> None:
+def answer_held(plan: Plan, output: bytes, status: int, settings: Settings, call_id: str | None = None) -> None:
     """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
     it if anything fails. Raises `child.OutputLost`."""
     shown = False
@@ -57,7 +79,8 @@ def answer_held(make_call: Callable[[], Call], output: bytes, settings: Settings
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
 
     try:
-        with_reader(settings, lambda reader: reader.answer(make_call(), show, began=settings.began))
+        if (text := plan.text(output)) is not None:
+            with_reader(settings, lambda r: r.answer(plan.call(text, status, call_id), show, began=settings.began))
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)
@@ -76,6 +99,14 @@ def chosen_policy(settings: Settings) -> Policy:
     return replace(policy, clip=clip, mode=mode)
 
 
+def rules_of(settings: Settings) -> Rules:
+    """The rules of the reader that the settings name. UsageError for a policy that there is not."""
+    from readcache.model.policy import Rules
+    from readcache.model.text import session_tag
+
+    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
+
+
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
     """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
     from readcache.process import failures
@@ -84,12 +115,9 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
         from readcache.log.log import Log
         from readcache.log.reader import Reader
         from readcache.log.store import open_store
-        from readcache.model.policy import Rules
-        from readcache.model.text import session_tag
 
         log = Log(lambda: open_store(settings.store_spec()), settings.session, settings.agent, time.time)
-        rules = Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
-        reader = Reader(log, rules, one_call=True)
+        reader = Reader(log, rules_of(settings), one_call=True)
         try:
             use(reader)
         finally:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N [at:TIME] KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, if none was named
 RUN = "readcache-run"  # among the shims, the program that runs a whole command
-_SEDS = ("sed", "gsed")
 
 
 def settings_of(env: Mapping[str, str], kind: str) -> Settings:
@@ -54,6 +53,11 @@ class Plan(NamedTuple):
     batch: str
     is_tool: bool = False  # its output is judged only if it is UTF-8: no other bytes come through beside a marker
 
+    def text(self, output: bytes) -> str | None:
+        """The call's output as text; None for one that must be shown as it is."""
+        text = output.decode("utf-8", "replace")
+        return None if self.is_tool and "\ufffd" in text and text.encode() != output else text
+
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
         """The call that printed `text` and ended with `status`, negative for a signal."""
         from readcache.model.call import command_call
@@ -75,6 +79,19 @@ class Plan(NamedTuple):
             batch=self.batch,
             trouble=Reason.KILLED if status < 0 else None,
         )
+
+
+def planned(settings: Settings, make: Callable[[], Plan | None]) -> Plan | None:
+    """What `make` gives; None, so that nothing is done, where it fails."""
+    try:
+        return make()
+    except OSError:  # the directory is gone, stdout is closed, the caller is another user's: not our failure
+        return None
+    except Exception as error:
+        from readcache.process import failures
+
+        failures.note_error(settings.session, error)
+        return None
 
 
 def plan_command(
@@ -101,13 +118,23 @@ def plan_command(
 def plan_tool(
     words: Sequence[str], cwd: str, settings: Settings, sink: str, *, is_virtual: Callable[[str], bool]
 ) -> Plan | None:
-    """What is done about one tool that the agent's own shell calls. None: nothing. `sink`: the caller's `SINK`."""
+    """What is done about one tool that the agent's own shell calls. None: nothing, also in doubt whether it prints
+    lines of files and nothing else. `sink`: the caller's `SINK`."""
     if not settings.acts or settings.clip:  # if the harness cuts outputs, only `plan_command` knows what is cut
         return None
-    reading = _read_tool(words[0], words[1:], cwd)
-    if reading is None or any(map(is_virtual, reading.keys)):
+    from readcache.model.claims import FileLines, Literal
+    from readcache.shell.read import read_command
+
+    command = shlex.join(words)
+    try:
+        (cwd + command).encode()
+    except UnicodeEncodeError:  # names that are not UTF-8 cannot be told to a model
         return None
-    return Plan(shlex.join(words), cwd, reading, True, settings.batch or _batch_of(sink), is_tool=True)
+    reading = read_command(command, cwd, None)
+    is_sure = reading.keys and not reading.writes and all(isinstance(c, (FileLines, Literal)) for c in reading.claims)
+    if not is_sure or any(map(is_virtual, reading.keys)):
+        return None
+    return Plan(command, cwd, reading, True, settings.batch or _batch_of(sink), is_tool=True)
 
 
 def is_own_command(sink: str, caller: Sequence[str]) -> bool:
@@ -118,26 +145,6 @@ def is_own_command(sink: str, caller: Sequence[str]) -> bool:
     if sink.endswith(" command sh") and not any(re.fullmatch("-[a-z]*c", word) for word in caller[1:3]):
         return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
     return not any(is_answer(word) for word in caller)
-
-
-def _read_tool(tool: str, args: Sequence[str], cwd: str) -> Reading | None:
-    """What running the tool is believed to print: lines of files and nothing else. None: in doubt."""
-    from readcache.model.claims import FileLines, Literal, Reading
-    from readcache.shell.arguments import Arg, CannotTell, Program
-    from readcache.shell.readers import READERS
-    from readcache.shell.streams import Stream
-
-    if any(arg.startswith("-") and "i" in arg for arg in args) and tool in _SEDS:
-        return None  # `sed -i`
-    # A `~` here is a part of the name: the shell has expanded the others.
-    words = tuple(Arg(arg, f"./{arg}" if arg.startswith("~") else arg) for arg in args)
-    try:
-        "".join((cwd, *args)).encode()  # names that are not UTF-8 cannot be told to a model
-        claims = READERS[tool](Program(tool, words, Stream(), cwd))
-    except (CannotTell, KeyError, UnicodeEncodeError):
-        return None
-    reading = Reading(claims)
-    return reading if reading.keys and all(isinstance(c, (FileLines, Literal)) for c in claims) else None
 
 
 def _batch_of(sink: str) -> str:

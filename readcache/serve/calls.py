@@ -10,48 +10,60 @@ Paths are only names here: the server opens and runs nothing of the client's.
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from typing import Protocol
 
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
-from readcache.model.policy import Rules
-from readcache.model.text import session_tag
 from readcache.process import failures
-from readcache.process.held import chosen_policy
-from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, settings_of
+from readcache.process.held import rules_of
+from readcache.process.plan import SINK, Plan, is_own_command, plan_command, plan_tool, planned, settings_of
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import read_frame, send_frame, split_text, texts
 from readcache.serve.head import MOST_OUTPUT, CallHead, read_head
 from readcache.serve.logs import HeldLog, HeldLogs
 
-Serve = Callable[[CallHead, socket.socket], None]
 _MOST_WORD = 4096  # bytes of a cause or a time
+_known_rules = lru_cache(maxsize=256)(rules_of)
 
 
 class NotShown(Exception):
     """The client did not say that it printed our answer to its end."""
 
 
+class Hooks(Protocol):
+    """Answers hooks, as `ServedHooks` does."""
+
+    calls: int  # that were answered
+
+    def converse(self, head: CallHead, connection: socket.socket) -> None:
+        """Answers one event. OSError when the connection breaks."""
+
+    def __len__(self) -> int:
+        """How many conversations are held for the next event."""
+
+    def close(self) -> None:
+        """The server ends."""
+
+
 class ShortWay:
     """Judges the calls of any number of clients by the log in one store, whose absolute path is given. Safe to call
-    from any thread. `kinds`: what serves the heads of other kinds. `sessions`: the conversations whose calls are
-    judged; None for all of them."""
+    from any thread. `hooks`: None where none are answered. `sessions`: the conversations whose calls are judged; None
+    for all of them."""
 
-    def __init__(
-        self, store: str, kinds: Mapping[str, Serve] | None = None, sessions: frozenset[str] | None = None
-    ) -> None:
-        self._store, self._sessions = store, sessions
-        self._kinds = dict(kinds or {})
+    def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
+        self._store, self._hooks, self._sessions = store, hooks, sessions
         self.logs = HeldLogs(store)
         self.causes: Counter[str] = Counter()  # why clients did without us
-        self.calls = 0
+        self._calls, self._began = 0, time.time()
 
     def converse(self, connection: socket.socket, silent: AbstractContextManager[None] | None = None) -> None:
         """One connection, until it is of no more use. `silent` is entered until its head has come. OSError when it
@@ -62,26 +74,31 @@ class ShortWay:
             return
         if head.version != __version__ or head.store not in ("", self._store):
             self._refuse(connection, "version" if head.version != __version__ else "store")
-        elif head.kind in self._kinds:
-            self._kinds[head.kind](head, connection)
+        elif head.kind == "status":
+            send_frame(connection, b"T", json.dumps(self._status()).encode())
+        elif head.kind == "hook" and self._hooks is not None:
+            self._hooks.converse(head, connection)
         else:
             self._serve(head, connection)
 
     def close(self) -> None:
-        """Closes the logs."""
+        """The server ends."""
+        if self._hooks is not None:
+            self._hooks.close()
         self.logs.close()
 
+    def _status(self) -> dict[str, object]:
+        calls, conversations = (self._hooks.calls, len(self._hooks)) if self._hooks is not None else (0, 0)
+        told = {"readcache": __version__, "store": self._store, "began": self._began, "causes": dict(self.causes)}
+        return told | {"calls": self._calls + calls, "readers": len(self.logs), "conversations": conversations}
+
     def _serve(self, head: CallHead, connection: socket.socket) -> None:
-        self.calls += 1
+        self._calls += 1
         settings = settings_of(head.environ, head.kind)
         if self._sessions is not None and settings.session not in self._sessions:
             self._refuse(connection, "session")
             return
-        try:
-            plan = _plan(head, settings)
-        except Exception as error:
-            failures.note_error(settings.session, error)
-            plan = None
+        plan = planned(settings, lambda: _plan(head, settings))
         if plan is None:
             self._refuse(connection, "")
             return
@@ -144,8 +161,7 @@ class ShortWay:
             return self._hear(connection, sent or 0.0, held, is_full=is_full)
 
         try:
-            text = output.decode("utf-8", "replace")
-            if not plan.is_tool or "\ufffd" not in text or text.encode() == output:
+            if (text := plan.text(output)) is not None:
                 call, reader = plan.call(text, status), _reader(held, settings, connection)
                 with held.waiting(connection):
                     reader.answer(call, show, began=settings.began, announce=announce)
@@ -197,12 +213,7 @@ def _plan(head: CallHead, settings: Settings) -> Plan | None:
 
 def _reader(held: HeldLog, settings: Settings, connection: socket.socket) -> Reader:
     named = settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
-    return held.reader(_rules(named), connection)
-
-
-@lru_cache(maxsize=256)
-def _rules(settings: Settings) -> Rules:
-    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host)
+    return held.reader(_known_rules(named), connection)
 
 
 def _note_failures(held: HeldLog, settings: Settings) -> None:

@@ -36,12 +36,6 @@ class Connections:
         self._open = self._waiting = 0
         self._last_ended = time.monotonic()
 
-    @contextlib.contextmanager
-    def accepted(self, listener: socket.socket) -> Iterator[None]:
-        """While it lasts, those that come are served; the caller closes the listener."""
-        self._wait_in_a_thread(listener)
-        yield
-
     def idle_for(self) -> float:
         """Seconds since the last client went; 0 while there is one."""
         with self._lock:
@@ -70,7 +64,8 @@ class Connections:
                     return True
         return False
 
-    def _wait_in_a_thread(self, listener: socket.socket) -> None:
+    def accept(self, listener: socket.socket) -> None:
+        """Has those that come served, until the caller closes the listener."""
         with self._lock:
             self._waiting += 1
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
@@ -90,7 +85,7 @@ class Connections:
                 self._waiting -= 1
                 is_last = not self._waiting
             if is_last:
-                self._wait_in_a_thread(listener)
+                self.accept(listener)
             try:
                 self._run(connection, self._serve if has_room or self._makes_room() else self._refuse)
             finally:

@@ -9,18 +9,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
     from collections.abc import Sequence
-    from typing import Protocol
-
-    class Connection(Protocol):
-        """What is needed of a socket."""
-
-        def recv(self, size: int, flags: int = 0, /) -> bytes:
-            """Bytes, none at the end. OSError."""
-
-        def sendall(self, data: bytes, /) -> None:
-            """OSError."""
-
 
 FIRST = b"Q"  # the first byte of a connection that takes this way; no JSON begins so
 TAKEN = b"K"  # a hook's call is in the server's hands
@@ -31,7 +21,7 @@ class BrokenFrame(OSError):
     """The data is not a frame, or not one allowed here. The connection is useless now."""
 
 
-def read_frame(connection: Connection, most: int) -> tuple[bytes, bytes]:
+def read_frame(connection: socket, most: int) -> tuple[bytes, bytes]:
     """The letter of the next frame and what it holds; (b"", b"") at the end. BrokenFrame, OSError."""
     front = _read(connection, _FRONT)
     if not front:
@@ -45,7 +35,7 @@ def read_frame(connection: Connection, most: int) -> tuple[bytes, bytes]:
     return letter, data
 
 
-def send_frame(connection: Connection, letter: bytes, data: bytes = b"") -> None:
+def send_frame(connection: socket, letter: bytes, data: bytes = b"") -> None:
     """OSError."""
     connection.sendall(frame(letter, data))
 
@@ -73,7 +63,7 @@ def head_texts(first: Sequence[str], *lists: Sequence[str]) -> bytes:
     return texts(*first, *(text for each in lists for text in (str(len(each)), *each)))
 
 
-def _read(connection: Connection, size: int) -> bytes:
+def _read(connection: socket, size: int) -> bytes:
     parts = []
     while size and (part := connection.recv(min(size, 1 << 20))):
         parts.append(part)

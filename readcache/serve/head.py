@@ -10,7 +10,7 @@ from readcache.model.limits import LARGEST_OUTPUT
 from readcache.serve.frames import FIRST, BrokenFrame, read_frame
 
 if TYPE_CHECKING:
-    from readcache.serve.frames import Connection
+    from _socket import socket
 
 MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux takes 2 MiB of arguments and environment, and the caller's come on top
 MOST_OUTPUT = LARGEST_OUTPUT + 16  # bytes; what a client holds, and a status
@@ -29,7 +29,7 @@ class CallHead(NamedTuple):
     caller: list[str]  # the command line of the shell that calls a tool; none where the shell became it
 
 
-def read_head(connection: Connection) -> CallHead | None:
+def read_head(connection: socket) -> CallHead | None:
     """The head of a call; None where nothing came. BrokenFrame, OSError."""
     letter, data = read_frame(connection, MOST_HEAD)
     if not letter:

@@ -64,11 +64,13 @@ class RequestError(Exception):
 
 
 class Method(NamedTuple):
-    """What a method takes, and what carries it out."""
+    """What a method takes, and gives. `call`: None for the method of `Session` that has its name. `give`: what a client
+    is sent of the result."""
 
-    call: Callable[[Session, dict[str, Any]], object]
     fields: Mapping[str, Field]
-    needed: frozenset[str] = frozenset()
+    needed: tuple[str, ...] = ()
+    give: Callable[[Any], object] = lambda result: result
+    call: Callable[..., object] | None = None
     runs: bool = False  # commands and files of this machine: only where that was allowed
 
 
@@ -110,27 +112,30 @@ class Protocol:
 
     def _result(self, request: Mapping[str, Any], cancelling: Cancelling) -> object:
         head = {name: value for name, value in request.items() if name not in ("id", "params")}
-        name = checked("a request", head, _HEAD, frozenset(("method",))).get("method")
+        name = checked("a request", head, _HEAD, ("method",)).get("method")
         given = request.get("params", {})
         if not isinstance(given, dict):
             raise UsageError("params is not an object: give the method's fields by name")
         if name == "hello":
-            return self._hello(checked("hello", given, {"protocol": LINE}, frozenset()))
+            return self._hello(checked("hello", given, {"protocol": LINE}, ()))
         if name not in (*self.methods, "close"):
             raise _unknown(str(name), self.methods)
         conversation, agent = head.get("conversation"), head.get("agent") or "main"
         if not conversation:
             raise UsageError(f'{name} needs a conversation: set "conversation" beside "method"')
         if name == "close":
-            checked("close", given, {}, frozenset())
+            checked("close", given, {}, ())
             self._sessions.close(conversation)
             return {}
         method = self.methods[name]
         params = checked(name, given, method.fields, method.needed)
+        params |= {field: make(params[field]) for field, make in _MADE.items() if field in params}
         if name == "fork":
-            return self._fork(conversation, agent, params)
+            return self._fork(conversation, agent, **params)
         session = self._sessions.get(conversation, agent)
-        return _run(session, params, cancelling) if name == "run" else method.call(session, params)
+        if name == "run":
+            return _run(session, params, cancelling)
+        return method.give((method.call or getattr(Session, name))(session, **params))
 
     def _hello(self, given: Mapping[str, Any]) -> object:
         if given.get("protocol", VERSION) != VERSION:
@@ -140,12 +145,10 @@ class Protocol:
         methods = sorted((*self.methods, "hello", "close"))
         return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
 
-    def _fork(self, conversation: str, parent: str, given: Mapping[str, Any]) -> object:
-        inherit = given.get("inherit", False)
-        if not given["name"]:  # a request without an agent's name is the main reader's
+    def _fork(self, conversation: str, parent: str, name: str, inherit: bool = False) -> object:
+        if not name:  # a request without an agent's name is the main reader's
             raise UsageError("fork: name is empty: give the sub-agent one")
-        child = self._sessions.fork(conversation, given["name"], parent=parent, inherit=inherit)
-        return {"agent": child.agent_id}
+        return {"agent": self._sessions.fork(conversation, name, parent=parent, inherit=inherit).agent_id}
 
 
 def parse(line: bytes | bytearray | None) -> object:
@@ -196,9 +199,8 @@ def _reply(reply: Reply, *, ran: bool = False) -> dict[str, Any]:
     return answer | ({"full_text": reply.full_text} if ran and reply.outcome is not Outcome.FULL else {})
 
 
-def _framed(given: dict[str, Any]) -> dict[str, Any]:
-    frame = given.pop("frame", None)
-    return given if frame is None else {**given, "frame": Frame(**checked("frame", frame, _FRAME, frozenset()))}
+def _own_reply(reply: Reply) -> object:
+    return _reply(reply, ran=True)
 
 
 def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> object:
@@ -218,60 +220,46 @@ def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> obj
         raise RequestError("cancelled", "the command was killed: its client left, or the server is stopping") from None
 
 
-def _budgeted(given: dict[str, Any]) -> dict[str, Any]:
-    return {**given, "budget": Budget(**checked("budget", given.get("budget", {}), _BUDGET, frozenset()))}
-
-
-def _restore_plan(session: Session, given: dict[str, Any]) -> object:
-    plan = session.restore_plan(**_budgeted(given))
+def _plan(plan: RestorePlan) -> object:
     return {**plan.to_dict(), "text": plan.render()}
 
 
-def _compacted(session: Session, given: dict[str, Any]) -> object:
-    restored = given.pop("restored", None)
-    plan = None if restored is None else RestorePlan.from_dict(restored)
-    return as_json(session.compacted(restored=plan, **given))
-
-
-def _events(session: Session, given: dict[str, Any]) -> object:
-    records = [record for record in session.events() if record.seq > given.get("after", 0)]
+def _events(session: Session, after: int = 0) -> object:
+    records = [record for record in session.events() if record.seq > after]
     found = []
     for record in records[:MOST_EVENTS]:
         found.append({**as_json(record), "event": {"kind": type(record.event).__name__, **as_json(record.event)}})
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 
-def _wrote(session: Session, given: dict[str, Any]) -> object:
-    session.wrote(**given)
-    return {}
+def _mend(session: Session, messages: list[Any], **given: Any) -> object:
+    return _changed(messages, session.mend(messages, **given))
 
 
-def _settle(session: Session, given: dict[str, Any]) -> object:
-    session.settle(**given)
-    return {}
+def _prune(session: Session, messages: list[Any], **given: Any) -> object:
+    return _changed(messages, prune(messages, session, **given))
 
 
-def _rewind(session: Session, given: dict[str, Any]) -> object:
-    session.rewind(**given)
-    return {}
+def _compact(session: Session, messages: list[Any], **given: Any) -> object:
+    shorter, report = compact_with(messages, session, **given)
+    return {**_changed(messages, shorter), **as_json(report)}
 
 
-def _mend(session: Session, given: dict[str, Any]) -> object:
-    return _changed(given["messages"], session.mend(**given))
-
-
-def _prune(session: Session, given: dict[str, Any]) -> object:
-    return _changed(given["messages"], prune(session=session, **given))
-
-
-def _compact(session: Session, given: dict[str, Any]) -> object:
-    shorter, report = compact_with(session=session, **_budgeted(given))
-    return {**_changed(given["messages"], shorter), **as_json(report)}
+def _request(session: Session, messages: list[Any], **given: Any) -> object:
+    return compaction_request(messages, session, **given)
 
 
 def _changed(before: object, after: object) -> dict[str, Any]:
     """The messages only if one changed: the client has them."""
     return {"changed": False} if after is before else {"changed": True, "messages": after}
+
+
+def _nothing(_: object) -> object:
+    return {}
+
+
+def _as(name: str) -> Callable[[object], object]:
+    return lambda result: {name: result}
 
 
 _REPLY_FIELDS = ("text", "exit_code", "outcome", "reason", "call_id", "tokens_saved")
@@ -284,65 +272,46 @@ _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
 _TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 
+# Fields that a method takes as an object of this package.
+_MADE: Mapping[str, Callable[[Any], object]] = {
+    "frame": lambda given: Frame(**checked("frame", given, _FRAME, ())),
+    "budget": lambda given: Budget(**checked("budget", given, _BUDGET, ())),
+    "restored": RestorePlan.from_dict,
+}
+
 METHODS: dict[str, Method] = {
     "observe": Method(
-        lambda session, given: _reply(session.observe(**_framed(given))),
-        {"command": TEXT, **_OUTPUT, "exit_code": STATUS, "cwd": TEXT},
-        frozenset(("command", "output")),
+        {"command": TEXT, **_OUTPUT, "exit_code": STATUS, "cwd": TEXT}, ("command", "output"), give=_reply
     ),
     "observe_read": Method(
-        lambda session, given: _reply(session.observe_read(**_framed(given))),
-        {"path": TEXT, **_OUTPUT, **_LINES, "failed": FLAG, "edges_only": FLAG},
-        frozenset(("path", "output")),
+        {"path": TEXT, **_OUTPUT, **_LINES, "failed": FLAG, "edges_only": FLAG}, ("path", "output"), give=_reply
     ),
-    "observe_tool": Method(
-        lambda session, given: _reply(session.observe_tool(**_framed(given))),
-        {"name": TEXT, "arguments": OBJECT, **_TOOL},
-        frozenset(("name", "output")),
-    ),
-    "read": Method(
-        lambda session, given: _reply(session.read(**given), ran=True),
-        {"path": TEXT, **_CALL, **_LINES, "fresh": FLAG},
-        frozenset(("path",)),
-        runs=True,
-    ),
-    "run": Method(
-        lambda session, given: _reply(session.run(**given), ran=True),
-        {"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS},
-        frozenset(("command",)),
-        runs=True,
-    ),
-    "wrote": Method(_wrote, {"path": TEXT, "content": TEXT, "call_id": TEXT}, frozenset(("path",))),
-    "settle": Method(_settle, {"call_id": TEXT, "text": TEXT}, frozenset(("call_id", "text"))),
-    "sync": Method(lambda session, given: {"rewrites": session.sync(**given)}, _LIST, frozenset(("messages",))),
-    "mend": Method(_mend, _LIST, frozenset(("messages",))),
-    "restore_plan": Method(_restore_plan, {"keep": IDS, "budget": OBJECT, "messages": MESSAGES}),
+    "observe_tool": Method({"name": TEXT, "arguments": OBJECT, **_TOOL}, ("name", "output"), give=_reply),
+    "read": Method({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, ("path",), give=_own_reply, runs=True),
+    "run": Method({"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS}, ("command",), runs=True),
+    "wrote": Method({"path": TEXT, "content": TEXT, "call_id": TEXT}, ("path",), give=_nothing),
+    "settle": Method({"call_id": TEXT, "text": TEXT}, ("call_id", "text"), give=_nothing),
+    "sync": Method(_LIST, ("messages",), give=_as("rewrites")),
+    "mend": Method(_LIST, ("messages",), call=_mend),
+    "restore_plan": Method({"keep": IDS, "budget": OBJECT, "messages": MESSAGES}, give=_plan),
     "prune": Method(
-        _prune,
         {"messages": MESSAGES, "strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS},
-        frozenset(("messages",)),
+        ("messages",),
+        call=_prune,
     ),
     "compaction_request": Method(
-        lambda session, given: {"request": compaction_request(session=session, **given)},
-        {"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE},
-        frozenset(("messages",)),
+        {"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE}, ("messages",), give=_as("request"), call=_request
     ),
     "compact": Method(
-        _compact,
         {"messages": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": OBJECT},
-        frozenset(("messages",)),
+        ("messages",),
+        call=_compact,
     ),
-    "compacted": Method(_compacted, {"keep": IDS, "restored": OBJECT}),
-    "restored_section": Method(
-        lambda session, given: {"section": session.restored_section(**given)},
-        {"compaction": TEXT, "keep": IDS},
-        frozenset(("compaction",)),
-    ),
-    "rewind": Method(_rewind, {"call_id": TEXT}, frozenset(("call_id",))),
-    "fork": Method(lambda _session, _given: {}, {"name": TEXT, "inherit": FLAG}, frozenset(("name",))),
-    "events": Method(_events, {"after": LINE}),
-    "stats": Method(lambda session, _: session.stats(), {}),
-    "markers_in": Method(
-        lambda session, given: {"markers": session.markers_in(**given)}, {"text": TEXT}, frozenset(("text",))
-    ),
+    "compacted": Method({"keep": IDS, "restored": OBJECT}, give=as_json),
+    "restored_section": Method({"compaction": TEXT, "keep": IDS}, ("compaction",), give=_as("section")),
+    "rewind": Method({"call_id": TEXT}, ("call_id",), give=_nothing),
+    "fork": Method({"name": TEXT, "inherit": FLAG}, ("name",)),
+    "events": Method({"after": LINE}, call=_events),
+    "stats": Method({}),
+    "markers_in": Method({"text": TEXT}, ("text",), give=_as("markers")),
 }

@@ -15,17 +15,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
-from typing import Protocol as Interface
 
-from readcache import Policy, Sessions, UsageError
-from readcache.process.state import is_off
+from readcache import UsageError
+from readcache.serve.calls import ShortWay
 from readcache.serve.connections import Connections
 from readcache.serve.expiry import wait_until_useless
 from readcache.serve.frames import FIRST
 from readcache.serve.json_client import JsonClient
-from readcache.serve.protocol import MOST_READERS, Protocol, RequestError, to_line
+from readcache.serve.protocol import Protocol, RequestError, to_line
 from readcache.serve.socket_file import listening
 
 MOST_CLIENTS = 64  # of those that stay
@@ -35,24 +34,13 @@ LATEST = 5.0  # seconds until a SIGTERM is seen that did not wake the main threa
 _M_MMAP_THRESHOLD = -3
 
 
-class Way(Interface):
-    """Serves the clients that take the short way, see docs/protocol.md."""
-
-    def converse(self, connection: socket.socket, silent: AbstractContextManager[None]) -> None:
-        """One connection, to its end. `silent` is entered until its call has come. OSError when it breaks."""
-
-    def close(self) -> None:
-        """The server ends."""
-
-
-def answer_stdin(*, store: str | None, policy: Policy, host: str, local: bool) -> int:
-    """Answer our parent process until stdin ends or a SIGTERM arrives. Returns the exit status. UsageError. `host`: the
-    harness that asks. `store`: None is memory. `local`: what it observes are files of this machine."""
-    served = _json_clients(store, policy, host, may_run=True, local=local or None)
-    with _until_sigterm() as ended, served as clients, _stdout_kept() as out:
+def answer_stdin(protocol: Protocol) -> int:
+    """Answer our parent process until stdin ends or a SIGTERM arrives. Returns the exit status. UsageError."""
+    clients = _JsonClients(protocol)
+    with _until_sigterm() as ended, _stdout_kept() as out:
 
         def serve() -> None:
-            clients.serve(_read, _writer(out), out)
+            clients.serve(partial(os.read, 0), _writer(out), out)
             ended.set()
 
         threading.Thread(target=serve, daemon=True).start()
@@ -61,34 +49,30 @@ def answer_stdin(*, store: str | None, policy: Policy, host: str, local: bool) -
     return 0
 
 
-def answer_socket(path: str, way: Way | None, *, store: str | None, policy: Policy, may_run: bool, host: str) -> int:
+def answer_socket(path: str, protocol: Protocol, way: ShortWay | None) -> int:
     """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
-    cannot be made. `way`: the short way beside JSON; None where it is closed. `store`: None is memory. `may_run`: `run`
-    and `read` are offered, and the files are those of this machine."""
-    # Text that a client sends says nothing of files here: without `may_run` none is ever opened.
-    local = None if may_run else False
-    with _until_sigterm() as ended, _json_clients(store, policy, host, may_run=may_run, local=local) as clients:
+    cannot be made. `way`: the short way beside JSON; None where it is closed."""
+    clients = _JsonClients(protocol)
 
-        def serve(connection: socket.socket) -> None:
-            def read(size: int, flags: int = 0) -> bytes:
-                with connections.silent(connection):
-                    return connection.recv(size, flags)
+    def serve(connection: socket.socket) -> None:
+        def read(size: int, flags: int = 0) -> bytes:
+            with connections.silent(connection):
+                return connection.recv(size, flags)
 
-            if read(1, socket.MSG_PEEK) != FIRST:
-                clients.serve(read, connection.sendall, connection.fileno())
-            elif way is not None:
-                way.converse(connection, connections.silent(connection))
+        if read(1, socket.MSG_PEEK) != FIRST:
+            clients.serve(read, connection.sendall, connection.fileno())
+        elif way is not None:
+            way.converse(connection, connections.silent(connection))
 
-        connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
-        with listening(path) as listener, connections.accepted(listener):
-            _wait_for(ended)
-            clients.kill_commands()
-        if way is not None:
-            way.close()
+    connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
+    with _until_sigterm() as ended, listening(path) as listener:
+        connections.accept(listener)
+        _wait_for(ended)
+        clients.kill_commands()
     return 0
 
 
-def answer_calls(path: str, way: Way, idle_seconds: float | None = None) -> int:
+def answer_calls(path: str, way: ShortWay, idle_seconds: float | None = None) -> int:
     """Serve only the short way until a SIGTERM arrives. Returns the exit status. UsageError. `idle_seconds`: the server
     was started on demand, and ends if no client came for so long or this package was replaced; the caller holds the
     lock of this `path`."""
@@ -98,7 +82,8 @@ def answer_calls(path: str, way: Way, idle_seconds: float | None = None) -> int:
 
     connections = Connections(serve, lambda _: None, MOST_SHORT)
     with _until_sigterm() as ended:
-        with listening(path, any_length=idle_seconds is not None) as listener, connections.accepted(listener):
+        with listening(path, any_length=idle_seconds is not None) as listener:
+            connections.accept(listener)
             if idle_seconds is None:
                 _wait_for(ended)
             else:
@@ -106,7 +91,6 @@ def answer_calls(path: str, way: Way, idle_seconds: float | None = None) -> int:
         deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer those that are here
         while not connections.idle_for() and time.monotonic() < deadline:
             time.sleep(0.01)
-        way.close()
     return 0
 
 
@@ -151,20 +135,6 @@ class _JsonClients:
                 thread.join(max(0.0, deadline - time.monotonic()))
 
 
-@contextlib.contextmanager
-def _json_clients(
-    store: str | None, policy: Policy, host: str, *, may_run: bool, local: bool | None
-) -> Iterator[_JsonClients]:
-    sessions = Sessions(
-        os.getcwd(), store=store, policy=policy, local=local, host=host, most_readers=MOST_READERS, is_off=is_off
-    )
-    protocol = Protocol(sessions, may_run=may_run)
-    try:
-        yield _JsonClients(protocol)
-    finally:
-        protocol.close()
-
-
 def _return_memory() -> None:
     """Have glibc return every large block when it is freed. By default it soon keeps blocks of up to 32 MB, which is
     what a request may have."""
@@ -191,10 +161,6 @@ def _wait_for(ended: threading.Event) -> None:
     """Wait, and wake now and then: the kernel may hand a signal to another thread, which does not wake this one."""
     while not ended.wait(LATEST):
         pass
-
-
-def _read(size: int) -> bytes:
-    return os.read(0, size)
 
 
 def _writer(fd: int) -> Callable[[bytes], None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
 
 from readcache import UsageError
 from readcache.serve.place import LOCK, NoServer, open_folder, peer, reach, take_lock
@@ -47,16 +46,12 @@ def answers(path: str) -> bool:
 
 def tell_to_end(path: str) -> int | None:
     """Sends a SIGTERM to the server at `path`: its process id. None where there is none. UsageError."""
-    with contextlib.suppress(NoServer, ProcessLookupError):
-        pid = _who_listens(path)
-        with _process(pid) as process:
-            if _who_listens(path) != pid:  # it has ended, and another process may have its number
-                return None
-            if process is None:
-                os.kill(pid, signal.SIGTERM)
-            else:
-                signal.pidfd_send_signal(process, signal.SIGTERM)
-            return pid
+    with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
+        pid, _ = peer(connection)
+        if pid is None:
+            raise UsageError("this system does not say which process listens on a socket: stop it by its pid")
+        os.kill(pid, signal.SIGTERM)
+        return pid
     return None
 
 
@@ -83,29 +78,3 @@ def take_away(path: str) -> None:
                     os.unlink(left)
     finally:
         os.close(lock)
-
-
-def _who_listens(path: str) -> int:
-    """The id of this user's process that listens at `path`. UsageError; NoServer."""
-    with contextlib.closing(reach(path, PATIENCE)) as connection:
-        pid, _ = peer(connection)
-    if pid is None:
-        raise UsageError("this system does not say which process listens on a socket: stop it by its pid")
-    return pid
-
-
-@contextlib.contextmanager
-def _process(pid: int) -> Iterator[int | None]:
-    """A descriptor that keeps naming this process even if its number is reused; None if the system has none.
-    ProcessLookupError."""
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        raise
-    except (AttributeError, OSError):  # no Linux, one before 5.3, and some sandboxes
-        yield None
-        return
-    try:
-        yield process
-    finally:
-        os.close(process)

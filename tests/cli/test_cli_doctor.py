@@ -31,7 +31,6 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
         "python",
         "readcache",
         "bash",
-        "parser",
         "mode",
         "store",
         "kept",

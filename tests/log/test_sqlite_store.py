@@ -23,7 +23,7 @@ from readcache.log.history_log import HistoryLog
 from readcache.log.log import Log
 from readcache.log.store import open_store, sqlite_file
 from readcache.log.store.memory import MemoryStore
-from readcache.log.store.migrations import MIGRATIONS
+from readcache.log.store.schema import VERSION
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
@@ -277,11 +277,12 @@ def test_a_store_that_another_process_makes_meanwhile_is_no_other_programs(
     store.close()
 
 
-def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) -> None:
+@pytest.mark.parametrize(("version", "todo"), [(VERSION + 1, "upgrade"), (VERSION - 1, "move it away")])
+def test_a_file_of_another_version_is_refused(path: Path, store: SqliteStore, version: int, todo: str) -> None:
     store.close()
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    refused(path, f"schema version {len(MIGRATIONS) + 1}", "upgrade")
+        db.execute(f"PRAGMA user_version = {version}")
+    refused(path, f"schema version {version}", todo)
 
 
 def damage(path: Path, start: int) -> None:

@@ -153,7 +153,7 @@ def test_no_more_conversations_are_held_than_there_is_room_for(
 ) -> None:
     monkeypatch.setattr("readcache.cli.served_hooks.MOST_READERS", 3)
     hooks = ServedHooks(at.store)
-    way = ShortWay(at.store, {"hook": hooks.converse})
+    way = ShortWay(at.store, hooks)
     first, second = events_of("codex", tmp_path / "work")
 
     def tell(event: bytes, conversation: str) -> bytes:
@@ -175,5 +175,4 @@ def test_no_more_conversations_are_held_than_there_is_room_for(
         tell(first, f"c{number}")
     assert len(hooks) == 3
     assert b"UNCHANGED" in tell(second, "c0"), "it was folded again"
-    hooks.close()
     way.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import json
 import os
 import tempfile
@@ -57,7 +58,7 @@ def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
     return answer
 
 
-def read_line(connection: frames.Connection) -> bytes:
+def read_line(connection: _socket.socket) -> bytes:
     found = b""
     while not found.endswith(b"\n") and (part := connection.recv(1 << 16)):
         found += part

@@ -24,8 +24,6 @@ from readcache.shell.readers import READERS
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, ROOT, make_client
 
-FORMER = Path(__file__).parent / "former"  # scripts of 0.1.0's first form, as shims/ had them
-
 Capture = pytest.CaptureFixture[str]
 
 
@@ -71,48 +69,19 @@ def test_every_tool_that_can_be_shimmed_is_one_that_is_understood() -> None:
     assert set(shim_files.TOOLS) <= set(READERS)
 
 
-@pytest.mark.parametrize("has_client", [False, True])
-def test_shims_of_tools_that_are_served_no_more_pass_through_and_are_taken_away(
-    capfd: Capture, place: Path, has_client: bool
-) -> None:
-    tools = ("cat", *shim_files.FORMER_TOOLS)
-    shim_files.write(str(place / "d"), tools, find_client() if has_client else "")
-    capfd.readouterr()
-    main(["shims", "env", "d"])
-    words = ["bash", "-c", f"{capfd.readouterr().out}\ntype -p awk; awk 1 f; tac f | tac"]
-    for _ in range(2):
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        assert (done.stdout, done.stderr) == (f"{place}/d/awk\n{LINES}{LINES}", "")
-    main(["shims", "install", "d"])
-    assert not {path.name for path in (place / "d").iterdir()} & set(shim_files.FORMER_TOOLS)
-    assert main(["shims", "uninstall", "d"]) == 0
-    assert not (place / "d").exists()
-
-
-def install_former(place: Path) -> None:
-    """A directory of scripts as an earlier version installed it."""
-    shim_files.write(str(place), ["cat"], "")
-    (place / "readcache-run").unlink()
-    gone = "/gone/readcache/shim/entry.py"  # where Python was to begin
-    known = {"DIR": place, "PYTHON": sys.executable, "ENTRY": gone, "IMPORTS": ROOT, "LIBRARY": os.__file__}
-    for name, to in (("python.sh", "python.sh"), ("tool.sh", "cat")):
-        text = (FORMER / name).read_text().replace("@LOADER@", ":::")
-        (place / to).write_text(re.sub("@([A-Z]+)@", lambda found: str(known[found.group(1)]), text))
-        (place / to).chmod(0o755)
-    (place / shim_files.MARK).write_text("cat\nloader=:::\n")
-
-
 def test_shims_of_an_earlier_version_pass_through_until_they_are_brought_up_to_date(
     capfd: Capture, place: Path
 ) -> None:
-    install_former(place / "d")
+    shim_files.write(str(place / "d"), ["cat"], "")
+    script, mark = place / "d" / "cat", place / "d" / shim_files.MARK
+    script.write_text(script.read_text().replace("shim_entry.py", "gone.py"))
+    mark.write_text(mark.read_text().replace(__version__, "0.0.1"))
     env = {**os.environ, "BASH_ENV": str(place / "d" / "agent-shell.sh")}
     outs = [subprocess.run(["bash", "-c", "cat f; :"], env=env, capture_output=True, text=True) for _ in range(2)]
     assert [(out.stdout, out.stderr) for out in outs] == [(LINES, "")] * 2
     assert doctor(capfd, "--shims", "d")[0] == "broken"
     assert main(["shims", "env", "d"]) == 0
     assert doctor(capfd, "--shims", "d")[0] == "ok"
-    assert not (place / "d" / "python.sh").exists()
     assert main(["shims", "uninstall", "d"]) == 0
     assert not (place / "d").exists()
 

@@ -6,7 +6,6 @@ passed, so that it costs at most a tenth of the time. One that refuses is asked 
 
 from __future__ import annotations
 
-import hashlib
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -62,15 +61,7 @@ class RedisServer:
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
         """The Lua script as a function of its keys and arguments. StoreError."""
-        name = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-        def run(client: Any, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-            try:
-                return client.evalsha(name, len(keys), *keys, *arguments)
-            except exceptions.NoScriptError:  # the first time, and after a restart
-                return client.eval(text, len(keys), *keys, *arguments)
-
-        return lambda keys, arguments: self.ask(lambda client: run(client, keys, arguments))
+        return lambda keys, arguments: self.ask(lambda client: client.register_script(text)(keys, arguments))
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
         """The server's answer to `question(client)`. Reconnects once if the connection was cut, so asking twice must do

@@ -9,7 +9,7 @@ import stat
 import time
 
 from readcache.disk.forks import CONNECTIONS, ForkLock
-from readcache.log.store.migrations import APPLICATION_ID, MIGRATIONS
+from readcache.log.store.schema import APPLICATION_ID, SCHEMA, VERSION
 from readcache.model.errors import StoreError
 
 BUSY_SECONDS = 5.0
@@ -43,7 +43,7 @@ def explain_error(error: Exception, doing: str, path: str) -> str:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A connection to the file, made if need be, at this version's schema. OSError, sqlite3.Error or StoreError."""
+    """A connection to the file, made if need be, with its schema. OSError, sqlite3.Error or StoreError."""
     with _connecting:
         _create(path)
         db = sqlite3.connect(path, timeout=BRIEFLY, isolation_level=None, check_same_thread=False)
@@ -148,11 +148,9 @@ def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
     finally:
         if db.in_transaction:  # some errors end it
             db.execute("ROLLBACK")
-    if version > len(MIGRATIONS) and application == APPLICATION_ID:
-        raise StoreError(
-            f"the store {path} has schema version {version}, this readcache knows up to {len(MIGRATIONS)}: "
-            "upgrade readcache, or name another file"
-        )
+    if version not in (0, VERSION) and application == APPLICATION_ID:
+        todo = "upgrade readcache, or name another file" if version > VERSION else "move it away, or name another file"
+        raise StoreError(f"the store {path} has schema version {version}, this readcache knows {VERSION}: {todo}")
     if application != APPLICATION_ID and (application or version or tables):
         raise StoreError(f"{path} is another program's database: give another file for the store")
 
@@ -166,7 +164,7 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
             db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA secure_delete = ON")  # what is taken out is overwritten
-            _migrate(db)
+            _create_schema(db)
             return
         except sqlite3.OperationalError as error:
             if not is_lock(error) or time.monotonic() > deadline:
@@ -174,18 +172,14 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
             time.sleep(0.005)
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    if _pragma(db, "user_version") == len(MIGRATIONS):
+def _create_schema(db: sqlite3.Connection) -> None:
+    if _pragma(db, "user_version") == VERSION:
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        for version in range(_pragma(db, "user_version"), len(MIGRATIONS)):  # anew: another may have been first
-            for step in MIGRATIONS[version]:
-                if isinstance(step, str):
-                    db.execute(step)
-                else:
-                    step(db)
-            db.execute(f"PRAGMA user_version = {version + 1}")
+        if _pragma(db, "user_version") != VERSION:  # anew: another may have been first
+            for statement in SCHEMA:
+                db.execute(statement)
         db.execute("COMMIT")
     finally:
         if db.in_transaction:

@@ -13,16 +13,15 @@ from typing import Any
 from readcache import Policy, ReadcacheError, __version__
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.mcp.results import failed_result
-from readcache.serve.mcp.schemas import FORMER_HOOK, INSTRUCTIONS, TOOLS
+from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
 from readcache.serve.mcp.tools import McpRequest, McpTools
 
 END_SECONDS = 0.5  # for commands to be killed
 
 
-def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **reader: Any) -> int:
+def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
     """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
-    `only_hooks`: with settings of the previous version, Claude Code's hooks call the tool `hook`, which changes
-    nothing. `reader`: see `McpReaders`. Gives 0. ReadcacheError when the package is missing."""
+    `reader`: see `McpReaders`. Gives 0. ReadcacheError when the package is missing."""
     try:
         import jsonschema  # noqa: F401  comes with it
         import mcp.server.stdio
@@ -32,7 +31,7 @@ def serve_mcp(root: str = ".", *, policy: Policy, only_hooks: bool = False, **re
 
     async def serve() -> None:
         _stop_on_signals()
-        server = _server(McpTools(os.path.abspath(root), readers), only_hooks=only_hooks)
+        server = _server(McpTools(os.path.abspath(root), readers))
         async with mcp.server.stdio.stdio_server(*_own_streams()) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
@@ -68,12 +67,10 @@ def _own_streams() -> tuple[Any, Any]:
     return anyio.wrap_file(received), anyio.wrap_file(sent)
 
 
-def _server(tools: McpTools, *, only_hooks: bool) -> Any:
+def _server(tools: McpTools) -> Any:
     from readcache.serve.mcp.versions import make_server
 
     async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
-        if only_hooks:
-            return {"content": [{"type": "text", "text": "{}"}]}
         if complaint := complaint_of(name, given):
             return failed_result(complaint)
         return await tools.call(name, given, dataclasses.replace(request, roots=request.roots or [tools.root]))
@@ -81,8 +78,7 @@ def _server(tools: McpTools, *, only_hooks: bool) -> Any:
     def asks_roots(name: str) -> bool:
         return name in ("read", "run", "write", "edit")
 
-    offered, instructions = ([FORMER_HOOK], "") if only_hooks else (TOOLS, INSTRUCTIONS)
-    return make_server(offered, answer, asks_roots, version=__version__, instructions=instructions)
+    return make_server(TOOLS, answer, asks_roots, version=__version__, instructions=INSTRUCTIONS)
 
 
 def complaint_of(name: str, given: Mapping[str, Any]) -> str:
