@@ -23,7 +23,7 @@ class MessageLog:
     with the next ones."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self._context = log, (log.session_id, f"{log.agent_id}/messages")
+        self._log, self._context = log, (log.session_id, f"{log.agent_id}/list")
         self._is_loaded = False  # has what the store held before been read?
         self._messages: list[Message] = []
         self._later: list[Listed] = []

@@ -42,7 +42,7 @@ def stored(store: Any) -> Messages:
 def listed(session: Session) -> list[int]:
     """The places in the list that were recorded, in order."""
     log = session.reader.log
-    records = log.store.records(log.session_id, f"{log.agent_id}/messages")
+    records = log.store.records(log.session_id, f"{log.agent_id}/list")
     return [record.event.at for record in records if isinstance(record.event, Listed)]
 
 
@@ -209,7 +209,7 @@ def test_a_store_that_fails_for_a_while_has_the_whole_list_afterwards(down: set[
 def test_a_store_that_took_events_twice_gives_each_message_once() -> None:
     store = MemoryStore()
     compactor_of(store).maybe_compact(scripted("openai", "u c1 r1"))
-    place = "s", "main/messages"
+    place = "s", "main/list"
     store.append(*place, [record.event for record in store.records(*place)], 1.0)
     assert stored(store) == scripted("openai", "u c1 r1")
 

@@ -387,7 +387,7 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_n
 
 
 def test_a_list_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a/messages", [Listed(0, {"role": "user"}), Listed(1, {"role": "user"})], 1.0)
+    store.append("s", "a/list", [Listed(0, {"role": "user"}), Listed(1, {"role": "user"})], 1.0)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE events SET body = '{' WHERE seq = 1")
     log = Log(lambda: store, "s", "a", lambda: 1.0)
