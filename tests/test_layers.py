@@ -102,7 +102,7 @@ def test_the_house_has_few_floors_and_few_arrows() -> None:
 def test_reports_replays_and_test_tools_use_what_anybody_can_use() -> None:
     others = {(room, other) for room in ("replay", "report", "testing") for other in arrows()[room]}
     inner = {(room, other) for room, other in others if other not in ("__init__", "model", "transcripts")}
-    assert inner == {("testing", "shell")}  # its bash reads commands as the package does
+    assert inner == set()
 
 
 def test_the_top_of_the_package_fits_on_a_screen() -> None:

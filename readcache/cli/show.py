@@ -151,7 +151,7 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "closed", "", ""
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
-    return type(event).__name__.lower(), "", ""  # of a conversation's history
+    return type(event).__name__.lower(), "", ""  # of a compactor's list
 
 
 def _delivered(event: Delivered) -> tuple[str, str]:

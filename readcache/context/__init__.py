@@ -9,7 +9,6 @@ from readcache.context.api import is_overflow
 from readcache.context.clearing import clear
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
-from readcache.context.history import History
 from readcache.context.prompt import SUMMARY_PROMPT, summary_request
 from readcache.context.pruner import prune
 from readcache.messages.transcript import serialize_transcript
@@ -17,7 +16,6 @@ from readcache.messages.transcript import serialize_transcript
 __all__ = [
     "SUMMARY_PROMPT",
     "Compactor",
-    "History",
     "How",
     "Report",
     "clear",

@@ -7,8 +7,8 @@ working on, and tells the session, so that no remaining marker points at anythin
 It calls nothing but its session and `summarize`. If there is no summary, the agent goes on without: with its task, its
 last turns, the files it was working on, and the list of what it read and changed.
 
-What it is given and what it makes of it is recorded as a `History` in the session's store; a process that comes after a
-crash gets the same list from `resume`.
+What it makes of a list is recorded in the session's store; a process that comes after a crash gets the same list from
+`resume`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from readcache.context.compaction import (
     tokens_that_stay,
 )
 from readcache.context.formed import sendable, well_formed
-from readcache.context.history import History, MessageLog
+from readcache.context.message_log import MessageLog
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
 from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
@@ -107,32 +107,20 @@ class Compactor:
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        from readcache.log.history_log import HistoryLog  # importing this module must load no store
-
-        self._log = MessageLog(HistoryLog(session.reader.log))
+        self._log = MessageLog(session.reader.log)
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize, self._before, self._after = summarize, before, after
         self._levels = levels_of(keep_turns)
         self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
 
-    @property
-    def history(self) -> History:
-        """All that was ever in the list, and the events that made it what it is now. Read it, do not change it."""
-        self._log.load()
-        return self._log.history
-
     def resume(self) -> list[Raw]:
         """The messages as the last compactor on this session left them, in any process; [] if there was none. What a
         crash tore apart is repaired, the session is told, and the messages are the caller's own."""
-        kept = normalise(repair(raw_messages(self._log.load())))
+        kept = normalise(repair([raw for raw in raw_messages(self._log.load()) if raw]))
         messages = mend_list(self._options.session, kept)
-        self._log.condense(messages)
+        self._log.record(messages)
         return [plain(message.raw) for message in messages]
-
-    def request(self) -> None:
-        """Request a compaction: the next `maybe_compact`, in any process, compacts regardless of the count."""
-        self._log.request()
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """The messages as a request may send them: every call with its result, compacted if they are too many, and no
@@ -201,7 +189,6 @@ class Compactor:
         """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
         normal = self._log.take(messages)
-        is_forced = is_forced or self._log.history.requested
         before = options.tokens(normal)
         counted = before + self._uncounted if tokens is None else tokens
         if counted < options.trigger_tokens and not is_forced:
@@ -233,7 +220,7 @@ class Compactor:
         _tell(self._after, self.report)
         if is_same:
             return messages
-        self._log.condense(result.messages)
+        self._log.record(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 

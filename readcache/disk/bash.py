@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import selectors
 import signal
 import subprocess
 import threading
@@ -18,8 +17,7 @@ from readcache.model.reply import Reason
 # Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
 TIMED_OUT_STATUS = 124
 NOT_RUN_STATUS = 125
-# Bytes. Endless output under a timeout is held back here (the pipe fills up, the command waits) instead of eating the
-# harness's memory until the time is over.
+# Bytes. Endless output under a timeout ends here, before it eats the harness's memory until the time is over.
 MOST_BYTES = 256 * 1024 * 1024
 LOOK_SECONDS = 0.05  # between two looks whether the time is over, or the command is to stop
 
@@ -66,7 +64,7 @@ def run_bash(
                 output, late = process.communicate()[0], False
             else:
                 deadline = math.inf if timeout is None else time.monotonic() + timeout
-                output, late = _read_until(process, deadline, stop or threading.Event())
+                output, late = _wait(process, deadline, stop or threading.Event())
         except BaseException:
             _kill(process)
             raise
@@ -76,38 +74,19 @@ def run_bash(
     return Ran(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
 
 
-def _read_until(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
-    """(what it printed, whether it was killed: time ran out, or it was told to stop)."""
-    assert process.stdout is not None
-    chunks: list[bytes] = []
-    size = 0
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while (size < MOST_BYTES or math.isinf(deadline)) and not stop.is_set():
-            if selector.select(_pause(deadline)):
-                chunk = os.read(process.stdout.fileno(), 1 << 20)
-                if not chunk:
-                    break
-                chunks.append(chunk)
-                size += len(chunk)
-            elif time.monotonic() >= deadline:
-                break
-    if _has_ended(process, deadline, stop):
-        return b"".join(chunks), False
-    _kill(process)
-    return b"".join(chunks), True
-
-
-def _has_ended(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> bool:
-    """Waits for a process that prints no more, until the deadline or until it is to stop."""
-    while not stop.is_set():
+def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
+    """(what it printed, whether it was killed: time ran out, it was told to stop, or it printed too much)."""
+    while True:
         try:
-            process.wait(_pause(deadline))
-            return True
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= deadline:
-                return False
-    return False
+            return process.communicate(timeout=_pause(deadline))[0], False
+        except subprocess.TimeoutExpired as error:
+            printed = error.output or b""
+            is_too_much = len(printed) > MOST_BYTES and not math.isinf(deadline)
+            if is_too_much or stop.is_set() or time.monotonic() >= deadline:
+                _kill(process)
+                with contextlib.suppress(subprocess.TimeoutExpired):  # a child that left the group holds the output
+                    return process.communicate(timeout=LOOK_SECONDS)[0], True
+                return printed, True
 
 
 def _pause(deadline: float) -> float:

@@ -7,22 +7,13 @@ not credited. Functions of `os` are used by module attribute, so that a mocked f
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from dataclasses import dataclass
 
-from readcache.disk.forks import FILES, ForkLock
 from readcache.disk.stable import BLOCK, read_stable
 from readcache.model.reply import Reason
 
 # Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
 MOST_BYTES = 64 * 1024 * 1024
-# Files kept at hand for a re-read, and the bytes and characters of all that is kept of them: the few that an agent
-# goes back and forth between.
-MOST_KEPT = 64
-MOST_KEPT_CHARS = 32_000_000
-
-Range = tuple[int, int | None, bool]  # first line, last line, with numbers
-Kept = tuple[Range, bytes, str]  # what was read last of a file: the range, the file's bytes, the text made of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,49 +25,20 @@ class Got:
     trouble: Reason | None = None
 
 
-class LineReader:
-    """Reads lines of regular files. Keeps the bytes and the text of the last range read from each file: a re-read of
-    the same bytes decodes nothing. Comparing them takes no longer than hashing them."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._kept_chars = 0
-        self._lock = ForkLock(FILES)
-
-    def read(self, path: str, start: int, end: int | None, *, numbered: bool) -> Got:
-        """Lines `start` to `end` (1-based inclusive; None: to the end). A range past the end is empty. Never raises:
-        what cannot be read gives one line that says why, and exit code 1."""
-        if start < 1 or (end is not None and end < start):
-            why = "lines count from 1, the end is not before the start"
-            return _refused(path, f"lines {start} to {end} are not a range: {why}")
-        try:
-            data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
-        except OSError as error:
-            return _refused(path, error.strerror or str(error))
-        except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
-            return _refused(path, str(error))
-        text = self._text(path, (start, end, numbered), data)
-        return Got(text, trouble=None if is_stable else Reason.UNSTABLE)
-
-    def _text(self, path: str, lines: Range, data: bytes) -> str:
-        kept = self._kept.get(path)
-        if kept is not None and kept[:2] == (lines, data):
-            return kept[2]
-        start, end, numbered = lines
-        text = _slice(data, start, end).decode("utf-8", "replace")
-        if numbered:
-            text = _number(text, start)
-        with self._lock:
-            old = self._kept.pop(path, None)
-            self._kept[path] = new = (lines, data, text)
-            self._kept_chars += _size(new) - (_size(old) if old is not None else 0)
-            while len(self._kept) > MOST_KEPT or self._kept_chars > MOST_KEPT_CHARS:
-                self._kept_chars -= _size(self._kept.popitem(last=False)[1])
-        return text
-
-
-def _size(kept: Kept) -> int:
-    return len(kept[1]) + len(kept[2])
+def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got:
+    """Lines `start` to `end` (1-based inclusive; None: to the end) of a regular file. A range past the end is empty.
+    Never raises: what cannot be read gives one line that says why, and exit code 1."""
+    if start < 1 or (end is not None and end < start):
+        why = "lines count from 1, the end is not before the start"
+        return _refused(path, f"lines {start} to {end} are not a range: {why}")
+    try:
+        data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
+    except OSError as error:
+        return _refused(path, error.strerror or str(error))
+    except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
+        return _refused(path, str(error))
+    text = _slice(data, start, end).decode("utf-8", "replace")
+    return Got(_number(text, start) if numbered else text, trouble=None if is_stable else Reason.UNSTABLE)
 
 
 def _read(fd: int, size: int, end: int | None) -> bytes:

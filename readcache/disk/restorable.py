@@ -10,7 +10,7 @@ import os
 import subprocess
 from collections.abc import Iterable, Sequence
 
-from readcache.disk.lines import LineReader
+from readcache.disk.lines import read_lines
 from readcache.model.text import split_lines
 from readcache.restore.refuse import why_not_name, why_not_text
 
@@ -37,7 +37,7 @@ def current_lines(path: str) -> list[str] | str:
     """The lines of a file as they are on disk, or why they must not be put back. Never raises."""
     if not os.path.lexists(path):
         return "deleted or moved"
-    got = LineReader().read(path, 1, None, numbered=False)
+    got = read_lines(path, 1, None, numbered=False)
     if got.trouble is not None:
         return got.trouble.value
     why_not = why_not_text(path, got.text)

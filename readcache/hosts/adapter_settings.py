@@ -25,8 +25,7 @@ class AdapterSettings:
 
     root: str  # the directory that relative paths are of
     store: Any  # as for `Session`; None: in memory
-    policy: Policy
-    restore: Budget | None  # of what is put back behind a compaction; None: nothing is, as where nothing is omitted
+    policy: Policy  # which says what is put back behind a compaction: nothing, where nothing is omitted
     on_reply: Callable[[Reply], object] | None
 
     def told(self, reply: Reply | None) -> Reply | None:
@@ -45,11 +44,13 @@ class AdapterSettings:
         return Session(self.root, session_id=name, **known)
 
 
-def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AdapterSettings:
+def adapter_settings(
+    given: Mapping[str, Any], environment: Mapping[str, str] = os.environ, *, window: int | None = None
+) -> AdapterSettings:
     """The settings in `given`: those of `policy_by_settings`; "root" (else the directory where this process is);
-    "store"; "restore" (a Budget, a number of tokens, True for the policy's, False or None for nothing);
-    "on_reply" (a function that is given each Reply). Any other setting that is None counts as not given. UsageError for
-    what means nothing."""
+    "store"; "restore" (a Budget, a number of tokens, a share of the model's `window` of so many tokens, True for the
+    policy's, False or None for nothing); "on_reply" (a function that is given each Reply). Any other setting that is
+    None counts as not given. UsageError for what means nothing."""
     given, put_back = {name: value for name, value in given.items() if value is not None}, given
     policy = policy_by_settings(given, environment)
     budget = _budget(put_back.get("restore", True), policy.restore)
@@ -58,9 +59,10 @@ def adapter_settings(given: Mapping[str, Any], environment: Mapping[str, str] = 
         Session(store=store).close()  # UsageError for a URL of no kind of store
     if heard is not None and not callable(heard):
         raise UsageError(f"invalid on_reply {heard!r}: give a function that takes a Reply")
-    kept = budget if budget and budget.max_tokens and policy.mode is Mode.ON else None
-    policy = replace(policy, restore=kept or Budget(max_tokens=0))
-    return AdapterSettings(str(given.get("root") or "."), store, policy, kept, heard)
+    if policy.mode is not Mode.ON:
+        budget = Budget(max_tokens=0)
+    policy = replace(policy, restore=budget if window is None else budget.within(window))
+    return AdapterSettings(str(given.get("root") or "."), store, policy, heard)
 
 
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:
@@ -84,9 +86,9 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 
-def _budget(given: object, default: Budget) -> Budget | None:
+def _budget(given: object, default: Budget) -> Budget:
     if isinstance(given, Budget) or given is True:
         return default if given is True else given
     if not isinstance(given, (int, float, type(None))):
         raise UsageError(f"invalid restore {given!r}: use True, False, a number of tokens or a Budget")
-    return Budget(max_tokens=given) if given else None
+    return Budget(max_tokens=given or 0)

@@ -34,6 +34,6 @@ def hooks(sessions: Sessions, more: Mapping[Any, list[Any]] | None = None) -> di
         except Exception:  # the result stays as it is
             return {}
 
-    ours = {event: [HookMatcher(matcher=matcher or None, hooks=[answer])] for event, matcher in MATCHERS.items()}
+    ours = {event: [HookMatcher(matcher=matcher, hooks=[answer])] for event, matcher in MATCHERS.items()}
     given = more or {}
     return {event: [*given.get(event, ()), *ours.get(event, ())] for event in {**ours, **given}}

@@ -70,9 +70,9 @@ def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None =
         known |= {"cwd": where, "complete": whole, "frame": result.frame or without_status}
         return session.observe(command, result.output, exit_code=result.exit_code, **known)
     read = LinesRead(*result.lines, numbered=False) if result.lines else lines_read(result.arguments, result.output)
+    read = LinesRead(1, None, numbered=False) if read is None and result.is_error else read
     if kind == "read" and path is not None and read is not None:
-        numbered = read.numbered and result.frame is None
-        known |= {"numbered": numbered, "complete": result.complete, "failed": result.is_error}
+        known |= {"numbered": read.numbered, "complete": result.complete, "failed": result.is_error}
         where = _on_disk(session, path)
         return session.observe_read(where, result.output, start=read.first, end=read.last, frame=result.frame, **known)
     return session.observe_tool(result.name, result.output, arguments=result.arguments, frame=result.frame, **known)

@@ -10,9 +10,10 @@ text; line numbers of files are 1-based.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from readcache.model.history_events import HistoryEvent
 from readcache.model.reply import Outcome, Reason
 from readcache.model.stored_text import stores_text
 
@@ -178,9 +179,16 @@ class Failed:
     detail: str
 
 
-Event = (
-    Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | HistoryEvent
-)  # the last: no view has any
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """`message` stands at index `at` of the list that a compactor works on; None: the list ends before it. No view
+    knows of these."""
+
+    at: int
+    message: Mapping[str, Any] | None = None
+
+
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | Listed
 
 
 @dataclass(frozen=True, slots=True)

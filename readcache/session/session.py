@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.disk.lines import LineReader
+from readcache.disk.lines import read_lines
 from readcache.disk.links import real_paths
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
@@ -75,7 +75,6 @@ class Session(Conversation):
         self._clock = clock
         self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
         self._is_local = local
-        self._lines = LineReader()
         self._sections = {}
         self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
 
@@ -207,7 +206,7 @@ class Session(Conversation):
         no model sees: a fresh read counts as shown only if it has a `call_id`."""
         started = self.reader.calls_so_far()
         self._ran_here()
-        got = self._lines.read(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
+        got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
         call = read_call(
             self._call_id(call_id),
             canonical_path(os.fsdecode(path), self.root),

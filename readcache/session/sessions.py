@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from readcache.disk.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
@@ -35,8 +36,8 @@ class Sessions:
         self.root = os.path.abspath(root)
         self.policy = policy
         self.host = host
-        self._store = store
-        self._local, self._most_readers, self._is_off = local, most_readers, is_off
+        self._store, self._most_readers = store, most_readers
+        self._make = partial(Session, self.root, policy=policy, local=local, is_off=is_off)
         self._lock = ForkLock(SESSIONS)
         self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session; newest last
 
@@ -49,16 +50,7 @@ class Sessions:
                 store = self._store
                 if store is None and readers:  # the one in memory that the other readers share
                     store = next(iter(readers.values())).reader.log.store
-                readers[agent] = Session(
-                    self.root,
-                    session_id=conversation,
-                    agent_id=agent,
-                    store=store,
-                    policy=self.policy,
-                    local=self._local,
-                    host=self.host,
-                    is_off=self._is_off,
-                )
+                readers[agent] = self._make(session_id=conversation, agent_id=agent, store=store, host=self.host)
             session = readers[agent]
             oldest = [] if self._most_readers is None else self._beyond(self._most_readers)
         for name in oldest:

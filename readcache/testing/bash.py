@@ -1,4 +1,4 @@
-"""A bash for the tests of harnesses: answers from a script, and from the files that this process sees."""
+"""A bash for the tests of harnesses, without processes: it answers from a script."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from readcache.testing.readers import read_files
 
 Output = str | tuple[str, int]  # what is printed; with an exit status, where it is not 0
 Command = str | re.Pattern[str]
@@ -29,10 +27,7 @@ class BashCall:
 class ScriptedBash:
     """`script` maps commands, exact or as patterns that match all of the command, to what they print: a text, a text
     and an exit status, or a function from the command to one of these (which may write files, as the command would).
-
-    A command that is not in the script is answered from the files, fake or real, if it is made of `cat`, `head`,
-    `tail`, `nl -ba`, `sed -n` with line numbers and `cd`, with `|`, `&&` and `;` between them, and its files can be
-    read. Any other is an AssertionError.
+    Any other command is an AssertionError.
 
     `bash(command)` gives the output, as does `await bash.acall(command)`; `run` gives a CompletedProcess and `execute`
     takes and gives dicts as mini-swe-agent's environments do. Relative paths are of `cwd`; by default of the working
@@ -72,21 +67,16 @@ class ScriptedBash:
 
     def _call(self, command: str, cwd: str | None) -> BashCall:
         where = os.path.abspath(os.path.join(self._cwd or "", cwd or ""))
-        printed = self._scripted(command)
-        if printed is None and (text := read_files(command, where)) is not None:
-            printed = text, 0
-        if printed is None:
-            known = "".join(f"\n  {_name(known)}" for known in self._script) or " nothing"
-            raise AssertionError(f"ScriptedBash has no answer to {command!r}; its script knows{known}")
-        call = BashCall(command, where, *printed)
+        call = BashCall(command, where, *self._scripted(command))
         self.calls.append(call)
         return call
 
-    def _scripted(self, command: str) -> tuple[str, int] | None:
+    def _scripted(self, command: str) -> tuple[str, int]:
         patterns = (known for known in self._script if isinstance(known, re.Pattern) and known.fullmatch(command))
         found = command if command in self._script else next(patterns, None)
         if found is None:
-            return None
+            known = "".join(f"\n  {_name(known)}" for known in self._script) or " nothing"
+            raise AssertionError(f"ScriptedBash has no answer to {command!r}; its script knows{known}")
         answer = self._script[found]
         printed = answer(command) if callable(answer) else answer
         match printed if isinstance(printed, tuple) else (printed, 0):

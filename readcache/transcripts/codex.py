@@ -13,8 +13,7 @@ from typing import Any
 from readcache.messages.messages import last_compaction, visible_to_model
 from readcache.messages.tools import tool_use
 from readcache.transcripts.content import Content
-from readcache.transcripts.records import RecordedCall, Recording, RequestSent
-from readcache.transcripts.tools import recorded_call
+from readcache.transcripts.records import Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
@@ -22,6 +21,7 @@ Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 # Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
+_WENT_WELL = ("Success", "Done", "Exit code: 0")  # of a patch
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 # What a line for a hook has in it; the others need no parsing.
 _MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
@@ -53,6 +53,7 @@ class _Session:
         self.turns = Turns()
         self.name, self.reader = "", "main"
         self._cwd, self._paid = "/", 0
+        self._called: dict[str, tuple[str, str | None]] = {}  # call id -> the tool, the command
 
     def take(self, kind: str, payload: Payload, at: object) -> None:
         """The next line."""
@@ -83,20 +84,19 @@ class _Session:
         self.turns.pay(RequestSent(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
 
     def _item(self, item: Payload) -> None:
-        kind, name = str(item.get("type")), str(item.get("name"))
+        kind, name, call_id = str(item.get("type")), str(item.get("name")), str(item.get("call_id"))
         if last_compaction(item) is not None:
             self.turns.cut()
         if kind in ("function_call", "custom_tool_call", "local_shell_call"):
             given = object_in(item.get("arguments") or item.get("action")) or {"input": str(item.get("input") or "")}
-            cwd = self._cwd
             name = "shell" if kind == "local_shell_call" else name
-            self.turns.call(
-                str(item.get("call_id")),
-                lambda call_id, output, batch: _call(call_id, output, batch, name, given, cwd),
-                len(said_in(given)),
-            )
+            said, command = said_in(given), tool_use(name, given).command
+            self._called[call_id] = name, command
+            said = said if command is None or command in said else f"{command}\n{said}"
+            self.turns.tool(call_id, name, given, self._cwd, said=said)
         elif kind.endswith("_call_output"):
-            self.turns.result(str(item.get("call_id")), _output_of(item.get("output")))
+            output = _output_of(item.get("output"))
+            self.turns.result(call_id, output, **_told_of(output, *self._called.get(call_id, ("", None))))
         elif kind == "message" and item.get("role") != "assistant":
             self.turns.type(sum(len(str(object_in(part).get("text"))) for part in list_in(item.get("content"))))
         elif kind in ("message", "reasoning"):
@@ -114,25 +114,15 @@ def _output_of(value: object) -> str:
     return block_text(parts or value) or ""
 
 
-def _call(call_id: str, output: str, batch: str, name: str, given: Payload, cwd: str) -> RecordedCall:
-    said, command = said_in(given), tool_use(name, given).command
+def _told_of(output: str, name: str, command: str | None) -> dict[str, Any]:
+    """What the output of a call says of it."""
     if command is None:
-        failed = name == "apply_patch" and not output.lstrip().startswith(("Success", "Done", "Exit code: 0"))
-        return recorded_call(call_id, output, batch, name=name, given=given, cwd=cwd, failed=failed)
+        return {"failed": name == "apply_patch" and not output.lstrip().startswith(_WENT_WELL)}
     head = _HEAD.match(output)
     status = _STATUS.search(head[0]) if head else None
-    return recorded_call(
-        call_id,
-        output,
-        batch,
-        name=name,
-        given=given,
-        cwd=cwd,
-        exit_code=int(status[1]) if status else None if head else 0,
-        complete=not (head and status is None) and not is_cut(output),
-        head=head[0].count("\n") if head else 0,
-        said=f"{command}\n{said}",
-    )
+    is_whole = not (head and status is None) and not is_cut(output)
+    known = {"exit_code": int(status[1]) if status else None if head else 0, "complete": is_whole}
+    return {**known, "head": head[0].count("\n") if head else 0}
 
 
 def is_cut(output: str) -> bool:

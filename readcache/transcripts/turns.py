@@ -11,8 +11,6 @@ from readcache.transcripts.records import HistoryCut, Item, RecordedCall, Record
 from readcache.transcripts.tools import recorded_call
 from readcache.transcripts.values import epoch_of, said_in
 
-Made = Callable[..., RecordedCall]
-
 
 class Turns:
     """For transcripts in the order of the conversation: what the model answered, then the results of its calls."""
@@ -21,7 +19,7 @@ class Turns:
         self.first_call = ""
         self.since: float | None = None
         self._items: list[Item] = []
-        self._waiting: dict[str, tuple[Made, str]] = {}
+        self._waiting: dict[str, tuple[Callable[..., RecordedCall], str]] = {}
         self._request: int | None = None  # place of the newest one, while its answer goes on
         self._unpaid: int | None = None  # place of the newest one that no usage was told of
         self._typed = self._count = 0
@@ -53,19 +51,16 @@ class Turns:
             self._items[self._unpaid] = replace(usage, added=one.added, answer=one.answer)
         self._unpaid = None
 
-    def call(self, call_id: str, made: Made, chars: int = 0) -> None:
-        """The model called a tool; `made(call_id, output, batch)` makes the record when the result is there."""
-        self.answer(chars)
+    def tool(self, call_id: str, name: str, given: Mapping[str, Any], cwd: str, **known: Any) -> None:
+        """The model called a tool. `known`: as for `recorded_call`."""
+        said = known.setdefault("said", said_in(given))
+        self.answer(len(said))
         self.first_call = self.first_call or call_id
+        made = partial(recorded_call, name=name, given=given, cwd=cwd, **known)
         self._waiting[call_id] = made, f"answer-{self._count}"
 
-    def tool(self, call_id: str, name: str, given: Mapping[str, Any], cwd: str, **known: Any) -> None:
-        """The model called a tool, whose record is `recorded_call`'s."""
-        said = known.setdefault("said", said_in(given))
-        self.call(call_id, partial(recorded_call, name=name, given=given, cwd=cwd, **known), len(said))
-
     def result(self, call_id: str, output: str, **known: Any) -> None:
-        """The result of that call, with what `made` must know; nothing for an unknown call."""
+        """The result of that call, with what else `recorded_call` must know; nothing for an unknown call."""
         if call_id in self._waiting:
             made, batch = self._waiting.pop(call_id)
             self._items.append(made(call_id, output, batch, **known))

@@ -18,17 +18,17 @@ import argparse
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from measuring import Record, Table, main, sessions
 
 from readcache import Policy, Reply, Session
-from readcache.context import Compactor, History, How
-from readcache.messages.messages import Kind, normalise
+from readcache.context import Compactor, How
+from readcache.context.message_log import MessageLog
+from readcache.messages.messages import Kind, normalise, raw_messages
 from readcache.model.events import Delivered
-from readcache.model.history_events import HistoryEvent
 from readcache.model.text import bodies, find_separator, split_lines
 
 TRIGGER = 28_000
@@ -52,7 +52,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
             f"median {statistics.median(before or [0]):,.0f} -> {statistics.median(after or [0]):,.0f} tokens; {kinds}"
         )
         table.row(f"{shape}: of a conversation left", sum(after) / max(1, sum(before)), tokens)
-        for fault in ("ill-formed", "not there", "untrue", "not in the history"):
+        for fault in ("ill-formed", "not there", "untrue", "not recorded"):
             table.row(f"{shape}: {fault}", counts[fault], f"of {counts['markers']} markers", most=0, unit="")
 
 
@@ -126,7 +126,7 @@ class Replay:
     def check(self, messages: Messages) -> None:
         """Counts what is wrong with the list, and with what the session believes of it."""
         self.counts["ill-formed"] += not is_well_formed(messages)
-        self.counts["not in the history"] += folded(self.compactor.history.events).messages() != messages
+        self.counts["not recorded"] += raw_messages(MessageLog(self.session.reader.log).load()) != messages
         if self.shape == "anthropic":
             self.counts["ill-formed"] += any(a["role"] == b["role"] for a, b in pairwise(messages))
         lines = {line for message in normalise(messages) for part in message.parts for line in part.text.split("\n")}
@@ -149,14 +149,6 @@ class Replay:
         }
         known = {line for event in deliveries.values() for line in pointing_lines(event)}
         self.counts["untrue"] += len(written - known)
-
-
-def folded(events: Iterable[HistoryEvent]) -> History:
-    """The history whose log this is."""
-    history = History()
-    for event in events:
-        history.append(event)
-    return history
 
 
 def is_well_formed(messages: Messages) -> bool:

@@ -1,4 +1,4 @@
-"""What the compactor records: the history grows, is stored, and gives the same list to a process that comes after."""
+"""What the compactor records: the list as it is, which a process that comes after gets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 from readcache import Reason, Session
 from readcache.context import Compactor, How, prune
-from readcache.log.history_log import HistoryLog
 from readcache.log.store.memory import MemoryStore
 from readcache.messages import messages as reading
 from readcache.messages.structure import repair
 from readcache.model.errors import StoreError
-from readcache.model.history_events import Condensed, Item, Replaced
+from readcache.model.events import Listed
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, result_messages, scripted, text, turn_of, user
-from tests.helpers.compactor import Model, TooLong, assert_true_markers, commands, six_reads
-from tests.helpers.histories import history_of, restart
+from tests.helpers.compactor import Model, TooLong, assert_true_markers, commands, recorded, six_reads
 
 each_api = pytest.mark.parametrize("api", APIS)
 
@@ -36,39 +34,47 @@ def compactor_of(store: Any) -> Compactor:
     return process(store)[1]
 
 
+def stored(store: Any) -> Messages:
+    """What a process of its own finds on this store."""
+    return recorded(process(store)[0])
+
+
+def listed(session: Session) -> list[int]:
+    """The places in the list that were recorded, in order."""
+    log = session.reader.log
+    records = log.store.records(log.session_id, f"{log.agent_id}/list")
+    return [record.event.at for record in records if isinstance(record.event, Listed)]
+
+
 @each_api
-def test_the_very_same_list_comes_back_and_the_history_has_it(api: str) -> None:
-    compactor = Compactor(Session("/w"), Model(), trigger_tokens=1_000_000)
+def test_the_very_same_list_comes_back_and_is_recorded(api: str) -> None:
+    session = Session("/w")
+    compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
     messages = scripted(api, "u c1 r1")
     assert compactor.maybe_compact(messages) is messages
     messages += scripted(api, "c2 r2")
     assert compactor.maybe_compact(messages) is messages
-    assert compactor.history.messages() == messages
-    assert [type(event) for event in compactor.history.events] == [Item] * 5
+    assert recorded(session) == messages
+    assert listed(session) == [0, 1, 2, 3, 4]
 
 
 @each_api
-def test_a_compaction_is_one_condensation_and_what_was_said_stays_in_the_log(api: str) -> None:
+def test_a_compacted_list_is_recorded(api: str) -> None:
     session = Session("/w")
-    compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
-    messages = six_reads(api, session)
-    after = compactor.compact(messages)
-    assert compactor.history.messages() == after
-    assert [event.message for event in compactor.history.events[: len(messages)]] == messages  # type: ignore[union-attr]
-    assert isinstance(compactor.history.events[len(messages)], Condensed)
+    after = Compactor(session, Model(), trigger_tokens=1_000_000).compact(six_reads(api, session))
+    assert recorded(session) == after
 
 
-def test_a_pruning_is_recorded_as_a_condensation_with_replaced_results() -> None:
+def test_of_a_pruned_list_only_what_was_changed_is_recorded() -> None:
     session = Session("/w")
     given = [(f"make {n}", text(1, 400, of=f"m{n}")) for n in range(6)]
     messages = commands("openai", session, *given, ("true", ""), ("true", ""))
     compactor = Compactor(session, Model(), trigger_tokens=30_000)
     after = compactor.maybe_compact(messages)
     assert compactor.report.how is How.PRUNED
-    kinds = [type(event) for event in compactor.history.events[len(messages) :]]
-    assert kinds[0] is Condensed
-    assert set(kinds[1:]) == {Replaced}
-    assert compactor.history.messages() == after
+    assert recorded(session) == after
+    changed = [at for at, (old, new) in enumerate(zip(messages, after, strict=True)) if old != new]
+    assert listed(session)[len(messages) :] == changed != []
 
 
 @each_api
@@ -90,33 +96,33 @@ class Dumped:
 
 
 def test_objects_of_the_apis_packages_are_recorded_as_what_they_hold() -> None:
-    compactor = Compactor(Session("/w"), Model(), trigger_tokens=1_000_000)
+    session = Session("/w")
+    compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
     messages: list[Any] = [user("go"), Dumped(role="assistant", content=[Dumped(type="text", text="I look.")])]
     for _ in range(2):
         assert compactor.maybe_compact(messages) is messages
-    assert compactor.history.messages()[1] == {"role": "assistant", "content": [{"type": "text", "text": "I look."}]}
-    assert len(compactor.history.events) == 2
+    assert recorded(session)[1] == {"role": "assistant", "content": [{"type": "text", "text": "I look."}]}
+    assert listed(session) == [0, 1]
 
 
-def test_what_a_harness_changes_in_place_is_recorded_and_the_past_stays_as_it_was() -> None:
-    compactor = Compactor(Session("/w"), Model(), trigger_tokens=1_000_000)
+def test_what_a_harness_changes_in_place_is_recorded() -> None:
+    session = Session("/w")
+    compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
     messages: list[Any] = scripted("openai", "u c1 r1")
     compactor.maybe_compact(messages)
-    before = copy.deepcopy(messages)
     messages[2]["content"] = "[cleared]"
     compactor.maybe_compact(messages)
-    assert compactor.history.messages() == messages
-    assert [event.message for event in compactor.history.events[:3]] == before  # type: ignore[union-attr]
-    assert [type(event) for event in compactor.history.events[3:]] == [Replaced]
+    assert recorded(session) == messages
+    assert listed(session) == [0, 1, 2, 2]
 
 
-def test_what_a_harness_does_to_the_compacted_list_does_not_touch_the_history() -> None:
+def test_what_a_harness_does_to_the_compacted_list_does_not_touch_the_record() -> None:
     session = Session("/w")
     compactor = Compactor(session, Model(), trigger_tokens=1_000_000)
     after: list[Any] = compactor.compact(six_reads("anthropic", session))
     before = copy.deepcopy(after)
     after[0]["content"][-1]["cache_control"] = {"type": "ephemeral"}
-    assert compactor.history.messages() == before
+    assert recorded(session) == before
 
 
 # ------------------------------------------------------------ another process
@@ -128,7 +134,6 @@ def test_another_process_resumes_with_the_same_list(api: str, tmp_path: Path) ->
         after = Compactor(session, Model(), trigger_tokens=1_000_000).compact(six_reads(api, session))
     with Session("/w", session_id="s", store=tmp_path / "log.db") as session:
         resumed = Compactor(session, Model(), trigger_tokens=1_000_000)
-        assert resumed.history.messages() == after
         assert resumed.resume() == after
         assert_true_markers(session, after)
 
@@ -155,25 +160,15 @@ def test_a_session_that_no_compactor_worked_on_resumes_with_nothing() -> None:
     assert compactor_of(MemoryStore()).resume() == []
 
 
-def test_a_request_for_a_compaction_outlives_its_process() -> None:
-    store = MemoryStore()
-    first = compactor_of(store)
-    first.maybe_compact(scripted("openai", "u c1 r1 c2 r2 c3 r3 c4 r4"))
-    first.request()
-    second = compactor_of(store)
-    assert len(second.maybe_compact(second.resume())) < 9
-
-
-def test_a_sub_agent_has_a_history_of_its_own() -> None:
+def test_a_sub_agent_has_a_list_of_its_own() -> None:
     session = Session("/w")
-    parent = Compactor(session, Model(), trigger_tokens=1_000_000)
-    parent.maybe_compact(scripted("openai", "u c1 r1"))
-    child = Compactor(session.fork("child"), Model(), trigger_tokens=1_000_000)
-    child.maybe_compact(scripted("openai", "u"))
-    assert [len(compactor.history.messages()) for compactor in (parent, child)] == [3, 1]
+    Compactor(session, Model(), trigger_tokens=1_000_000).maybe_compact(scripted("openai", "u c1 r1"))
+    forked = session.fork("child")
+    Compactor(forked, Model(), trigger_tokens=1_000_000).maybe_compact(scripted("openai", "u"))
+    assert [len(recorded(reader)) for reader in (session, forked)] == [3, 1]
 
 
-def test_no_view_and_no_counter_knows_of_the_history() -> None:
+def test_no_view_and_no_counter_knows_of_the_list() -> None:
     session = Session("/w")
     Compactor(session, Model(), trigger_tokens=1_000_000).maybe_compact(scripted("openai", "u c1 r1"))
     assert session.view.deliveries == type(session.view)().deliveries
@@ -208,25 +203,30 @@ def test_a_store_that_fails_for_a_while_has_the_whole_list_afterwards(down: set[
         store.is_down = n in down
         messages += scripted("openai", f"c{n} r{n}")
         assert compactor.maybe_compact(messages) is messages
-    assert compactor_of(store).history.messages() == messages == compactor.history.messages()
+    assert stored(store) == messages
 
 
 def test_a_store_that_took_events_twice_gives_each_message_once() -> None:
     store = MemoryStore()
     compactor_of(store).maybe_compact(scripted("openai", "u c1 r1"))
-    log = HistoryLog(Session("/w", session_id="s", store=store).reader.log)
-    log.append(log.events() or [])
-    assert compactor_of(store).history.messages() == scripted("openai", "u c1 r1")
+    place = "s", "main/list"
+    store.append(*place, [record.event for record in store.records(*place)], 1.0)
+    assert stored(store) == scripted("openai", "u c1 r1")
 
 
 def test_a_message_that_is_no_json_is_kept_in_memory_and_the_failure_is_counted() -> None:
     store = MemoryStore()
     session, compactor = process(store)
-    messages: Messages = [user("go"), {"role": "user", "content": [{"type": "image", "source": {"data": b"\x89PNG"}}]}]
+    image: Any = {"role": "user", "content": [{"type": "image", "source": {"data": b"\x89PNG"}}]}
+    messages: Messages = [user("go"), image, user("on")]
     assert compactor.maybe_compact(messages) is messages
-    assert compactor.history.messages() == messages
-    assert compactor_of(store).history.messages() == messages[:1]
     assert session.stats()["store_failed"] == 1
+    resumed = compactor_of(store)
+    messages = resumed.resume()
+    assert messages == [user("go"), user("on")]
+    messages += [user("and on")]
+    resumed.maybe_compact(messages)
+    assert compactor_of(store).resume() == messages
 
 
 def deep() -> Any:
@@ -256,7 +256,7 @@ ACTIONS = st.lists(
 
 
 @given(st.sampled_from(APIS), ACTIONS, st.sampled_from([600, 4_000, 1_000_000]), st.booleans())
-def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str], trigger: int, fails: bool) -> None:
+def test_the_list_and_a_new_process_always_agree(api: str, actions: list[str], trigger: int, fails: bool) -> None:
     store = MemoryStore()
     model = Model(TooLong(), RuntimeError("down")) if fails else Model()
     session, compactor = process(store, trigger_tokens=trigger, model=model)
@@ -284,11 +284,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
         before = messages
         messages = compactor.compact(messages) if action == "compact" else compactor.maybe_compact(messages)
         assert (messages is before) == (compactor.report.how is How.NOTHING)
-        assert compactor.history.messages() == messages
-        rebuilt = compactor_of(store).history
-        assert (rebuilt.view, rebuilt.events) == (compactor.history.view, compactor.history.events)
-        assert restart(rebuilt).view == rebuilt.view
-        assert history_of(rebuilt.events).view == rebuilt.view
+        assert stored(store) == messages
     assert compactor_of(store).resume() == messages
 
 
@@ -297,7 +293,7 @@ def test_history_list_and_a_new_process_always_agree(api: str, actions: list[str
 
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
-    from readcache.context import compaction, history, split
+    from readcache.context import compaction, message_log, split
     from readcache.sync import texts
 
     counts: dict[str, int] = {}
@@ -307,7 +303,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]
         counts[str(message)] = counts.get(str(message), 0) + 1
         return real(message)
 
-    for module in (reading, history, compaction, split, texts):
+    for module in (reading, message_log, compaction, split, texts):
         monkeypatch.setattr(module, "normalise_one", counted)
     action()
     monkeypatch.undo()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Reason, Session
+from readcache.disk import bash
 from readcache.disk.bash import run_bash
 from tests.helpers.files import in_time_enough, wait_until
 
@@ -67,8 +68,27 @@ def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
 
 
 def test_a_command_that_closes_its_output_and_goes_on_still_times_out(tmp_path: Path) -> None:
-    ran = run_bash("exec >&- 2>&-; sleep 30", cwd=str(tmp_path), timeout=0.3)
+    ran = in_time_enough(
+        lambda timeout: run_bash("echo early; exec >&- 2>&-; sleep 60", cwd=str(tmp_path), timeout=timeout),
+        lambda ran: bool(ran.output),
+    )
+    assert (ran.output, ran.trouble) == ("early\n", Reason.TIMED_OUT)
+
+
+def test_output_that_never_ends_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bash, "MOST_BYTES", 100_000)
+    ran = run_bash("yes", cwd=str(tmp_path), timeout=60)
     assert ran.trouble is Reason.TIMED_OUT
+    assert ran.output.startswith("y\n" * 50_000)
+
+
+def test_a_child_that_left_the_group_and_holds_the_output_does_not_hold_us(tmp_path: Path) -> None:
+    command = "setsid bash -c 'until [ -e over ]; do sleep 0.02; done' & echo early; sleep 60"
+    ran = in_time_enough(
+        lambda timeout: run_bash(command, cwd=str(tmp_path), timeout=timeout), lambda ran: bool(ran.output)
+    )
+    (tmp_path / "over").touch()
+    assert (ran.output, ran.trouble) == ("early\n", Reason.TIMED_OUT)
 
 
 def test_side_effects_are_the_commands_own(tmp_path: Path) -> None:

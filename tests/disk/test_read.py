@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
 from readcache.disk import lines as files
-from readcache.disk.lines import LineReader
 from tests.helpers.files import TEXT, text
 
 
@@ -331,31 +330,7 @@ def test_a_reply_keeps_all_of_the_text_whatever_it_left_out(session: Session) ->
     assert reply.full_text == TEXT
 
 
-def test_texts_kept_for_a_reread_are_dropped_before_they_become_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MOST_KEPT_CHARS", 3 * 2 * len(TEXT))
-    reader = LineReader()
-    for n in range(6):
-        (tmp_path / f"f{n}").write_text(TEXT)
-        assert reader.read(str(tmp_path / f"f{n}"), 1, None, numbered=False).text == TEXT
-    assert len(reader._kept) == 3
-    assert reader._kept_chars == files.MOST_KEPT_CHARS
-
-
-def test_many_ranges_of_one_file_are_dropped_before_they_become_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MOST_KEPT_CHARS", 20 * len(TEXT))
-    (tmp_path / "f").write_text(TEXT)
-    reader = LineReader()
-    for end in range(1, 2_000):
-        assert reader.read(str(tmp_path / "f"), 1, end, numbered=False).text == "".join(TEXT.splitlines(True)[:end])
-        assert reader._kept_chars <= files.MOST_KEPT_CHARS
-
-
-def test_threads_may_read_with_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_KEPT", 2)
+def test_threads_may_read_with_one_session(tmp_path: Path) -> None:
     texts = [TEXT.replace("line", f"line of {n}") for n in range(8)]
     for n, content in enumerate(texts):
         (tmp_path / f"f{n}").write_text(content)

@@ -61,7 +61,7 @@ OTHERS: dict[str, Tests] = {
         f"{_SQLITE}a_session_goes_on_when_its_store_is_damaged_and_nothing_of_before_counts",
         f"{_SQLITE}a_damaged_file_that_may_be_somebody_elses_is_left_alone",
         f"{_SQLITE}an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_no_more",
-        f"{_SQLITE}a_history_with_an_event_that_cannot_be_read_is_not_read_at_all",
+        f"{_SQLITE}a_list_with_an_event_that_cannot_be_read_is_not_read_at_all",
         f"{_SQLITE}an_event_with_a_value_of_a_wrong_type_is_refused_or_survived",
         f"{_REDIS}an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view",
     ),
@@ -105,7 +105,7 @@ OTHERS: dict[str, Tests] = {
         f"{_REDIS}a_step_whose_answer_is_lost_is_asked_again_and_done_once",
         f"{_REDIS}a_server_that_hangs_costs_its_deadline_once_and_then_nothing_until_it_is_back",
         f"{_REDIS}a_server_without_memory_is_a_store_error_and_what_was_there_stays",
-        f"{_REDIS}a_history_across_a_restart_has_a_hole_and_is_none",
+        f"{_REDIS}a_list_across_a_restart_has_a_hole_and_is_none",
     ),
 }
 Counts = dict[str, int]

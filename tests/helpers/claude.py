@@ -93,10 +93,6 @@ class ClaudeTalk:
         parents = [self.leaf] * len(blocks)
         self.messages.append({"role": "assistant", "content": blocks})
         shown = [self.answer(block, call) for block, call in zip(blocks, calls, strict=True)]
-        self.event(
-            "PostToolBatch",
-            tool_calls=[{"tool_use_id": b["tool_use_id"], "tool_response": b["content"]} for b in shown],
-        )
         for parent, block in zip(parents, shown, strict=True):
             self.leaf = parent
             self._entry("user", {"role": "user", "content": [block]})

@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Piece, Rewound, Wrote
-from readcache.model.history_events import Condensed
 from readcache.sync.settle import settle
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
@@ -33,11 +32,6 @@ def any_value(hint: Any) -> st.SearchStrategy[Any]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Mapping:
         return st.dictionaries(texts(), st.one_of(texts(), st.integers(), st.none(), st.lists(texts(), max_size=2)))
-    if hint is Condensed:  # a summary and its place are given together
-        placed = st.tuples(texts(), st.integers(0)) | st.just((None, None))
-        return st.tuples(texts(), st.frozensets(texts(), max_size=3), placed).map(
-            lambda v: Condensed(v[0], v[1], *v[2])
-        )
     if origin in (tuple, frozenset):
         return st.lists(any_value(arguments[0]), max_size=3).map(origin)
     if arguments:

@@ -11,6 +11,8 @@ from readcache import Budget, HeadTail, Mode, Policy, UsageError
 from readcache.hosts.adapter_settings import adapter_settings, policy_by_settings
 from readcache.hosts.fallback import fallback
 
+NOTHING = Budget(max_tokens=0)
+
 
 @pytest.mark.parametrize(
     ("given", "environment", "expected"),
@@ -48,17 +50,27 @@ def test_what_means_nothing_is_an_error(given: dict[str, Any]) -> None:
         ({"restore": True}, Budget()),
         ({"restore": 7000}, Budget(max_tokens=7000)),
         ({"restore": Budget(max_files=3)}, Budget(max_files=3)),
-        ({"restore": False}, None),
-        ({"restore": 0}, None),
-        ({"restore": None}, None),
-        ({"mode": "advise"}, None),  # what only watches changes nothing
+        ({"restore": False}, NOTHING),
+        ({"restore": 0}, NOTHING),
+        ({"restore": None}, NOTHING),
+        ({"mode": "advise"}, NOTHING),  # what only watches changes nothing
     ],
 )
-def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected: Budget | None) -> None:
-    assert adapter_settings(given, {}).restore == expected
+def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected: Budget) -> None:
+    assert adapter_settings(given, {}).policy.restore == expected
 
 
-@pytest.mark.parametrize("given", [{"restore": "much"}, {"on_reply": "print"}, {"store": "reddis://host"}])
+@pytest.mark.parametrize("share", [0.25, Budget(max_tokens=0.25)])
+def test_a_share_is_put_back_where_the_window_is_known(share: float | Budget) -> None:
+    assert adapter_settings({"restore": share}, {}, window=20_000).policy.restore == Budget(max_tokens=5_000)
+    with pytest.raises(UsageError, match="the window is not known: give a number of tokens"):
+        adapter_settings({"restore": share}, {})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"restore": "much"}, {"restore": "much", "mode": "advise"}, {"on_reply": "print"}, {"store": "reddis://host"}],
+)
 def test_what_an_adapter_cannot_use_is_an_error(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         adapter_settings(given, {})

@@ -296,8 +296,6 @@ def test_lines_that_the_transcript_has_not_got_are_not_left_out(
 ) -> None:
     rendered = talk.rendered
     monkeypatch.setattr(talk, "rendered", lambda response: rendered(response).replace("number 7 ", "XXX "))
-    talk.sessions, event = talk.sessions, talk.event  # a hook after ours, of which no batch tells
-    monkeypatch.setattr(talk, "event", lambda name, **told: None if name == "PostToolBatch" else event(name, **told))
     shown(talk, CAT)
     monkeypatch.setattr(talk, "rendered", rendered)
     (text,) = shown(talk, HEAD)
@@ -313,19 +311,6 @@ def test_a_damaged_transcript_does_no_harm(talk: ClaudeTalk, damage: bytes) -> N
         file.write(damage)
     (text,) = shown(talk, HEAD)
     assert markers(text) or text.count("\n") == 39
-
-
-def test_what_a_batch_says_is_what_counts_as_shown(talk: ClaudeTalk) -> None:
-    shown(talk, CAT)
-    assert talk.sessions is not None
-    session, path = talk.sessions.get("conversation"), str(talk.root / "shop.py")
-    assert session.view.covers(path, 1, 60)
-    text = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 11))
-    response = [{"type": "text", "text": text}]
-    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "toolu_1", "tool_response": response}])
-    talk.event("PostToolBatch", tool_calls=[{"tool_use_id": "nobody's", "tool_response": text}])
-    assert session.view.covers(path, 1, 10)
-    assert not session.view.covers(path, 11, 60)
 
 
 def test_what_is_not_proven_is_shown_also_where_a_repeat_would_not_be(tmp_path: Path) -> None:
@@ -434,12 +419,6 @@ def test_the_answer_has_all_that_the_tools_own_response_has(talk: ClaudeTalk) ->
     assert bash["updatedToolOutput"].keys() == {"stdout", "stderr", "interrupted", "isImage"}
     assert read["updatedToolOutput"]["file"].keys() == {"filePath", "content", "numLines", "startLine", "totalLines"}
     assert not any("decision" in json.dumps(answer) for answer in answers), "nothing is ever refused"
-
-
-def test_the_end_of_a_conversation_ends_its_sessions(talk: ClaudeTalk) -> None:
-    shown(talk, CAT)
-    assert talk.event("SessionEnd", reason="clear") is None
-    assert not markers(shown(talk, HEAD)[0]), "in memory nothing of it stays"
 
 
 def test_events_of_other_kinds_change_nothing(tmp_path: Path) -> None:

@@ -26,12 +26,7 @@ def claude_events(place: str) -> list[dict[str, Any]]:
     response = {"stdout": OUTPUT, "stderr": "", "interrupted": False, "isImage": False}
     call = {"tool_name": "Bash", "tool_input": {"command": "cat f"}, "tool_response": response, "cwd": place}
     event = {"session_id": "s", "transcript_path": str(path), "hook_event_name": "PostToolUse", **call}
-    batch = {
-        **event,
-        "hook_event_name": "PostToolBatch",
-        "tool_calls": [{"tool_use_id": "c1", "tool_response": response}],
-    }
-    return [{**event, "tool_use_id": "c1"}, {**event, "tool_use_id": "c2"}, batch]
+    return [{**event, "tool_use_id": "c1"}, {**event, "tool_use_id": "c2"}]
 
 
 EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {

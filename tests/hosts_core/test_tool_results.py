@@ -23,6 +23,14 @@ def answer(session: Session, name: str, arguments: dict[str, Any], output: str, 
 answer.calls = 0  # type: ignore[attr-defined]
 
 
+def test_the_error_of_a_view_is_shown_each_time() -> None:
+    session, error = Session("/repo"), "ERROR: " + "no such file, " * 40
+    for _ in range(2):
+        reply = answer(session, "editor", {"command": "view", "path": "a.py"}, error, is_error=True)
+        assert reply is not None
+        assert reply.text == error
+
+
 def test_reads_and_commands_are_sources_for_each_other() -> None:
     session = Session("/repo")
     answer(session, "read_file", {"path": "a.py"}, NUMBERED)

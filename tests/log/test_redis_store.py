@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 
 from readcache import Omitted, Outcome, Session
-from readcache.log.history_log import HistoryLog
+from readcache.context.message_log import MessageLog
 from readcache.log.log import Log
 from readcache.log.store import StoreGone, open_store, redis, redis_server
 from readcache.log.store.redis import RedisStore
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Compacted, Delivered, Failed, Piece, Settled
-from readcache.model.history_events import Item
 from tests.helpers import colliding
 from tests.helpers.files import WATCHDOG, text
 from tests.helpers.one_call import one_call_session
@@ -374,14 +373,16 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view(
     assert [type(r.event) for r in store.records("s", "a")] == [Delivered, Failed, Compacted, Delivered]
 
 
-def test_a_history_across_a_restart_has_a_hole_and_is_none(own: Server) -> None:
+def test_a_list_across_a_restart_has_a_hole_and_is_none(own: Server) -> None:
     store = RedisStore(own.url)
-    log = HistoryLog(Log(lambda: store, "s", "main", time.time))
-    log.append([Item("1", {"role": "user"})])
-    assert len(log.events() or []) == 1
+    log = Log(lambda: store, "s", "main", time.time)
+    message = {"role": "user", "content": "go"}
+    kept = MessageLog(log)
+    kept.take([message])
+    assert [read.raw for read in MessageLog(log).load()] == [message]
     own.kill()
     own.start()
-    assert log.events() is None
+    assert MessageLog(log).load() == []
 
 
 def test_a_server_that_hangs_costs_its_deadline_once_and_then_nothing_until_it_is_back(

@@ -19,15 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
-from readcache.log.history_log import HistoryLog
+from readcache.context.message_log import MessageLog
 from readcache.log.log import Log
 from readcache.log.store import open_store, sqlite_file
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.schema import VERSION
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
-from readcache.model.history_events import Item
+from readcache.model.events import Compacted, Delivered, Failed, Listed, Piece, Rewound
 from tests.helpers import colliding, strategies
 from tests.helpers.files import TEXT, WATCHDOG, text
 
@@ -388,12 +387,12 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_n
             assert session.observe(f"cat {name}", text(of=name)).outcome is Outcome.UNCHANGED
 
 
-def test_a_history_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a/messages", [Item("m1", {"role": "user"}), Item("m2", {"role": "user"})], 1.0)
+def test_a_list_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
+    store.append("s", "a/list", [Listed(0, {"role": "user"}), Listed(1, {"role": "user"})], 1.0)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE events SET body = '{' WHERE seq = 1")
     log = Log(lambda: store, "s", "a", lambda: 1.0)
-    assert HistoryLog(log).events() is None
+    assert MessageLog(log).load() == []
     assert [event.cause for event in log.unlogged()] == [Reason.STORE_FAILED.value]
 
 

@@ -10,14 +10,13 @@ from readcache.testing import ScriptedBash, assert_omitted, assert_shown, recons
 SHOP = "".join(f"item_{n} = Item('number {n}', price={n}.99)\n" for n in range(1, 41))
 
 
-def test_the_agent_is_shown_a_file_once(fs: FakeFilesystem, readcache_session: Session) -> None:
-    fs.create_file("/repo/shop.py", contents=SHOP)
-    bash = ScriptedBash({"pytest -q": ("1 failed, 3 passed\n", 1)})  # `cat` and `head` read the fake files
+def test_the_agent_is_shown_a_file_once(readcache_session: Session) -> None:
+    bash = ScriptedBash({"cat shop.py": SHOP, "pytest -q": ("1 failed, 3 passed\n", 1)})
     tool = readcache_session.wrap(bash)  # give this to your harness
-    assert tool("cat /repo/shop.py") == SHOP
+    assert tool("cat shop.py") == SHOP
     assert tool("pytest -q") == "1 failed, 3 passed\n"
-    assert readcache_session.markers_in(tool("head -n 20 /repo/shop.py"))
-    assert bash.commands == ["cat /repo/shop.py", "pytest -q", "head -n 20 /repo/shop.py"]
+    assert readcache_session.markers_in(tool("cat shop.py"))
+    assert bash.commands == ["cat shop.py", "pytest -q", "cat shop.py"]
 
 
 def test_the_agent_is_shown_what_it_edited(fs: FakeFilesystem, readcache_session: Session) -> None:

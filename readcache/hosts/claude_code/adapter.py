@@ -27,12 +27,8 @@ def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
     name = event.get("hook_event_name")
     if name in ("PostToolUse", "PostToolUseFailure"):
         return _after_tool(event, sessions)
-    if name == "PostToolBatch":
-        _after_batch(event, _session(event, sessions))
-    elif name == "SessionStart" and event.get("source") == "compact":
+    if name == "SessionStart" and event.get("source") == "compact":
         return _after_compaction(event, _session(event, sessions))
-    elif name == "SessionEnd":
-        sessions.close(event["session_id"])
     return None
 
 
@@ -78,18 +74,6 @@ def _own_files(session: Session) -> list[str]:
         with contextlib.suppress(OSError):
             modified[path] = os.stat(path).st_mtime_ns
     return sorted(modified, key=modified.__getitem__)[-_MOST_OWN:]
-
-
-def _after_batch(event: Event, session: Session) -> None:
-    """The texts that the model gets: after other hooks, the host's own cuts, and with its line numbers."""
-    from readcache import UsageError
-    from readcache.hosts.claude_code.results import text_of_response
-
-    for call in event["tool_calls"]:
-        try:
-            session.settle(call["tool_use_id"], text_of_response(call["tool_response"]))
-        except UsageError:  # an unknown tool
-            continue
 
 
 WHY = "its transcript tells what the model still sees"

@@ -100,11 +100,3 @@ def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
         return True
     there = session.read(omitted.path, start=omitted.start, end=omitted.end, fresh=True)
     return list(map(bare, there.text.removesuffix("\n").split("\n"))) == list(map(bare, lines))
-
-
-def text_of_response(response: Any) -> str:
-    """What the model reads of a response: its text blocks."""
-    blocks = response if isinstance(response, list) else [{"text": response}]
-    return "\n".join(
-        block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)
-    )

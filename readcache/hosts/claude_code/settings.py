@@ -11,7 +11,6 @@ from readcache.hosts.host import Entry, Where, hook_entry
 MATCHERS = {
     "PostToolUse": "Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*",
     "PostToolUseFailure": "Bash",
-    "PostToolBatch": "",
     "SessionStart": "compact",
 }
 
@@ -19,11 +18,7 @@ MATCHERS = {
 def changes(where: Where) -> Sequence[Entry]:
     """What `readcache init claude-code` puts where."""
     settings = os.path.join(_place(where), ".claude", "settings.json")
-    return [
-        hook_entry(where, "claude-code", settings, event, matcher)
-        for event, matcher in MATCHERS.items()
-        if matcher  # a process for the others costs more than it tells: the transcript has the same
-    ]
+    return [hook_entry(where, "claude-code", settings, event, matcher) for event, matcher in MATCHERS.items()]
 
 
 def former_files(where: Where) -> Sequence[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count, zip_longest
 from typing import Any
 
-from readcache import Budget, Mode, Session
+from readcache import Mode, Session
 from readcache.context import Compactor
 from readcache.hosts.adapter_settings import adapter_settings
 from readcache.hosts.fallback import LOG, fallback
@@ -27,8 +27,8 @@ _TEXTS = ("content", "output", "text")
 class _Wrapper:
     """What both classes have in common. `inner`: the user's own."""
 
-    def __init__(self, inner: Any, given: Mapping[str, Any]) -> None:
-        self._inner, self._settings = inner, adapter_settings(given)
+    def __init__(self, inner: Any, given: Mapping[str, Any], window: int | None = None) -> None:
+        self._inner, self._settings = inner, adapter_settings(given, window=window)
         self._session = self._settings.new_reader(host="mini-swe-agent")
         self._left_out: list[list[str]] = []  # [marker, lines] of all replies
 
@@ -69,9 +69,9 @@ class ReadcacheModel(_Wrapper):
 
         given = dict(readcache or {})
         window = given.pop("window", None)
-        super().__init__(get_model(config={**settings, "model_class": given.pop("model_class", "")}), given)
-        budget = self._settings.restore or Budget(max_tokens=0)
-        self._compacted = None if window is None else _Compacted(self._session, self._inner, window, budget)
+        inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
+        super().__init__(inner, given, window)
+        self._compacted = None if window is None else _Compacted(self._session, inner, window)
         self._batches = count(1)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
@@ -116,9 +116,9 @@ class ReadcacheModel(_Wrapper):
 class _Compacted:
     """The conversation as the model is sent it: what the last compaction left, and what mini's list got since."""
 
-    def __init__(self, session: Session, inner: Any, window: int, budget: Budget) -> None:
+    def __init__(self, session: Session, inner: Any, window: int) -> None:
         self._inner = inner
-        self._compactor = Compactor(session, self._summarize, window=window, budget=budget)
+        self._compactor = Compactor(session, self._summarize, window=window, budget=session.policy.restore)
         self._given: list[Message] = []
         self._sent: list[Message] = []
         self._cost = 0.0  # of summaries, in dollars: mini limits what its answers cost

@@ -102,8 +102,8 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         """With what the files were like, in the summary, so that the model need not read them again."""
         session, left = self._reader(view).session, [e for e in view.events if e.id not in done.forgotten_event_ids]
         kept = [event.tool_call_id for event in left if isinstance(event, ObservationEvent)]
-        budget, limit = self._settings.restore, getattr(self.inner, "max_tokens", None)
-        if budget is None or not done.has_summary_metadata:
+        budget, limit = session.policy.restore, getattr(self.inner, "max_tokens", None)
+        if not budget.max_tokens or not done.has_summary_metadata:
             return done
         if limit is not None:  # or it begins anew
             budget = replace(budget, max_tokens=min(budget.max_tokens, limit // 4))

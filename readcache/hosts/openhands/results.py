@@ -1,6 +1,6 @@
-"""What OpenHands' tools gave, told to a session: the terminal, the file editor, and any other.
+"""What OpenHands' tools gave, told to a session: the terminal, and any other.
 
-Tools are known by their actions' classes, by name, so that tools that are derived from them are known too.
+The terminal is known by its action's class, by name, so that tools that are derived from it are known too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import re
 from typing import Any
 
 from readcache import Reply, Session
+from readcache.hosts.tool_results import ToolResult, answer_tool
+from readcache.messages.tools import tool_use
 from readcache.transcripts.openhands import CUT
 
 # A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
@@ -42,7 +44,7 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
     action: Any = getattr(call, "action", None)
     text: str = observation.text
     kinds = {kind.__name__ for kind in type(action).__mro__}
-    known = {"call_id": event.tool_call_id, "batch": str(getattr(call, "llm_response_id", event.id))}
+    known: dict[str, Any] = {"call_id": event.tool_call_id, "batch": str(getattr(call, "llm_response_id", event.id))}
     if "TerminalAction" in kinds:
         after = observation.metadata.working_dir
         if not _is_command(action, observation):
@@ -50,11 +52,13 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
         # Parallel commands have a shell each: what does not move ends where it began.
         where = after if after and not _MOVES.search(action.command) else cwd
         return _ran(session, action.command, observation, where, known), after or cwd
-    if "FileEditorAction" in kinds:
-        return _edited(session, action, observation, known), cwd
-    if action is None or len(observation.content) != 1 or not text:
+    if action is None:
         return None, cwd
-    return session.observe_tool(event.tool_name, text, arguments=action.model_dump(mode="json"), **known), cwd
+    given = action.model_dump(mode="json", exclude={"kind"})
+    if tool_use(event.tool_name, given).kind != "write" and (len(observation.content) != 1 or not text):
+        return None, cwd
+    known |= {"is_error": observation.is_error, "frame": editor_frame}
+    return answer_tool(session, ToolResult(event.tool_name, given, text, **known)), cwd
 
 
 def shown_text(reply: Reply | None, text: str) -> str:
@@ -80,28 +84,6 @@ def _ran(session: Session, command: str, observation: Any, cwd: str | None, know
         cwd=cwd,
         complete=bool(head and tail) and status != -1 and CUT not in text,
         frame=terminal_frame,
-        **known,
-    )
-
-
-def _edited(session: Session, action: Any, observation: Any, known: dict[str, Any]) -> Reply | None:
-    text: str = observation.text
-    if action.command != "view" and not observation.is_error:
-        content = action.file_text if action.command == "create" else None
-        session.wrote(action.path, content=content, call_id=known["call_id"])
-        return None
-    if not observation.is_error and not _HEADER.match(text):  # a directory, an image
-        return session.observe_tool("view", text, arguments={"path": action.path}, **known)
-    first, last = action.view_range if action.view_range and not observation.is_error else (1, -1)
-    end = None if last == -1 else last
-    return session.observe_read(
-        action.path,
-        text,
-        start=first,
-        end=end,
-        numbered=True,
-        failed=observation.is_error,
-        frame=editor_frame,
         **known,
     )
 

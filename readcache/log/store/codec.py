@@ -26,12 +26,12 @@ from readcache.model.events import (
     Event,
     Failed,
     Forgot,
+    Listed,
     Record,
     Rewound,
     Settled,
     Wrote,
 )
-from readcache.model.history_events import CondensationRequested, Condensed, Item, Replaced
 from readcache.model.records import UNREADABLE
 from readcache.model.reply import Reason
 from readcache.model.stored_text import digest_of
@@ -50,10 +50,7 @@ KINDS: Mapping[str, type[Event]] = {
     "rewound": Rewound,
     "closed": Closed,
     "failed": Failed,
-    "item": Item,
-    "replaced": Replaced,
-    "condensed": Condensed,
-    "condensationrequested": CondensationRequested,
+    "listed": Listed,
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"

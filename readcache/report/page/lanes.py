@@ -13,6 +13,7 @@ from readcache.model.events import (
     Delivered,
     Event,
     Forgot,
+    Listed,
     Origin,
     Pointer,
     Record,
@@ -21,7 +22,6 @@ from readcache.model.events import (
     Stand,
     Wrote,
 )
-from readcache.model.history_events import HistoryEvent
 from readcache.model.records import event_for
 from readcache.model.stored_text import digest_of
 from readcache.model.text import digest_lines, split_lines
@@ -114,7 +114,7 @@ class Names:
 def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
     """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
     each."""
-    told = [record for record in records if not isinstance(record.event, HistoryEvent)]
+    told = [record for record in records if not isinstance(record.event, Listed)]
     names, shared = Names(), dict[str, PageText]()
     readers = dict.fromkeys(record.agent_id for record in told if agent_id in ("", record.agent_id))
     return [_LaneMaker(reader, names, shared).make(told) for reader in readers]
