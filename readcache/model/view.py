@@ -181,6 +181,7 @@ class View:
             for key in piece.keys:
                 if key not in known:  # of a text that was withheld until now
                     self._add_late(key, Reference(new, piece))
+        self._drop_empty(known)
         if _counts_as_whole(new.event):
             self._wholes[digest_of(new.event)] = new
 
@@ -206,11 +207,15 @@ class View:
         keys = {key for delivery in gone for piece in delivery.event.pieces for key in piece.keys}
         for key in keys:
             self._keys[key] = self._keys[key].changed(lambda known: [r for r in known if r.delivery not in gone])
+        self._drop_empty(keys)
+        self._lines.clear()
+
+    def _drop_empty(self, keys: Iterable[str]) -> None:
+        """Of a key without references nothing is known, not even when its file was written."""
         empty = [key for key in keys if not any(True for _ in self._keys[key].references())]
         for key in empty:
             del self._keys[key]
         self._names.remove(empty)
-        self._lines.clear()
 
 
 def _counts_as_whole(event: Delivered) -> bool:
