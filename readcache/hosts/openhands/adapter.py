@@ -16,7 +16,7 @@ from typing import Any, cast
 from openhands.sdk.context.condenser.base import CondenserBase, RollingCondenser
 from openhands.sdk.context.view import View
 from openhands.sdk.event import ActionEvent, ObservationEvent
-from openhands.sdk.event.condenser import Condensation
+from openhands.sdk.event.condenser import Condensation, CondensationSummaryEvent
 from openhands.sdk.llm import LLM
 from pydantic import ConfigDict, Field, PrivateAttr
 
@@ -25,6 +25,7 @@ from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
 from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
 from readcache.hosts.readers import Readers
+from readcache.restore.plan import HEADING
 
 _AS_SENT = {
     "cache_enabled": False,
@@ -57,7 +58,12 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         """Checks the settings."""
         super().model_post_init(context)
         names = ("root", "policy", "mode", "store", "restore", "on_reply")
-        self._settings = adapter_settings({name: getattr(self, name) for name in names})
+        settings = adapter_settings({name: getattr(self, name) for name in names})
+        policy, limit = settings.policy, getattr(self.inner, "max_tokens", None)
+        if limit is not None:  # a longer section would begin the next condensation
+            most = min(policy.restore.max_tokens, limit // 4)
+            settings = replace(settings, policy=replace(policy, restore=replace(policy.restore, max_tokens=most)))
+        self._settings = settings
 
     def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """What the model is to see, or what the inner condenser does to that."""
@@ -102,16 +108,10 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         """With what the files were like, in the summary, so that the model need not read them again."""
         session, left = self._reader(view).session, [e for e in view.events if e.id not in done.forgotten_event_ids]
         kept = [event.tool_call_id for event in left if isinstance(event, ObservationEvent)]
-        budget, limit = session.policy.restore, getattr(self.inner, "max_tokens", None)
-        if not budget.max_tokens or not done.has_summary_metadata:
+        if not done.has_summary_metadata:
             return done
-        if limit is not None:  # or it begins anew
-            budget = replace(budget, max_tokens=min(budget.max_tokens, limit // 4))
-        plan = session.restore_plan(keep=kept, budget=budget)
-        if not plan.items:
-            return done
-        session.compacted(keep=kept, restored=plan)
-        return done.model_copy(update={"summary": f"{done.summary}\n\n{plan.render()}"})
+        section = session.restored_section(str(done.summary), keep=kept)
+        return done.model_copy(update={"summary": f"{done.summary}\n\n{section}"}) if section else done
 
     def _reader(self, view: View) -> _Reader:
         """One for each conversation. Its first event, the system prompt, is never condensed away."""
@@ -131,6 +131,7 @@ class _Reader:
 
     def shown(self, view: View) -> View:
         """The view with what is left out, and with every marker true."""
+        self._take_up_sections(view.events)
         new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._stands]
         if new:
             self.session.sync(self._messages(view.events[: view.events.index(new[0])]))
@@ -150,6 +151,15 @@ class _Reader:
             told = [as_told(*each) for each in zip(told, messages, mended, strict=True)]
         same = all(a is b for a, b in zip(told, view.events, strict=True))
         return view if same else view.model_copy(update={"events": told})
+
+    def _take_up_sections(self, events: Sequence[Any]) -> None:
+        """Sections that an earlier process put into summaries, as far as the store tells of them."""
+        ids = [event.tool_call_id for event in events if isinstance(event, ObservationEvent)]
+        for event in events:
+            if isinstance(event, CondensationSummaryEvent):
+                summary, has_section, _ = event.summary.rpartition(f"\n\n## {HEADING}\n")
+                if has_section:
+                    self.session.restored_section(summary, keep=ids)
 
     def _messages(self, events: Sequence[Any]) -> list[dict[str, Any]]:
         """The events as they are sent, and cut where sending cuts."""

@@ -175,6 +175,21 @@ def test_a_condensation_puts_back_what_files_were_like_and_later_reads_point_at_
     conversation.close()
 
 
+def test_a_resumed_conversation_points_at_the_section_of_an_earlier_process(
+    model: ScriptedModel, root: Path, tmp_path: Path
+) -> None:
+    kept = {"persistence_dir": str(tmp_path / "kept"), "store": str(tmp_path / "log.db")}
+    conversation, sent = condensed(model, root, **kept)
+    name, ours = conversation.id, conversation.agent.condenser
+    conversation.close()
+    ours._readers.close()
+    again = conversation_in(root, model, on=True, conversation_id=name, **kept)
+    shown = play(again, model, (view(root, 1, 40),))[-1]
+    assert str(sent[-1]["content"]) in str(model.requests[-1]), "what was sent before is sent again"
+    assert '"Files restored after compaction"' in str(markers(shown)), shown
+    again.close()
+
+
 def test_nothing_is_put_back_where_that_is_not_wanted(model: ScriptedModel, root: Path) -> None:
     conversation, sent = condensed(model, root, restore=False)
     assert SUMMARY in str(sent)
