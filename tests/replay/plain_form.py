@@ -9,7 +9,6 @@ and `python -m tests.replay.plain_form replay PATH` is `readcache replay PATH` w
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from readcache.transcripts.content import Content
 from readcache.transcripts.files import LINE_MARKS
 from readcache.transcripts.formats import FORMS, Form
+from readcache.transcripts.patches import replaced_lines
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -27,6 +27,7 @@ from readcache.transcripts.records import (
     Recording,
     Written,
 )
+from readcache.transcripts.values import said_in
 
 NAME = "normalised"
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
@@ -71,11 +72,12 @@ def _item(name: str, record: Mapping[str, Any]) -> Item:
         limit = _number(given.get("limit"))
         read = AskedRead(str(path), start, start + limit - 1 if limit else None)
         return RecordedCall(name, tool, read, str(path), output)
-    said = "\n".join([json.dumps(given, ensure_ascii=False), *map(str, given.values())])
     writes: tuple[Written, ...] = ()
     if tool in ("edit", "write", "patch") and path and not _ERROR.match(output):
         writes = (Written(str(path), given.get("content") or given.get("file_text")),)
-    return RecordedCall(name, tool, None, said, output, writes=writes)
+    patch = given.get("patch") if tool == "patch" else None
+    replaced = replaced_lines(given, patch if isinstance(patch, str) else None) if tool in ("edit", "patch") else ""
+    return RecordedCall(name, tool, None, said_in(given), output, writes=writes, replaced=replaced)
 
 
 def _number(value: object) -> int | None:
