@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from readcache import Mode, Policy, RestorePlan, Session
 from readcache.replay.answers import answer_recorded, show_restored
-from readcache.replay.prices import Carried
+from readcache.replay.bills import Carried
 from readcache.replay.rereads import Rereads, ShownLines
 from readcache.replay.tally import DearReread, Tally
 from readcache.transcripts.records import HistoryCut, RecordedCall

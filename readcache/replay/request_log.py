@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from readcache.replay.prices import Bill, Stay
+from readcache.replay.bills import Bill, Stay
+from readcache.replay.prices import ModelPrices
 from readcache.transcripts.records import RecordedCall, RequestSent
 
 
@@ -39,10 +40,10 @@ class RequestLog:
             for policy, chars in saved.items():
                 self._stays.setdefault(policy, []).append(Stay(chars, first, len(self._sent)))
 
-    def bill(self) -> Bill:
-        """What the requests cost."""
+    def bill(self, prices: ModelPrices | None) -> Bill:
+        """What the requests cost. `prices`: None where they are not known."""
         self.cut(frozenset())
-        return Bill(self._sent, self._added, frozenset(self._cuts))
+        return Bill(self._sent, self._added, frozenset(self._cuts), prices)
 
     def stays(self, policy: str) -> list[Stay]:
         """What this policy left out, and which requests it would have stood in."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from readcache.replay.arm import KINDS
-from readcache.replay.prices import CHARS_PER_TOKEN
+from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
 from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally, ranked
+from readcache.replay.verdict import dollars, share, verdict
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
-UNKNOWN = "n/a"
+WAY_CELLS = {  # of a way of keeping a conversation: its name and width
+    **{"bill": 9, "money": 11, "carried": 9, "turns": 8, "cuts": 6, "rewritten": 10},
+    **{"needs missed": 14, "re-reads": 9, "names": 8},
+}
 
 Row = Callable[[PolicyTally], str]
 
@@ -21,21 +26,18 @@ Row = Callable[[PolicyTally], str]
 def table(found: Sum, policies: Sequence[str]) -> list[str]:
     """The lines."""
     total = found.total()
-    lines = [*_head(total), ""]
+    lines = [line for said in verdict(total, policies) for line in wrap(said, WIDTH, subsequent_indent="  ")]
+    lines += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
         lines += [_row("", policies), *_savings(total, arms), ""]
         lines += [_row("characters saved, by kind", policies)]
         lines += [_row(f"  {kind}", [f"{arm.by_kind[kind]:,}" for arm in arms]) for kind in KINDS]
+        lines += ["", *_ways(total.ways)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
         lines += ["", *_dearest(total.dearest, policies)] if total.dearest else []
         lines += [line for name in policies for line in _faults(name, total.policies[name])]
     return [line[:WIDTH] for line in lines] + list(_left_aside(found))
-
-
-def share(part: float, whole: float) -> str:
-    """As per cent; unknown where there is nothing to have a share of."""
-    return f"{part / whole:.1%}".replace("%", " %") if whole else UNKNOWN
 
 
 def _many(count: int, what: str) -> str:
@@ -68,11 +70,15 @@ def _usage(total: Tally) -> Iterator[str]:
         yield "no usage fields: what part of all input and of the bill was saved is not known, and not guessed"
         return
     sizes = f"{_many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
-    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes};"
-    turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
-    yield f"  the price model reproduces the cost of {turns} within 2 %"
-    if aside := counts["unpriced_sessions"]:
-        yield f"  and less than half of the turns of {_many(aside, 'conversation')}: no part of the bill is known there"
+    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes}"
+    if counts["bill"]:
+        labels = ", ".join(label for label, _ in ranked(total.models) if label)
+        bill = f"  the bill: {dollars(counts['bill'])}, by the prices of {labels}"
+        yield from wrap(bill, WIDTH, subsequent_indent="  ")
+    if total.unpriced:
+        names = ", ".join(name for name, _ in ranked(total.unpriced))
+        aside = _many(total.unpriced.total(), "conversation")
+        yield from wrap(f"  no prices for {names} ({aside}): give them in --prices FILE", WIDTH, subsequent_indent="  ")
 
 
 def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
@@ -111,6 +117,31 @@ def _kept(arm: PolicyTally) -> float:
 
 def _bounces(arm: PolicyTally) -> str:
     return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
+
+
+def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Beside a conversation from which nothing leaves."""
+    none, recorded = ways["none"], ways["recorded"]
+    widths = WAY_CELLS.values()
+    yield f"{_many(none['sessions'], 'conversation')} kept in other ways"
+    yield f"{'':16}" + "".join(f"{name:>{width}}" for name, width in WAY_CELLS.items())
+    for spec, one in ways.items():
+        cells = (
+            share(one["bill"], none["bill"]),
+            dollars(one["money"]) if one["money"] else "n/a",
+            share(one["carried"], none["carried"]),
+            f"{one['turns']:,}",
+            f"{one['shortened']:,}",
+            f"{one['rewritten'] / 1000:,.0f}k",
+            f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
+            f"{one['rereads_missed']:,}",
+            share(one["names_missed"], one["names"]),
+        )
+        yield f"{spec:16}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
+    if recorded["expiries"]:
+        part = share(recorded["bill_expired"], recorded["bill"])
+        yield f"  the cache expired in {_many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
 
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:

@@ -56,6 +56,9 @@ class Tally:
     out_by_tool: Counter[str] = field(default_factory=Counter)
     policies: dict[str, PolicyTally] = field(default_factory=dict)
     dearest: list[DearReread] = field(default_factory=list)
+    models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
+    unpriced: Counter[str] = field(default_factory=Counter)  # with usage fields, by a model whose prices are not known
+    ways: dict[str, Counter[str]] = field(default_factory=dict)  # of keeping a conversation, see `conversations`
 
     def add(self, other: Tally) -> None:
         """Takes another one in."""
@@ -63,6 +66,10 @@ class Tally:
         self.forms.update(other.forms)
         self.calls_by_tool.update(other.calls_by_tool)
         self.out_by_tool.update(other.out_by_tool)
+        self.models.update(other.models)
+        self.unpriced.update(other.unpriced)
+        for way, counts in other.ways.items():
+            self.ways.setdefault(way, Counter()).update(counts)
         for name, policy in other.policies.items():
             self.policies.setdefault(name, PolicyTally()).add(policy)
         self.dearest = nlargest(

@@ -33,7 +33,7 @@ from readcache.transcripts.records import (
     RequestSent,
     Written,
 )
-from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
+from readcache.transcripts.values import block_text, chars_in, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -208,7 +208,7 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) 
     tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
-    known: dict[str, Any] = {"said": said_in(given), "output": output}
+    known: dict[str, Any] = {"said": said_in(given), "output": output, "arguments": chars_in(given)}
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = _STATUS.match(output) if failed else None

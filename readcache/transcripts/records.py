@@ -71,6 +71,7 @@ class RecordedCall:
     writes: tuple[Written, ...] = ()
     complete: bool = True  # False: the host cut the output
     failed: bool = False  # the tool gave an error text, no content
+    arguments: int = 0  # characters of all that the agent wrote in the call, as JSON
     replaced: str = ""  # the old lines of an edit, which the agent must have known
     at: float | None = None  # when the result came, in seconds since the epoch
 

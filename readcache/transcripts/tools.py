@@ -10,7 +10,7 @@ from readcache.messages.tools import DIRECTORIES, first_text, lines_read, tool_u
 from readcache.model.paths import canonical_path
 from readcache.transcripts.patches import patch_writes, replaced_lines
 from readcache.transcripts.records import AskedCommand, AskedRead, AskedTool, RecordedCall, Written
-from readcache.transcripts.values import said_in
+from readcache.transcripts.values import chars_in, said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
 
@@ -51,8 +51,8 @@ def recorded_call(
         if use.kind == "read":
             asked = _read_of(canonical_path(use.path or "", cwd), given, output)
         word, asked = ("read", asked) if asked is not None else (name, AskedTool(name, given))
-    writes = () if failed else writes
-    return RecordedCall(call_id, word, asked, said, output, batch, writes, complete, replaced=replaced)
+    known: dict[str, Any] = {"arguments": chars_in(given), "replaced": replaced, "complete": complete}
+    return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, **known)
 
 
 def _read_of(path: str, given: Mapping[str, Any], output: str) -> AskedRead | None:

@@ -27,7 +27,7 @@ from readcache.transcripts.records import (
     Recording,
     Written,
 )
-from readcache.transcripts.values import said_in
+from readcache.transcripts.values import chars_in, said_in
 
 NAME = "normalised"
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
@@ -65,19 +65,20 @@ def _item(name: str, record: Mapping[str, Any]) -> Item:
         return HistoryCut()
     if tool == "bash" and isinstance(given.get("command"), str):
         asked = AskedCommand(given["command"], record.get("cwd") or DIRECTORY)
-        return RecordedCall(name, tool, asked, given["command"], output)
+        return RecordedCall(name, tool, asked, given["command"], output, arguments=chars_in(given))
     path = given.get("path")
     if tool == "read" and path:
         start = max(1, _number(given.get("offset") or (given.get("view_range") or [1])[0]) or 1)
         limit = _number(given.get("limit"))
         read = AskedRead(str(path), start, start + limit - 1 if limit else None)
-        return RecordedCall(name, tool, read, str(path), output)
+        return RecordedCall(name, tool, read, str(path), output, arguments=chars_in(given))
     writes: tuple[Written, ...] = ()
     if tool in ("edit", "write", "patch") and path and not _ERROR.match(output):
         writes = (Written(str(path), given.get("content") or given.get("file_text")),)
     patch = given.get("patch") if tool == "patch" else None
     replaced = replaced_lines(given, patch if isinstance(patch, str) else None) if tool in ("edit", "patch") else ""
-    return RecordedCall(name, tool, None, said_in(given), output, writes=writes, replaced=replaced)
+    known: dict[str, Any] = {"arguments": chars_in(given), "writes": writes, "replaced": replaced}
+    return RecordedCall(name, tool, None, said_in(given), output, **known)
 
 
 def _number(value: object) -> int | None:
