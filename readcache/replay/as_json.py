@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from readcache.replay.tally import PolicyTally, Sum, ranked
@@ -24,7 +23,6 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
         "conversation": {spec: dict(counts) for spec, counts in total.ways.items()},
-        "dearest": [asdict(reread) for reread in total.dearest],
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,

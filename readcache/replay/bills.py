@@ -8,14 +8,14 @@ transcript's own fields and its model's prices.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
 from readcache import Policy
 from readcache.replay.prices import ModelPrices
-from readcache.transcripts.records import RequestSent
+from readcache.transcripts.records import RecordedCall, RequestSent
 
 CHARS_PER_TOKEN = 4.0  # where no turn tells
 # What a session goes by when it weighs an omission: ratios of uncached input, Anthropic's for a cache of five minutes.
@@ -72,77 +72,88 @@ class Carried:
         return self._calls
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
-    """Characters that stood in the requests `first` to `end` - 1 (from 0)."""
+@dataclass(slots=True)
+class _LeftOut:
+    """What each policy left out of a result. `place`: tokens of the first request that it would have stood in."""
 
-    chars: int
-    first: int
-    end: int
+    saved: Mapping[str, int]
+    place: float | None = None
+
+
+class _Sent(NamedTuple):
+    """A request, with the characters that each policy left out of it: without a cache, from a cache."""
+
+    request: RequestSent
+    written: Counter[str]
+    read: Counter[str]
 
 
 class Bill:
-    """The requests of one conversation. `added[i]`: characters that came between request `i` - 1 and `i`; `cuts`: the
-    requests before which something left the conversation. `prices`: None where the model has none that are known."""
+    """The requests of one conversation, as it goes on. `prices`: None where those of the model are not known."""
 
-    def __init__(
-        self, requests: Sequence[RequestSent], added: Sequence[int], cuts: frozenset[int], prices: ModelPrices | None
-    ) -> None:
-        self._requests = [request for request in requests if request.prompt]
-        self.known = len(self._requests) == len(requests) > 0
-        self._prices, self._cuts = prices, cuts
-        self._tokens_per_char = self._told_size(added) if self.known else 1 / CHARS_PER_TOKEN
+    def __init__(self, prices: ModelPrices | None) -> None:
+        self._prices = prices
+        self._sent: list[_Sent] = []
+        self._live: dict[str, _LeftOut] = {}
+        self._sizes: list[float] = []  # tokens of a character, as turns tell
+        self._new = 0  # characters that came since the last request
+        self._is_cut = False  # since then
 
-    @property
-    def priced(self) -> bool:
-        """True if the transcript says what was billed, and what a token costs is known."""
-        return self.known and self._prices is not None
+    def call(self, call: RecordedCall, saved: Mapping[str, int]) -> None:
+        """A result, which stands in the next request."""
+        self._new += len(call.output)
+        if any(saved.values()):
+            self._live[call.call_id] = _LeftOut(dict(saved))
+
+    def cut(self, kept: frozenset[str]) -> None:
+        """All but these results are gone."""
+        self._is_cut = True
+        self._live = {name: left for name, left in self._live.items() if name in kept}
+        for left in self._live.values():
+            left.place = left.place and 1  # it stands earlier now, nobody knows where
+
+    def sent(self, request: RequestSent) -> None:
+        """One more request, with all that came since the last one."""
+        self._measure(request, self._new + request.added)
+        one = _Sent(request, Counter(), Counter())
+        for left in self._live.values():
+            is_cached = left.place is not None and request.cache_read >= left.place * (1 - NEAR)
+            (one.read if is_cached else one.written).update(left.saved)
+            left.place = left.place or request.prompt
+        self._sent.append(one)
+        self._new, self._is_cut = 0, False
+
+    def _measure(self, request: RequestSent, added: int) -> None:
+        """How many tokens a character has, where the request goes on from the one before it. Some hosts note the usage
+        before an answer is complete."""
+        if self._sent and not self._is_cut and added >= ENOUGH:
+            before = self._sent[-1].request
+            grown = request.prompt - before.prompt - max(before.output, before.answer / CHARS_PER_TOKEN)
+            self._sizes += [grown / added] if grown > 0 else []
 
     @property
     def money(self) -> float:
-        """Millionths of a dollar for all requests; 0 where it is not priced."""
-        return sum(map(self._cost, self._requests)) if self.known else 0.0
+        """Millionths of a dollar for all requests; 0 where they have no usage fields, or the prices are not known."""
+        return sum(self._cost(one.request) for one in self._sent)
 
     def counts(self) -> dict[str, int]:
-        """`prompt` (tokens of all requests), `bill` (see `money`), `requests`."""
-        if not self.known:
-            return {}
-        prompt = sum(request.prompt for request in self._requests)
-        return {"prompt": prompt, "bill": round(self.money), "requests": len(self._requests)}
+        """`prompt` (tokens of all requests), `bill` (see `money`), `requests`; `billed_sessions`: 1 if it has some."""
+        prompt = sum(one.request.prompt for one in self._sent)
+        known = {"prompt": prompt, "bill": round(self.money), "requests": len(self._sent)}
+        return {**known, "billed_sessions": bool(self._sent)}
 
-    def saved(self, stays: Sequence[Stay]) -> tuple[float, float]:
-        """(tokens of input, millionths of a dollar) of texts that would not have been sent. Of no request more is saved
-        than it had: neither of its tokens, nor of those that no cache had."""
-        written, read = Counter[int](), Counter[int]()  # characters by request: without a cache, from a cache
-        for stay in stays if self.known else ():
-            end = min(stay.end, len(self._requests))
-            place = self._requests[stay.first].prompt if stay.first < end else 0
-            for number in range(stay.first, end):
-                if number in self._cuts:
-                    place = 1  # what outlives a cut stands earlier afterwards, nobody knows where
-                is_cached = number > stay.first and self._requests[number].cache_read >= place * (1 - NEAR)
-                (read if is_cached else written)[number] += stay.chars
+    def saved(self, policy: str) -> tuple[float, float]:
+        """(tokens of input, millionths of a dollar) of what this policy left out. Of no request more is saved than it
+        had: neither of its tokens, nor of those that no cache had."""
         tokens = money = 0.0
-        for number, request in enumerate(self._requests):
-            cached = min(read[number] * self._tokens_per_char, request.cache_read)
+        size = median(self._sizes) if self._sizes else 1 / CHARS_PER_TOKEN
+        for request, written, read in self._sent:
+            cached = min(read[policy] * size, request.cache_read)
             most = request.prompt - request.cache_read
-            uncached = min(written[number] * self._tokens_per_char, most)
-            left = 1 - uncached / most if most else 1.0
+            uncached = min(written[policy] * size, most)
             tokens += cached + uncached
-            money += self._cost(request) - self._cost(request, left, cached)
+            money += self._cost(request) - self._cost(request, 1 - uncached / max(1, most), cached)
         return tokens, money
-
-    def _told_size(self, added: Sequence[int]) -> float:
-        """Tokens of a character, by what the turns that go on from the one before them added. Some hosts note the usage
-        before an answer is complete."""
-        told = []
-        for i in range(1, len(self._requests)):
-            before = self._requests[i - 1]
-            answer = max(before.output, before.answer / CHARS_PER_TOKEN)
-            grown = self._requests[i].prompt - before.prompt - answer
-            if i not in self._cuts and added[i] >= ENOUGH and grown > 0:
-                told.append(grown / added[i])
-        return median(told) if told else 1 / CHARS_PER_TOKEN
 
     def _cost(self, request: RequestSent, left: float = 1.0, less: float = 0.0) -> float:
         """Millionths of a dollar for a request with this share of its uncached tokens, and so many cached ones less."""

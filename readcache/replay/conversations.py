@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -68,7 +67,7 @@ def parse_way(spec: str) -> Keeping:
 
 
 class _Turn(NamedTuple):
-    """A call, in whichever way it is kept."""
+    """A call, in whichever way the conversation is kept."""
 
     said: int  # tokens
     needed: list[str]  # old lines of an edit that a result had shown
@@ -77,19 +76,42 @@ class _Turn(NamedTuple):
     after_pause: bool  # of more than the cache holds for
 
 
-@dataclass(slots=True)
-class _Told:
-    """What results showed and the agent wrote: lines and names, each with the numbers of the calls."""
+class Conversations:
+    """One recorded conversation, kept in several ways at once. Calls have numbers, from 0."""
 
-    shown: dict[str, list[int]] = field(default_factory=dict)
-    named: dict[str, list[int]] = field(default_factory=dict)
-    wrote: dict[str, int] = field(default_factory=dict)  # the last call
-    wrote_name: dict[str, int] = field(default_factory=dict)
-    sizes: list[tuple[int, int]] = field(default_factory=list)  # of each call: what the agent said, the result
+    def __init__(self, ways: Sequence[str], prices: ModelPrices) -> None:
+        self.shown: dict[str, list[int]] = {}  # a line -> the calls whose results had it
+        self.named: dict[str, list[int]] = {}  # the same of a name
+        self.wrote: dict[str, int] = {}  # a line -> the last call in which the agent wrote it
+        self.wrote_name: dict[str, int] = {}
+        self.sizes: list[tuple[int, int]] = []  # tokens of each call: what the agent said, the result
+        self._prices = prices
+        specs = dict.fromkeys((*ALWAYS, *ways)) if ways else ()
+        self._kept = {spec: _Kept(parse_way(spec), prices, self) for spec in specs}
+        self._numbers: dict[str, int] = {}
+        self._before: float | None = None  # when the last result came
 
-    def add(self, call: RecordedCall, lines: Iterable[str], said: int) -> None:
-        """One more call."""
-        number = len(self.sizes)
+    def call(self, call: RecordedCall, *, is_read: bool) -> None:
+        """The next call."""
+        if not self._kept:
+            return
+        lines = _lines_of(call.output)
+        turn = _Turn(
+            _said_in(call),
+            [line for line in _lines_of(call.replaced) if line in self.shown],
+            [name for name in set(_NAME.findall(call.said)) if name in self.named],
+            self._read_again(lines) if is_read else None,
+            self._paused(call.at),
+        )
+        for kept in self._kept.values():
+            kept.turn(turn)
+        self._add(call, lines, turn.said)
+        for kept in self._kept.values():
+            kept.add(stands=True)
+            kept.shorten()
+
+    def _add(self, call: RecordedCall, lines: Iterable[str], said: int) -> None:
+        number = self._numbers[call.call_id] = len(self.sizes)
         self.sizes.append((said, _tokens(len(call.output))))
         for line in lines:
             self.shown.setdefault(line, []).append(number)
@@ -98,40 +120,9 @@ class _Told:
         self.wrote.update(dict.fromkeys(_lines_of(call.said.replace("\n+", "\n")), number))
         self.wrote_name.update(dict.fromkeys(_NAME.findall(call.said), number))
 
-
-class Conversations:
-    """One recorded conversation, kept in several ways at once."""
-
-    def __init__(self, ways: Sequence[str], prices: ModelPrices) -> None:
-        self._told, self._prices = _Told(), prices
-        specs = dict.fromkeys((*ALWAYS, *ways)) if ways else ()
-        self._kept = {spec: _Kept(parse_way(spec), prices, self._told) for spec in specs}
-        self._numbers: dict[str, int] = {}
-        self._before: float | None = None  # when the last result came
-
-    def call(self, call: RecordedCall, *, is_read: bool) -> None:
-        """The next call."""
-        if not self._kept:
-            return
-        told, lines = self._told, _lines_of(call.output)
-        turn = _Turn(
-            _said_in(call),
-            [line for line in _lines_of(call.replaced) if line in told.shown],
-            [name for name in set(_NAME.findall(call.said)) if name in told.named],
-            self._read_again(lines) if is_read else None,
-            self._paused(call.at),
-        )
-        self._numbers[call.call_id] = len(told.sizes)
-        for kept in self._kept.values():
-            kept.turn(turn)
-        told.add(call, lines, turn.said)
-        for kept in self._kept.values():
-            kept.add(stands=True)
-            kept.shorten()
-
     def _read_again(self, lines: set[str]) -> int | None:
         """The call that had most of these lines, if half of them were known."""
-        known = Counter(self._told.shown[line][-1] for line in lines if line in self._told.shown)
+        known = Counter(self.shown[line][-1] for line in lines if line in self.shown)
         if known.total() < RUN or 2 * known.total() < len(lines):
             return None
         return max(known.items(), key=lambda item: (item[1], item[0]))[0]
@@ -149,8 +140,7 @@ class Conversations:
             if kept.way.kind == "recorded":
                 kept.cut(kept_numbers, compacts=cut.compacts)
         for call in cut.restored:
-            self._numbers[call.call_id] = len(self._told.sizes)
-            self._told.add(call, _lines_of(call.output), 0)
+            self._add(call, _lines_of(call.output), 0)
             for kept in self._kept.values():
                 kept.add(stands=kept.way.kind == "recorded" or not cut.compacts)
 
@@ -162,7 +152,7 @@ class Conversations:
 class _Kept:
     """A conversation that is kept in one way: what stands in it, what of it is cached, what it has cost."""
 
-    def __init__(self, way: Keeping, prices: ModelPrices, told: _Told) -> None:
+    def __init__(self, way: Keeping, prices: ModelPrices, told: Conversations) -> None:
         self.way = way
         self.counts: Counter[str] = Counter()
         self._prices, self._told = prices, told

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from readcache import Policy
 from readcache.replay.arm import Arm
+from readcache.replay.bills import Bill
 from readcache.replay.conversations import Conversations, tokens_of
 from readcache.replay.onlooker import Onlooker
 from readcache.replay.prices import RATIOS, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.replay.request_log import RequestLog
 from readcache.replay.tally import Replayed, Tally
 from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
 
@@ -41,16 +41,16 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     tally = Tally(Counter(sessions=1), Counter({recording.form: 1}))
     tally.counts["readers"] += recording.reader != "main"
     arms = {name: Arm(policy) for name, policy in policies.items()}
-    onlooker, requests = Onlooker(recording.name), RequestLog()
     prices = choices.prices(recording)
+    onlooker, bill = Onlooker(), Bill(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
     conversations = Conversations(choices.ways if size >= choices.least else (), prices or RATIOS)
     for item in recording.items:
         if isinstance(item, RequestSent):
-            requests.sent(item)
+            bill.sent(item)
         elif isinstance(item, HistoryCut):
             onlooker.cut(item)
-            requests.cut(item.kept)
+            bill.cut(item.kept)
             conversations.cut(item)
             for arm in arms.values():
                 arm.cut(item)
@@ -60,26 +60,23 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
             tally.calls_by_tool[item.tool] += 1
             tally.out_by_tool[item.tool] += len(item.output)
             saved = {name: arm.call(item) for name, arm in arms.items()}
-            is_read = onlooker.call(item, saved)
-            requests.call(item, saved)
+            is_read = onlooker.call(item)
+            bill.call(item, saved)
             conversations.call(item, is_read=is_read)
             for name, arm in arms.items():
                 arm.credit(item, saved[name], is_read=is_read)
-    bill = requests.bill(prices)
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
-    tally.counts.update(billed_sessions=bill.known, priced_sessions=bill.known and prices is not None)
-    tally.models[prices.label if prices else ""] += 1
-    if bill.known and prices is None:
+    if tally.counts["requests"] and prices:
+        tally.models[prices.label] += 1
+    elif tally.counts["requests"]:
         tally.unpriced[recording.model or "no model named"] += 1
-    tally.dearest = onlooker.dearest
     tally.ways = conversations.end()
     for way in tally.ways.values():
-        way.update(sessions=1, priced_sessions=bill.money > 0)
+        way["sessions"] = 1
         way["money"] = round(bill.money * way["bill"] / max(1, tally.ways["recorded"]["bill"]))
     for name, arm in arms.items():
         tally.policies[name] = arm.end()
-        if bill.known:
-            tokens, money = bill.saved(requests.stays(name))
-            tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
+        tokens, money = bill.saved(name)
+        tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
     return Replayed(tally, recording.first_call)

@@ -9,7 +9,7 @@ from textwrap import wrap
 from readcache.replay.arm import KINDS
 from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
-from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally, ranked
+from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
 from readcache.replay.verdict import dollars, share, verdict
 
 WIDTH = 100
@@ -35,7 +35,6 @@ def table(found: Sum, policies: Sequence[str]) -> list[str]:
         lines += [_row(f"  {kind}", [f"{arm.by_kind[kind]:,}" for arm in arms]) for kind in KINDS]
         lines += ["", *_ways(total.ways)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
-        lines += ["", *_dearest(total.dearest, policies)] if total.dearest else []
         lines += [line for name in policies for line in _faults(name, total.policies[name])]
     return [line[:WIDTH] for line in lines] + list(_left_aside(found))
 
@@ -167,15 +166,6 @@ def _after_compactions(total: Tally) -> Iterator[str]:
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
     held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
     yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
-
-
-def _dearest(rereads: Sequence[DearReread], policies: Sequence[str]) -> Iterator[str]:
-    yield _row("the dearest re-reads: tokens paid, characters", policies)
-    for reread in rereads:
-        label = f"  {round(reread.price / CHARS_PER_TOKEN):>9,}{reread.chars:>11,}"
-        yield _row(label, [f"{reread.saved.get(name, 0):,}" for name in policies])
-        yield f"      {_fitted(reread.what, 56)}  {_fitted(reread.where, 34)}"
-    yield "  (the first two: of file lines shown before, without numbers; saved: of the whole result)"
 
 
 def _faults(name: str, arm: PolicyTally) -> Iterator[str]:

@@ -129,8 +129,8 @@ def kept(told: Mapping[str, Any], of: Figures, checked: Mapping[str, Any], paths
 def billed(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What measured-bill.json has of it."""
     counts = told["counts"]
-    sizes = ("sessions", "calls", "requests", "prompt", "unpriced_sessions")
-    return {"transcripts": name, **{size: counts[size] for size in sizes}} | {
+    sizes = {size: counts[size] for size in ("sessions", "calls", "requests", "prompt")}
+    return {"transcripts": name, **sizes, "unpriced_sessions": sum(told["unpriced"].values())} | {
         "policies": {
             preset: {
                 "plain": round(found["saved"] / counts["out"], 5),

@@ -87,17 +87,6 @@ def test_who_asks_again_at_once_bounced_and_what_that_saved_is_taken_off(
     assert 4 * default["tokens_bounced"] == pytest.approx(default["saved"], rel=0.01)
 
 
-def test_the_dearest_re_reads_are_those_that_were_carried_longest(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    early, late = sed(1, 40), read(41, 80)
-    write(work / "s.jsonl", session(early, late, early, *[bash("true", "")] * 20, late))
-    dearest = run(capsys, "s.jsonl")["dearest"]
-    assert [reread["what"] for reread in dearest] == ["/w/app.py", "/w/app.py"]
-    assert [reread["where"] for reread in dearest] == ["one c2", "one c23"]
-    assert dearest[0]["price"] > 2 * dearest[1]["price"]
-
-
 def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
