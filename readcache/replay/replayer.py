@@ -70,7 +70,7 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     if tally.counts["requests"] and prices:
         tally.models[prices.label] += 1
     elif tally.counts["requests"]:
-        tally.unpriced[recording.model or "no model named"] += 1
+        tally.unpriced[recording.model or "an unnamed model"] += 1
     tally.ways = conversations.end()
     for way in tally.ways.values():
         way["sessions"] = 1

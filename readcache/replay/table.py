@@ -10,7 +10,7 @@ from readcache.replay.arm import KINDS
 from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
 from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
-from readcache.replay.verdict import dollars, share, verdict
+from readcache.replay.verdict import dollars, many, share, verdict
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
@@ -39,11 +39,6 @@ def table(found: Sum, policies: Sequence[str]) -> list[str]:
     return [line[:WIDTH] for line in lines] + list(_left_aside(found))
 
 
-def _many(count: int, what: str) -> str:
-    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {many}"
-
-
 def _row(label: str, cells: Iterable[str]) -> str:
     return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
 
@@ -51,8 +46,8 @@ def _row(label: str, cells: Iterable[str]) -> str:
 def _head(total: Tally) -> Iterator[str]:
     counts = total.counts
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
-    sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
-    yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
+    sizes = f"{many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
+    yield f"{many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
@@ -68,15 +63,15 @@ def _usage(total: Tally) -> Iterator[str]:
     if not counts["billed_sessions"]:
         yield "no usage fields: what part of all input and of the bill was saved is not known, and not guessed"
         return
-    sizes = f"{_many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
-    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes}"
+    sizes = f"{many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
+    yield f"usage fields in {many(counts['billed_sessions'], 'conversation')}: {sizes}"
     if counts["bill"]:
         labels = ", ".join(label for label, _ in ranked(total.models) if label)
         bill = f"  the bill: {dollars(counts['bill'])}, by the prices of {labels}"
         yield from wrap(bill, WIDTH, subsequent_indent="  ")
     if total.unpriced:
         names = ", ".join(name for name, _ in ranked(total.unpriced))
-        aside = _many(total.unpriced.total(), "conversation")
+        aside = many(total.unpriced.total(), "conversation")
         yield from wrap(f"  no prices for {names} ({aside}): give them in --prices FILE", WIDTH, subsequent_indent="  ")
 
 
@@ -122,7 +117,7 @@ def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
     """Beside a conversation from which nothing leaves."""
     none, recorded = ways["none"], ways["recorded"]
     widths = WAY_CELLS.values()
-    yield f"{_many(none['sessions'], 'conversation')} kept in other ways"
+    yield f"{many(none['sessions'], 'conversation')} kept in other ways"
     yield f"{'':16}" + "".join(f"{name:>{width}}" for name, width in WAY_CELLS.items())
     for spec, one in ways.items():
         cells = (
@@ -140,7 +135,7 @@ def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
-        yield f"  the cache expired in {_many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
+        yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
 
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
@@ -159,7 +154,7 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         yield "no compactions"
         return
     restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
-    yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
+    yield f"{many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
     if not counts["reread"]:
         yield f"  nothing that they had taken away was read again within {WATCHED} calls"
         return
@@ -183,7 +178,7 @@ def _left_aside(found: Sum) -> Iterator[str]:
         (len(found.strangers), "file", strange),
         (found.damage.lines, "damaged line", f" skipped, the first at {found.damage.first}"),
     )
-    parts = [_many(count, what) + more for count, what, more in said if count]
+    parts = [many(count, what) + more for count, what, more in said if count]
     if parts:
         yield ""
         yield from (f"left aside: {part}" for part in parts)

@@ -29,15 +29,22 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}".replace("%", " %") if whole else "n/a"
 
 
+def many(count: int, what: str) -> str:
+    """So many of it."""
+    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {many}"
+
+
 def dollars(millionths: float) -> str:
     """As money."""
     return f"${millionths / 1e6:,.2f}"
 
 
 def _of_results(total: Tally, policies: Sequence[str]) -> str:
-    name = max(policies, key=lambda name: total.policies[name].counts["saved_priced"])
+    by = "saved_bill" if total.counts["bill"] else "saved_priced"
+    name = max(policies, key=lambda name: total.policies[name].counts[by])
     counts, bill = total.policies[name].counts, total.counts["bill"]
-    if counts["saved_priced"] <= 0:
+    if counts[by] <= 0:
         return "Lines that the agent could still see did not come again: readcache would have saved nothing."
     saved = f"{share(counts['saved_priced'], counts['out_priced'])} of what tool output cost while it was carried"
     if bill:
@@ -64,4 +71,4 @@ def _of_ways(ways: dict[str, Counter[str]]) -> str:
     money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
     gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
     line = _LINES[way.kind].format(f"{way.above:_}", f"{way.down_to:_}")
-    return f"{counts['sessions']:,} conversations kept as {best} would have cost {less} less{money}{gone}: {line}"
+    return f"{many(counts['sessions'], 'conversation')} kept as {best} would have cost {less} less{money}{gone}: {line}"
