@@ -133,8 +133,10 @@ class Conversations:
         return None not in (before, at, seconds) and at - before > seconds  # type: ignore[operator]
 
     def cut(self, cut: HistoryCut) -> None:
-        """The host took calls out, and showed some by itself. What it restored stands nowhere else: only what a
-        compaction had taken is back."""
+        """The host took calls out, and showed some by itself. What it restored after a compaction only stands where
+        that had taken it away."""
+        if not self._kept:
+            return
         kept_numbers = sorted(self._numbers[name] for name in cut.kept if name in self._numbers)
         for kept in self._kept.values():
             if kept.way.kind == "recorded":
@@ -244,13 +246,14 @@ class _Kept:
     def _compact(self) -> None:
         self._request(SUMMARY)  # it is asked for behind the conversation
         self._drop()
+        self._first = len(self._stands)
         self._size += SUMMARY + RESTORED
         self.counts.update(shortened=1, rewritten=SUMMARY + RESTORED)
 
     def _drop(self) -> None:
         self._stands = [False] * len(self._stands)
         self._clearable.clear()
-        self._first, self._size, self._cached = len(self._stands), BASE, BASE
+        self._size = self._cached = BASE
 
     def cut(self, kept: Sequence[int], *, compacts: bool) -> None:
         """All but these calls leave, by a compaction or because somebody went back."""

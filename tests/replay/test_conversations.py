@@ -233,6 +233,34 @@ def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() 
     assert (found["none"]["needs"], found["none"]["missed"], found["none"]["shortened"]) == (3, 0, 0)
 
 
+def test_a_file_that_the_user_showed_stands_in_every_way_until_it_goes() -> None:
+    conversations = Conversations(["mask:1"], PRICES)
+    conversations.call(Did(writes=(5,)).call(0), is_read=False)
+    conversations.cut(HistoryCut(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
+    for number, did in enumerate((Did(edits=(7,)), Did(shows=(5,)), Did(shows=(1,)), Did(edits=(5,))), start=1):
+        conversations.call(did.call(number), is_read=not did.edits)
+    found = conversations.end()
+    assert {way: (counts["needs"], counts["missed"]) for way, counts in found.items()} == {
+        "none": (1, 0),
+        "recorded": (1, 0),
+        "mask:1": (1, 0),
+    }, "the agent still sees what it wrote itself, and no result had shown that before"
+    assert found["none"]["carried"] == found["recorded"]["carried"]
+
+
+def test_who_goes_back_loses_what_came_after_and_keeps_the_cache() -> None:
+    did = [Did(shows=(1,)), Did(shows=(2,))]
+    conversations = Conversations(["none"], PRICES)
+    for number, one in enumerate(did):
+        conversations.call(one.call(number), is_read=True)
+    conversations.cut(HistoryCut(frozenset({"c0"}), compacts=False))
+    conversations.call(Did(edits=(2,)).call(2), is_read=False)
+    recorded = conversations.end()["recorded"]
+    assert (recorded["missed"], recorded["shortened"]) == (1, 0)
+    sizes = [BASE, BASE + CALL + LINE, BASE + CALL + LINE, BASE + CALL + LINE]  # the last one asks again
+    assert recorded["carried"] == sum(sizes)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
