@@ -15,10 +15,7 @@ from readcache.replay.verdict import dollars, many, share, verdict
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
-WAY_CELLS = {  # of a way of keeping a conversation: its name and width
-    **{"bill": 9, "money": 11, "carried": 9, "turns": 8, "cuts": 6, "rewritten": 10},
-    **{"needs missed": 14, "re-reads": 9, "names": 8},
-}
+WAY = 18  # columns of the name of a way to keep a conversation
 
 Row = Callable[[PolicyTally], str]
 
@@ -116,26 +113,30 @@ def _bounces(arm: PolicyTally) -> str:
 def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
     """Beside a conversation from which nothing leaves."""
     none, recorded = ways["none"], ways["recorded"]
-    widths = WAY_CELLS.values()
     yield f"{many(none['sessions'], 'conversation')} kept in other ways"
-    yield f"{'':16}" + "".join(f"{name:>{width}}" for name, width in WAY_CELLS.items())
+    yield " " * WAY + "".join(_way_cells(none, none))
     for spec, one in ways.items():
-        cells = (
-            share(one["bill"], none["bill"]),
-            dollars(one["money"]) if one["money"] else "n/a",
-            share(one["carried"], none["carried"]),
-            f"{one['turns']:,}",
-            f"{one['shortened']:,}",
-            f"{one['rewritten'] / 1000:,.0f}k",
-            f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
-            f"{one['rereads_missed']:,}",
-            share(one["names_missed"], one["names"]),
-        )
-        yield f"{spec:16}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        cells = _way_cells(one, none).items()
+        yield f"{_fitted(spec, WAY):{WAY}}" + "".join(f"{cell:>{len(head)}}" for head, cell in cells)
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
         yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
+
+
+def _way_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
+    """By their headings, which are as wide."""
+    return {
+        "    bill": share(one["bill"], none["bill"]),
+        "      money": dollars(one["money"]) if one["money"] else "n/a",
+        " carried": share(one["carried"], none["carried"]),
+        "   turns": f"{one['turns']:,}",
+        "  cuts": f"{one['shortened']:,}",
+        " rewritten": f"{one['rewritten'] / 1000:,.0f}k",
+        "  needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
+        " re-reads": f"{one['rereads_missed']:,}",
+        "   names": share(one["names_missed"], one["names"]),
+    }
 
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
