@@ -41,13 +41,12 @@ def dollars(millionths: float) -> str:
 
 
 def _of_results(total: Tally, policies: Sequence[str]) -> str:
-    by = "saved_bill" if total.counts["bill"] else "saved_priced"
-    name = max(policies, key=lambda name: total.policies[name].counts[by])
+    name = max(policies, key=lambda name: [total.policies[name].counts[by] for by in ("saved_bill", "saved_priced")])
     counts, bill = total.policies[name].counts, total.counts["bill"]
-    if counts[by] <= 0:
+    if counts["saved_priced"] <= 0:
         return "Lines that the agent could still see did not come again: readcache would have saved nothing."
     saved = f"{share(counts['saved_priced'], counts['out_priced'])} of what tool output cost while it was carried"
-    if bill:
+    if counts["saved_bill"]:
         saved = f"{dollars(counts['saved_bill'])} of {dollars(bill)} ({share(counts['saved_bill'], bill)})"
     host = next((form for form, _ in ranked(total.forms) if form in _INIT), "HOST")
     return f"Leaving out what the agent could still see would have saved {saved}: readcache init {host} --policy {name}"
