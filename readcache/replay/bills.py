@@ -23,7 +23,7 @@ _USUAL = Policy().prices
 # What a turn costs that a marker provokes, in characters: it reads the prompt again, and what is carried, and answers.
 TURN_PROMPT, TURN_OUTPUT = CHARS_PER_TOKEN * _USUAL.prompt, CHARS_PER_TOKEN * _USUAL.output * _USUAL.answer
 NEAR = 0.02  # a text counts as cached where the cache reached to it within this share
-ENOUGH = 1_000  # characters that a turn must add to tell how many of them make a token
+ENOUGH = 4_000  # characters that a turn must add to tell how many make a token: hosts add some unseen to each
 
 
 class _Result(NamedTuple):
