@@ -116,6 +116,10 @@ def _add_looks(alone: Any, add: Any) -> None:
     replay = alone("replay", text)
     _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
     _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
+    text = "keep conversations so: compact:N, clear:N:M (tokens, such as 160k) or mask:RESULTS; give several"
+    _value(replay, "--conversation WAY", text, action="append")
+    _value(replay, "--model NAME", "whose prices count; default: the model that a transcript names")
+    _value(replay, "--prices FILE", "your own prices, as JSON: dollars for a million tokens, see docs/replay.md")
     _value(replay, *_SINCE)
     text = "a session as one HTML page: what was shown, what was left out and why, what was in view when"
     report = add("report", text)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from readcache.cli.terminal import say, warn
-from readcache.model.errors import ReadcacheError
+from readcache.model.errors import ReadcacheError, UsageError, did_you_mean
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 
@@ -22,6 +22,9 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
 
     from readcache.model.policy import PRESETS, Policy
     from readcache.replay.as_json import replay_json
+    from readcache.replay.conversations import DEFAULT_WAYS, LONG, parse_way
+    from readcache.replay.prices import built_in_prices, find_prices, read_prices
+    from readcache.replay.replayer import Choices
     from readcache.replay.table import table
     from readcache.replay.workers import replay_files
     from readcache.transcripts.files import find_files
@@ -29,6 +32,14 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:
         Policy.named(name)
+    for spec in options.conversation or ():
+        parse_way(spec)
+    rows = {**built_in_prices(), **(read_prices(options.prices) if options.prices else {})}
+    if options.model and find_prices(options.model, rows) is None:
+        known = did_you_mean(options.model, rows) or f": known are {', '.join(rows)}"
+        raise UsageError(f"--model {options.model!r} has no prices{known}; give them in --prices FILE")
+    ways, least = (options.conversation, 0) if options.conversation else (DEFAULT_WAYS, LONG)
+    choices = Choices(tuple(ways), least, rows, options.model or "")
     since = seconds_of(options.since, time.time(), "--since") if options.since else None
     paths = options.paths or [path for _, path in kept_transcripts() if _is_there(path)]
     if not paths:
@@ -37,7 +48,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     # None: only on a terminal
     size = sum(file.size for file in files)
     with tqdm(total=size, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
-        found = replay_files(files, policies, since, bar.update)
+        found = replay_files(files, policies, choices, since, bar.update)
     for trouble in found.not_understood:
         warn(trouble)
     if options.json:

@@ -1,7 +1,7 @@
 """One policy's side of a replay.
 
 `counts`: `saved` and `cut` (characters: net of markers; of the results that something was left out of), `omissions`
-(such results), `markers`, `wrong`, `saved_priced`, `out_priced`, `turns_priced` (see `prices.Carried`), and what the
+(such results), `markers`, `wrong`, `saved_priced`, `out_priced`, `turns_priced` (see `bills.Carried`), and what the
 session itself counts of `FROM_SESSION`.
 """
 
@@ -13,7 +13,7 @@ from readcache import Outcome, Policy, Reply, Session
 from readcache.model.spec.marker import Finding, Marker
 from readcache.model.spec.world import World
 from readcache.replay.answers import answer_recorded, show_restored
-from readcache.replay.prices import Carried
+from readcache.replay.bills import Carried
 from readcache.replay.tally import PolicyTally
 from readcache.transcripts.records import HistoryCut, RecordedCall
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from readcache.replay.tally import PolicyTally, Sum, ranked
+from readcache.replay.verdict import verdict
 
 
 def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
     """One JSON-able object."""
     total = found.total()
     return {
+        "verdict": list(verdict(total, policies)),
         "counts": dict(total.counts),
         "formats": dict(total.forms),
         "tools": {
             name: {"calls": calls, "characters": total.out_by_tool[name]} for name, calls in ranked(total.calls_by_tool)
         },
         "policies": {name: _policy(total.policies.get(name, PolicyTally())) for name in policies},
-        "dearest": [asdict(reread) for reread in total.dearest],
+        "models": dict(total.models),
+        "unpriced": dict(total.unpriced),
+        "conversation": {spec: dict(counts) for spec, counts in total.ways.items()},
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,

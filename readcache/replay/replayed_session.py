@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from glob import escape, glob
 
 from readcache import Policy, Session
 from readcache.replay.answers import answer_recorded, show_restored
-from readcache.transcripts.files import Unit, find_files, read_content, units_of
-from readcache.transcripts.formats import BAD_SHAPES, recordings_in
+from readcache.transcripts.files import find_files, read_content, units_of
+from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import HistoryCut, NotUnderstood, RecordedCall, Recording
 
 
@@ -22,23 +22,12 @@ def conversations_in(path: str) -> list[list[Recording]]:
     beside = sorted(glob(f"{escape(os.path.splitext(path)[0])}/subagents/*.jsonl"))
     for file in find_files([path, *beside]):
         try:
-            for recording in (one for unit in units_of(file) for one in _recordings(unit)):
+            for recording in (one for unit in units_of(file) for one in recordings_in(read_content(unit))):
                 found.setdefault((recording.form, recording.name), []).append(recording)
         except NotUnderstood:
             if file.named:
                 raise
     return list(found.values())
-
-
-def _recordings(unit: Unit) -> Iterator[Recording]:
-    if unit.trouble:
-        raise NotUnderstood(unit.trouble)
-    content = read_content(unit)
-    try:
-        yield from recordings_in(content)
-    except BAD_SHAPES as error:
-        what = f"{type(error).__name__}: {error}"
-        raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
 
 
 def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:

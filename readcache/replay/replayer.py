@@ -4,27 +4,54 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from readcache import Policy
 from readcache.replay.arm import Arm
+from readcache.replay.bills import Bill
+from readcache.replay.conversations import Conversations, tokens_of
 from readcache.replay.onlooker import Onlooker
-from readcache.replay.request_log import RequestLog
+from readcache.replay.prices import RATIOS, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.replay.tally import Replayed, Tally
-from readcache.transcripts.records import HistoryCut, Recording, RequestSent
+from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
 
 
-def replay_recording(recording: Recording, policies: Mapping[str, Policy]) -> Replayed:
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a replay goes by besides its policies. `ways` to keep conversations of `least` tokens or more. `model`: ""
+    for the one that a transcript names."""
+
+    ways: tuple[str, ...] = ()
+    least: int = 0
+    table: PriceTable = field(default_factory=built_in_prices)
+    model: str = ""
+
+    def prices(self, recording: Recording) -> ModelPrices | None:
+        """Of its model; None where they are not known. Where most was written to a cache that holds for an hour, so is
+        the rest."""
+        found = find_prices(self.model or recording.model, self.table)
+        sent = [item for item in recording.items if isinstance(item, RequestSent)]
+        hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
+        return found.for_an_hour() if found is not None and hour else found
+
+
+def replay_recording(recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None) -> Replayed:
     """The tally of one conversation."""
+    choices = Choices() if choices is None else choices
     tally = Tally(Counter(sessions=1), Counter({recording.form: 1}))
     tally.counts["readers"] += recording.reader != "main"
     arms = {name: Arm(policy) for name, policy in policies.items()}
-    onlooker, requests = Onlooker(recording.name), RequestLog()
+    prices = choices.prices(recording)
+    onlooker, bill = Onlooker(), Bill(prices)
+    size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
+    conversations = Conversations(choices.ways if size >= choices.least else (), prices or RATIOS)
     for item in recording.items:
         if isinstance(item, RequestSent):
-            requests.sent(item)
+            bill.sent(item)
         elif isinstance(item, HistoryCut):
             onlooker.cut(item)
-            requests.cut(item.kept)
+            bill.cut(item.kept)
+            conversations.cut(item)
             for arm in arms.values():
                 arm.cut(item)
         else:
@@ -33,18 +60,23 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy]) -> Re
             tally.calls_by_tool[item.tool] += 1
             tally.out_by_tool[item.tool] += len(item.output)
             saved = {name: arm.call(item) for name, arm in arms.items()}
-            is_read = onlooker.call(item, saved)
-            requests.call(item, saved)
+            is_read = onlooker.call(item)
+            bill.call(item, saved)
+            conversations.call(item, is_read=is_read)
             for name, arm in arms.items():
                 arm.credit(item, saved[name], is_read=is_read)
-    bill = requests.bill()
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
-    tally.counts.update(billed_sessions=bill.known, unpriced_sessions=bill.known and not bill.holds)
-    tally.dearest = onlooker.dearest
+    if tally.counts["requests"] and prices:
+        tally.models[prices.label] += 1
+    elif tally.counts["requests"]:
+        tally.unpriced[recording.model or "an unnamed model"] += 1
+    tally.ways = conversations.end()
+    for way in tally.ways.values():
+        way["sessions"] = 1
+        way["money"] = round(bill.money * way["bill"] / max(1, tally.ways["recorded"]["bill"]))
     for name, arm in arms.items():
         tally.policies[name] = arm.end()
-        if bill.known:
-            tokens, cost = bill.saved(requests.stays(name))
-            tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(cost) if bill.holds else 0)
+        tokens, money = bill.saved(name)
+        tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
     return Replayed(tally, recording.first_call)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from readcache.replay.arm import KINDS
-from readcache.replay.prices import CHARS_PER_TOKEN
+from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
-from readcache.replay.tally import DearReread, PolicyTally, Sum, Tally, ranked
+from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
+from readcache.replay.verdict import dollars, many, share, verdict
 
 WIDTH = 100
 LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
-UNKNOWN = "n/a"
+WAY = 18  # columns of the name of a way to keep a conversation
 
 Row = Callable[[PolicyTally], str]
 
@@ -21,26 +23,17 @@ Row = Callable[[PolicyTally], str]
 def table(found: Sum, policies: Sequence[str]) -> list[str]:
     """The lines."""
     total = found.total()
-    lines = [*_head(total), ""]
+    lines = [line for said in verdict(total, policies) for line in wrap(said, WIDTH, subsequent_indent="  ")]
+    lines += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
         lines += [_row("", policies), *_savings(total, arms), ""]
         lines += [_row("characters saved, by kind", policies)]
         lines += [_row(f"  {kind}", [f"{arm.by_kind[kind]:,}" for arm in arms]) for kind in KINDS]
+        lines += ["", *_ways(total.ways)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
-        lines += ["", *_dearest(total.dearest, policies)] if total.dearest else []
         lines += [line for name in policies for line in _faults(name, total.policies[name])]
     return [line[:WIDTH] for line in lines] + list(_left_aside(found))
-
-
-def share(part: float, whole: float) -> str:
-    """As per cent; unknown where there is nothing to have a share of."""
-    return f"{part / whole:.1%}".replace("%", " %") if whole else UNKNOWN
-
-
-def _many(count: int, what: str) -> str:
-    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {many}"
 
 
 def _row(label: str, cells: Iterable[str]) -> str:
@@ -50,8 +43,8 @@ def _row(label: str, cells: Iterable[str]) -> str:
 def _head(total: Tally) -> Iterator[str]:
     counts = total.counts
     inner = f" ({counts['readers']:,} of sub-agents)" if counts["readers"] else ""
-    sizes = f"{_many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
-    yield f"{_many(counts['sessions'], 'conversation')}{inner}, {sizes}"
+    sizes = f"{many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
+    yield f"{many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
     if counts["calls"]:
@@ -67,12 +60,16 @@ def _usage(total: Tally) -> Iterator[str]:
     if not counts["billed_sessions"]:
         yield "no usage fields: what part of all input and of the bill was saved is not known, and not guessed"
         return
-    sizes = f"{_many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
-    yield f"usage fields in {_many(counts['billed_sessions'], 'conversation')}: {sizes};"
-    turns = f"{counts['reproduced']:,} of {counts['predicted']:,} turns"
-    yield f"  the price model reproduces the cost of {turns} within 2 %"
-    if aside := counts["unpriced_sessions"]:
-        yield f"  and less than half of the turns of {_many(aside, 'conversation')}: no part of the bill is known there"
+    sizes = f"{many(counts['requests'], 'request')}, {counts['prompt']:,} tokens of input"
+    yield f"usage fields in {many(counts['billed_sessions'], 'conversation')}: {sizes}"
+    if counts["bill"]:
+        labels = ", ".join(label for label, _ in ranked(total.models) if label)
+        bill = f"  the bill: {dollars(counts['bill'])}, by the prices of {labels}"
+        yield from wrap(bill, WIDTH, subsequent_indent="  ")
+    if total.unpriced:
+        names = ", ".join(name for name, _ in ranked(total.unpriced))
+        aside = many(total.unpriced.total(), "conversation")
+        yield from wrap(f"  no prices for {names} ({aside}): give them in --prices FILE", WIDTH, subsequent_indent="  ")
 
 
 def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
@@ -113,6 +110,35 @@ def _bounces(arm: PolicyTally) -> str:
     return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
 
 
+def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Beside a conversation from which nothing leaves."""
+    none, recorded = ways["none"], ways["recorded"]
+    yield f"{many(none['sessions'], 'conversation')} kept in other ways"
+    yield " " * WAY + "".join(_way_cells(none, none))
+    for spec, one in ways.items():
+        cells = _way_cells(one, none).items()
+        yield f"{_fitted(spec, WAY):{WAY}}" + "".join(f"{cell:>{len(head)}}" for head, cell in cells)
+    yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
+    if recorded["expiries"]:
+        part = share(recorded["bill_expired"], recorded["bill"])
+        yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
+
+
+def _way_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
+    """By their headings, which are as wide."""
+    return {
+        "    bill": share(one["bill"], none["bill"]),
+        "      money": dollars(one["money"]) if one["money"] else "n/a",
+        " carried": share(one["carried"], none["carried"]),
+        "   turns": f"{one['turns']:,}",
+        "  cuts": f"{one['shortened']:,}",
+        " rewritten": f"{one['rewritten'] / 1000:,.0f}k",
+        "  needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
+        " re-reads": f"{one['rereads_missed']:,}",
+        "   names": share(one["names_missed"], one["names"]),
+    }
+
+
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
     yield _row(f"{'characters saved, by tool':26}{'calls':>9}{'output':>13}", policies)
     for tool, out in ranked(total.out_by_tool)[:MOST_TOOLS]:
@@ -129,22 +155,13 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         yield "no compactions"
         return
     restored = f"; after {counts['restored']:,} of them the host showed files again by itself"
-    yield f"{_many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
+    yield f"{many(counts['cuts'], 'compaction')}{restored if counts['restored'] else ''}"
     if not counts["reread"]:
         yield f"  nothing that they had taken away was read again within {WATCHED} calls"
         return
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
     held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
     yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
-
-
-def _dearest(rereads: Sequence[DearReread], policies: Sequence[str]) -> Iterator[str]:
-    yield _row("the dearest re-reads: tokens paid, characters", policies)
-    for reread in rereads:
-        label = f"  {round(reread.price / CHARS_PER_TOKEN):>9,}{reread.chars:>11,}"
-        yield _row(label, [f"{reread.saved.get(name, 0):,}" for name in policies])
-        yield f"      {_fitted(reread.what, 56)}  {_fitted(reread.where, 34)}"
-    yield "  (the first two: of file lines shown before, without numbers; saved: of the whole result)"
 
 
 def _faults(name: str, arm: PolicyTally) -> Iterator[str]:
@@ -162,7 +179,7 @@ def _left_aside(found: Sum) -> Iterator[str]:
         (len(found.strangers), "file", strange),
         (found.damage.lines, "damaged line", f" skipped, the first at {found.damage.first}"),
     )
-    parts = [_many(count, what) + more for count, what, more in said if count]
+    parts = [many(count, what) + more for count, what, more in said if count]
     if parts:
         yield ""
         yield from (f"left aside: {part}" for part in parts)

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from heapq import nlargest
 
 from readcache.transcripts.records import Damage
 
-DEAREST = 10  # re-reads that are named
 MOST_NAMED = 5  # wrong omissions, and files that were not understood, that are named
 
 
 def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     """The most first, equal ones by name: workers end in any order, and what is printed must not depend on it."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-@dataclass(frozen=True, slots=True)
-class DearReread:
-    """One call that showed lines again: `chars` of them, which cost `price` characters of uncached input while they
-    were carried. `saved`: characters of this call that each policy left out, net."""
-
-    price: float
-    chars: int
-    what: str
-    where: str
-    saved: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -55,7 +41,9 @@ class Tally:
     calls_by_tool: Counter[str] = field(default_factory=Counter)
     out_by_tool: Counter[str] = field(default_factory=Counter)
     policies: dict[str, PolicyTally] = field(default_factory=dict)
-    dearest: list[DearReread] = field(default_factory=list)
+    models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
+    unpriced: Counter[str] = field(default_factory=Counter)  # with usage fields, by a model whose prices are not known
+    ways: dict[str, Counter[str]] = field(default_factory=dict)  # of keeping a conversation, see `conversations`
 
     def add(self, other: Tally) -> None:
         """Takes another one in."""
@@ -63,11 +51,12 @@ class Tally:
         self.forms.update(other.forms)
         self.calls_by_tool.update(other.calls_by_tool)
         self.out_by_tool.update(other.out_by_tool)
+        self.models.update(other.models)
+        self.unpriced.update(other.unpriced)
+        for way, counts in other.ways.items():
+            self.ways.setdefault(way, Counter()).update(counts)
         for name, policy in other.policies.items():
             self.policies.setdefault(name, PolicyTally()).add(policy)
-        self.dearest = nlargest(
-            DEAREST, self.dearest + other.dearest, key=lambda reread: (reread.price, reread.where, reread.what)
-        )
 
 
 @dataclass(frozen=True, slots=True)

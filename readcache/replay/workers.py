@@ -10,10 +10,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from functools import partial
 
 from readcache import Policy
-from readcache.replay.replayer import replay_recording
+from readcache.replay.replayer import Choices, replay_recording
 from readcache.replay.tally import Outcomes, Sum
 from readcache.transcripts.files import Found, Unit, read_content, units_of
-from readcache.transcripts.formats import BAD_SHAPES, FORMS, Form, recordings_in
+from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import NotUnderstood
 
 SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
@@ -23,13 +23,14 @@ AHEAD = 4  # units for each process that wait for it: more would hold memory, fe
 def replay_files(
     files: Sequence[Found],
     policies: Sequence[str],
+    choices: Choices,
     since: float | None,
     told: Callable[[int], object],
 ) -> Sum:
     """The totals. `since`: conversations that began before, in seconds since the epoch, are left out. `told` is given
     the bytes on disk that were done."""
     found = Sum()
-    work = partial(replay_unit, policies=tuple(policies), since=since, forms=tuple(FORMS))
+    work = partial(replay_unit, policies=tuple(policies), choices=choices, since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
     for unit, outcomes in _each(work, units, processes):
@@ -40,25 +41,21 @@ def replay_files(
     return found
 
 
-def replay_unit(unit: Unit, policies: Sequence[str], since: float | None, forms: Sequence[Form]) -> Outcomes:
+def replay_unit(
+    unit: Unit, policies: Sequence[str], choices: Choices, since: float | None, forms: Sequence[Form]
+) -> Outcomes:
     """One file, or one line."""
-    outcomes = Outcomes(not_understood=unit.trouble)
-    if unit.trouble:
-        return outcomes
+    outcomes = Outcomes()
     try:
         content = read_content(unit)
         outcomes.damage = content.damage
         presets = {name: Policy.named(name) for name in policies}
-        try:
-            for recording in recordings_in(content, forms):
-                began = recording.since if recording.since is not None else os.path.getmtime(unit.file.path)
-                if since is not None and began < since:
-                    outcomes.too_old += 1
-                else:
-                    outcomes.replayed.append(replay_recording(recording, presets))
-        except BAD_SHAPES as error:
-            what = f"{type(error).__name__}: {error}"
-            raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
+        for recording in recordings_in(content, forms):
+            began = recording.since if recording.since is not None else os.path.getmtime(unit.file.path)
+            if since is not None and began < since:
+                outcomes.too_old += 1
+            else:
+                outcomes.replayed.append(replay_recording(recording, presets, choices))
     except NotUnderstood as error:
         outcomes.not_understood = str(error)
     return outcomes

@@ -63,6 +63,7 @@ def load_chats(content: Content) -> Iterator[Recording]:
 
 def _recording(place: str, row: Mapping[str, Any], messages: list[Any]) -> Recording:
     chat = _Chat()
+    chat.turns.by(row.get("model"))
     for message in messages:
         chat.take(object_in(message))
     is_mini = str(row.get("trajectory_format")).startswith("mini-swe-agent") or chat.is_text
@@ -87,7 +88,9 @@ class _Chat:
             self.turns.cut()
         if message.role == "assistant":
             self._answer(message)
-            usage = object_in(raw.get("usage")) or object_in(object_in(extra.get("response")).get("usage"))
+            response = object_in(extra.get("response"))
+            self.turns.by(raw.get("model") or response.get("model"))
+            usage = object_in(raw.get("usage")) or object_in(response.get("usage"))
             if usage:
                 self.turns.pay(usage_of(usage))
         elif message.role == "user" and self.is_text and self.turns.waiting and not results:

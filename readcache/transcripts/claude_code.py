@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from readcache.messages.tools import LINE_NUMBER
 from readcache.transcripts.content import Content
+from readcache.transcripts.patches import replaced_lines
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -32,7 +33,7 @@ from readcache.transcripts.records import (
     RequestSent,
     Written,
 )
-from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
+from readcache.transcripts.values import block_text, chars_in, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -78,8 +79,8 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
     for reader, found in readers.items():
         if found.items:  # requests that no usage was told of say nothing
             items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
-            first = found.first_call
-            yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, first)
+            known = found.first_call, found.model
+            yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, *known)
 
 
 class _Node(NamedTuple):
@@ -97,7 +98,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.first_call = ""
+        self.first_call = self.model = ""
         self._nodes: dict[str, _Node] = {}
         self._live: dict[str, None] = {}  # ids of the answers above the newest one, in order
         self._before: dict[str, str] = {}  # id of an answer -> that of the one above it
@@ -113,6 +114,7 @@ class _Reader:
         if entry.get("type") == "assistant" and message.get("model") != _SYNTHETIC:
             answer = _answer_of(entry)
             node = _Node(answer)
+            self.model = self.model or str(message.get("model") or "")
             if answer not in self._live:
                 self._begin(answer, above)
             self._bill(answer, message)
@@ -126,7 +128,8 @@ class _Reader:
                 name = str(block.get("tool_use_id")) if isinstance(block, dict) else ""
                 if name in self._asked and block.get("type") == "tool_result":
                     made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
-                    self.items.append(replace(made, batch=self._answer_of.get(name, "")))
+                    at = epoch_of(entry.get("timestamp"))
+                    self.items.append(replace(made, batch=self._answer_of.get(name, ""), at=at))
         self._nodes[str(entry.get("uuid"))] = node
 
     def _begin(self, answer: str, above: _Node) -> None:
@@ -205,7 +208,7 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) 
     tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
-    known: dict[str, Any] = {"said": said_in(given), "output": output}
+    known: dict[str, Any] = {"said": said_in(given), "output": output, "arguments": chars_in(given)}
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = _STATUS.match(output) if failed else None
@@ -217,7 +220,7 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) 
     if tool in WRITERS and isinstance(path, str):
         content = given.get("content") if tool == "Write" else None
         writes = () if failed else (Written(path, content if isinstance(content, str) else None),)
-        return RecordedCall(name, tool.lower(), None, **known, writes=writes)
+        return RecordedCall(name, tool.lower(), None, **known, writes=writes, replaced=replaced_lines(given))
     if text is None or failed:
         return RecordedCall(name, tool.lower(), None, **known)
     if tool == "Read" and isinstance(path, str):

@@ -61,6 +61,7 @@ class _Session:
         if kind in ("session_meta", "turn_context"):
             self._cwd = str(payload.get("cwd") or self._cwd)
             self.name = self.name or str(payload.get("id") or "")
+            self.turns.by(payload.get("model"))
             self.reader = self.name if "subagent" in object_in(payload.get("source")) else self.reader
         elif kind == "compacted":
             history = visible_to_model([object_in(item) for item in list_in(payload.get("replacement_history"))])

@@ -33,7 +33,9 @@ def load_copilot(content: Content) -> Iterator[Recording]:
             cwd = str(object_in(data.get("context")).get("cwd") or cwd)
             name = name or str(data.get("sessionId") or "")
         reader = str(data.get("agentId") or data.get("parentToolCallId") or "main")
-        _take(readers.setdefault(reader, Turns()), str(row.get("type")), data, cwd)
+        turns = readers.setdefault(reader, Turns())
+        turns.at(row.get("timestamp"))
+        _take(turns, str(row.get("type")), data, cwd)
     for reader, turns in readers.items():
         turns.since = began
         found = turns.recording(name or content.path, "copilot", agent="copilot-cli", reader=reader)

@@ -106,6 +106,8 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
 def read_content(unit: Unit) -> Content:
     """NotUnderstood for what is neither JSON nor lines of JSON."""
     path = unit.file.path
+    if unit.trouble:
+        raise NotUnderstood(unit.trouble)
     if unit.line:
         return _content(path, _parsed([unit.text], unit.line), unit.line)
     if os.path.isdir(path):

@@ -23,7 +23,7 @@ from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 # requests of Claude Code one is, and of 10,159 of pi with an extension that prunes, 85.
 SHRUNK = 0.85
 # What a loader raises where an object is not as its format has it.
-BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Form(NamedTuple):
@@ -56,9 +56,17 @@ def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[R
         return iter(())  # a damaged line
     for form in chain(forms, (load_plugin("transcripts", name) for name in plugin_names("transcripts"))):
         if any(form.knows(row) for _, row in content.sample):
-            return (replace(one, items=tuple(_with_unseen_cuts(one.items))) for one in form.load(content))
+            return _loaded(form, content)
     names = ", ".join([*(form.name for form in forms), *plugin_names("transcripts")])
     raise NotUnderstood(f"{content.place(content.sample[0][0])}: a transcript of no known format ({names})")
+
+
+def _loaded(form: Form, content: Content) -> Iterator[Recording]:
+    try:
+        yield from (replace(one, items=tuple(_with_unseen_cuts(one.items))) for one in form.load(content))
+    except _BAD_SHAPES as error:
+        what = f"{type(error).__name__}: {error}"
+        raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
 
 
 def _with_unseen_cuts(items: Iterable[Item]) -> Iterator[Item]:

@@ -24,9 +24,9 @@ def load_opencode(content: Content) -> Iterator[Recording]:
     for _, row in content.objects():
         info = object_in(row.get("info"))
         export = _Export(str(info.get("directory") or "/"))
+        export.turns.at(object_in(info.get("time")).get("created"))
         for message in map(object_in, list_in(row.get("messages"))):
             export.message(object_in(message.get("info")), [object_in(part) for part in list_in(message.get("parts"))])
-        export.turns.at(object_in(info.get("time")).get("created"))
         reader = str(info["id"]) if info.get("parentID") else "main"
         yield export.turns.recording(str(info.get("id") or content.path), "opencode", reader=reader)
 
@@ -40,7 +40,10 @@ class _Export:
 
     def message(self, info: Part, parts: list[Part]) -> None:
         """The next message."""
-        self._prune(epoch_of(object_in(info.get("time")).get("created")))
+        began = object_in(info.get("time")).get("created")
+        self._prune(epoch_of(began))
+        self.turns.at(began)
+        self.turns.by(info.get("modelID"))
         directory = str(object_in(info.get("path")).get("cwd") or self._directory)
         for part in parts:
             kind = part.get("type")

@@ -124,4 +124,5 @@ class _EventLog:
         if response.get("usage") and name not in self._answers:
             self._answers.add(name)
             self.turns.answer()
+            self.turns.by(response.get("model"))
             self.turns.pay(usage_of(object_in(response["usage"])))

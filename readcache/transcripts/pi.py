@@ -90,6 +90,7 @@ class _PiSession:
 
     def _answer(self, message: Entry) -> None:
         self.turns.answer()
+        self.turns.by(message.get("model"))
         for block in map(object_in, list_in(message.get("content"))):
             if block.get("type") != "toolCall":
                 self.turns.answer(len(str(block.get("text") or block.get("thinking") or "")))

@@ -71,6 +71,9 @@ class RecordedCall:
     writes: tuple[Written, ...] = ()
     complete: bool = True  # False: the host cut the output
     failed: bool = False  # the tool gave an error text, no content
+    arguments: int = 0  # characters of all that the agent wrote in the call, as JSON
+    replaced: str = ""  # the old lines of an edit, which the agent must have known
+    at: float | None = None  # when the result came, in seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ Item = RecordedCall | HistoryCut | RequestSent
 class Recording:
     """One reader's conversation. `since`: seconds since the epoch at its first event; None: the transcript has no
     times. `first_call`: the harness's own id of its first call, by which copies of a conversation are known; "" for
-    none."""
+    none. `model`: the first one that the transcript names; "" for none."""
 
     name: str
     form: str  # the name of the format
@@ -120,6 +123,7 @@ class Recording:
     agent: str = ""  # the harness
     since: float | None = None
     first_call: str = ""
+    model: str = ""
 
 
 @dataclass(slots=True)

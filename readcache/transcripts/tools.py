@@ -8,9 +8,9 @@ from typing import Any
 
 from readcache.messages.tools import DIRECTORIES, first_text, lines_read, tool_use
 from readcache.model.paths import canonical_path
-from readcache.transcripts.patches import patch_writes
+from readcache.transcripts.patches import patch_writes, replaced_lines
 from readcache.transcripts.records import AskedCommand, AskedRead, AskedTool, RecordedCall, Written
-from readcache.transcripts.values import said_in
+from readcache.transcripts.values import chars_in, said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
 
@@ -37,6 +37,7 @@ def recorded_call(
     word = name if use.kind == "ignore" else use.kind
     asked: AskedCommand | AskedRead | AskedTool | None = None
     writes: tuple[Written, ...] = ()
+    replaced = ""
     if use.kind == "bash":
         where = canonical_path(first_text(given, DIRECTORIES) or "", cwd)
         asked = AskedCommand(use.command or "", where, head, exit_code, tail)
@@ -45,11 +46,13 @@ def recorded_call(
         word = "edit" if use.content is None else "write"
         own = (Written(canonical_path(use.path, cwd), use.content),) if use.path is not None else ()
         writes = own + (patch_writes(use.patch or said, cwd) if use.patch is not None else ())
+        replaced = replaced_lines(given, None if use.patch is None else use.patch or said)
     elif output and not failed and use.kind != "ignore":
         if use.kind == "read":
             asked = _read_of(canonical_path(use.path or "", cwd), given, output)
         word, asked = ("read", asked) if asked is not None else (name, AskedTool(name, given))
-    return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, complete)
+    known: dict[str, Any] = {"arguments": chars_in(given), "replaced": replaced, "complete": complete}
+    return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, **known)
 
 
 def _read_of(path: str, given: Mapping[str, Any], output: str) -> AskedRead | None:

@@ -17,7 +17,9 @@ class Turns:
 
     def __init__(self) -> None:
         self.first_call = ""
+        self.model = ""
         self.since: float | None = None
+        self._now: float | None = None
         self._items: list[Item] = []
         self._waiting: dict[str, tuple[Callable[..., RecordedCall], str]] = {}
         self._request: int | None = None  # place of the newest one, while its answer goes on
@@ -26,7 +28,13 @@ class Turns:
 
     def at(self, time: object) -> None:
         """Something happened then, as the transcript writes times; the first one is when it began."""
-        self.since = epoch_of(time) if self.since is None else self.since
+        now = epoch_of(time)
+        self._now = self._now if now is None else now
+        self.since = now if self.since is None else self.since
+
+    def by(self, model: object) -> None:
+        """The transcript names the model."""
+        self.model = self.model or (model if isinstance(model, str) else "")
 
     def type(self, chars: int) -> None:
         """The user, or the host, said so many characters."""
@@ -63,7 +71,7 @@ class Turns:
         """The result of that call, with what else `recorded_call` must know; nothing for an unknown call."""
         if call_id in self._waiting:
             made, batch = self._waiting.pop(call_id)
-            self._items.append(made(call_id, output, batch, **known))
+            self._items.append(replace(made(call_id, output, batch, **known), at=self._now))
         self._request = None
 
     def cut(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
@@ -74,7 +82,7 @@ class Turns:
     def recording(self, name: str, form: str, *, agent: str = "", reader: str = "main") -> Recording:
         """All of it. Requests that no usage was told of say nothing."""
         items = tuple(item for item in self._items if not isinstance(item, RequestSent) or item.prompt)
-        return Recording(name, form, items, reader, agent or form, self.since, self.first_call)
+        return Recording(name, form, items, reader, agent or form, self.since, self.first_call, self.model)
 
     @property
     def waiting(self) -> list[str]:

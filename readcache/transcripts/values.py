@@ -62,6 +62,11 @@ def epoch_of(value: object) -> float | None:
         return None
 
 
+def chars_in(arguments: object) -> int:
+    """Characters of what the agent wrote in a call."""
+    return len(json.dumps(arguments, ensure_ascii=False))
+
+
 def said_in(arguments: Mapping[str, Any]) -> str:
     """What the agent wrote in a call, each text of it whole."""
     return "\n".join(value if isinstance(value, str) else json.dumps(value) for value in arguments.values())

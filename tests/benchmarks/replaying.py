@@ -44,10 +44,10 @@ ROUNDED = {"plain": ("plain", 1), "priced": ("priced", 1), "break_even": ("break
 Figures = dict[str, dict[str, float]]
 
 
-def replay(paths: Sequence[Path]) -> tuple[dict[str, Any], float, float, int]:
+def replay(paths: Sequence[Path], *options: str) -> tuple[dict[str, Any], float, float, int]:
     """What `readcache replay --json` prints, with the form of our recordings known to it; its seconds, those of
     processors, and the bytes that its processes held at most."""
-    words = [sys.executable, "-m", "tests.replay.plain_form", "replay", "--json", *map(str, paths)]
+    words = [sys.executable, "-m", "tests.replay.plain_form", "replay", "--json", *options, *map(str, paths)]
     before = processor_seconds()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(TOP), *filter(None, [os.environ.get("PYTHONPATH")])])
     out, seconds, size = run_measured(words)
@@ -129,8 +129,8 @@ def kept(told: Mapping[str, Any], of: Figures, checked: Mapping[str, Any], paths
 def billed(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What measured-bill.json has of it."""
     counts = told["counts"]
-    sizes = ("sessions", "calls", "requests", "prompt", "unpriced_sessions")
-    return {"transcripts": name, **{size: counts[size] for size in sizes}} | {
+    sizes = {size: counts[size] for size in ("sessions", "calls", "requests", "prompt")}
+    return {"transcripts": name, **sizes, "unpriced_sessions": sum(told["unpriced"].values())} | {
         "policies": {
             preset: {
                 "plain": round(found["saved"] / counts["out"], 5),

@@ -118,7 +118,7 @@ def bill() -> str:
     sizes = f"{found['sessions']:,} conversations, {found['requests']:,} requests, {found['prompt'] / 1e6:,.0f} million"
     facts = _paragraph(
         f"{found['transcripts']}: {sizes} tokens of input. The bill is that of the "
-        f"{found['sessions'] - found['unpriced_sessions']:,} whose turns the price model reproduces."
+        f"{found['sessions'] - found['unpriced_sessions']:,} with a model whose prices are known."
     )
     return f"{table(head, rows)}\n{facts}\n"
 

@@ -34,7 +34,7 @@ def demo_block() -> str:
 
 def replay() -> str:
     """What `readcache replay` prints of the transcripts of its tests, as a fenced block."""
-    words = ["replay", "tests/replay/data"]
+    words = ["replay", "tests/replay/data", "--conversation", "clear:12k:10k", "--conversation", "mask:5"]
     done = subprocess.run(
         [sys.executable, "-m", "readcache", *words], cwd=TOP, capture_output=True, text=True, check=True
     )

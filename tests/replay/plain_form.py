@@ -9,7 +9,6 @@ and `python -m tests.replay.plain_form replay PATH` is `readcache replay PATH` w
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from readcache.transcripts.content import Content
 from readcache.transcripts.files import LINE_MARKS
 from readcache.transcripts.formats import FORMS, Form
+from readcache.transcripts.patches import replaced_lines
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -27,6 +27,7 @@ from readcache.transcripts.records import (
     Recording,
     Written,
 )
+from readcache.transcripts.values import chars_in, said_in
 
 NAME = "normalised"
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
@@ -64,18 +65,20 @@ def _item(name: str, record: Mapping[str, Any]) -> Item:
         return HistoryCut()
     if tool == "bash" and isinstance(given.get("command"), str):
         asked = AskedCommand(given["command"], record.get("cwd") or DIRECTORY)
-        return RecordedCall(name, tool, asked, given["command"], output)
+        return RecordedCall(name, tool, asked, given["command"], output, arguments=chars_in(given))
     path = given.get("path")
     if tool == "read" and path:
         start = max(1, _number(given.get("offset") or (given.get("view_range") or [1])[0]) or 1)
         limit = _number(given.get("limit"))
         read = AskedRead(str(path), start, start + limit - 1 if limit else None)
-        return RecordedCall(name, tool, read, str(path), output)
-    said = "\n".join([json.dumps(given, ensure_ascii=False), *map(str, given.values())])
+        return RecordedCall(name, tool, read, str(path), output, arguments=chars_in(given))
     writes: tuple[Written, ...] = ()
     if tool in ("edit", "write", "patch") and path and not _ERROR.match(output):
         writes = (Written(str(path), given.get("content") or given.get("file_text")),)
-    return RecordedCall(name, tool, None, said, output, writes=writes)
+    patch = given.get("patch") if tool == "patch" else None
+    replaced = replaced_lines(given, patch if isinstance(patch, str) else None) if tool in ("edit", "patch") else ""
+    known: dict[str, Any] = {"arguments": chars_in(given), "writes": writes, "replaced": replaced}
+    return RecordedCall(name, tool, None, said_in(given), output, **known)
 
 
 def _number(value: object) -> int | None:

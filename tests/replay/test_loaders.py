@@ -9,6 +9,7 @@ import pytest
 
 from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
+from readcache.transcripts.patches import replaced_lines
 from readcache.transcripts.records import NotUnderstood
 from tests.replay.loaded import DATA, calls, cuts, kinds, load, replay, requests
 
@@ -45,6 +46,39 @@ def test_a_transcript_is_known_by_its_content_and_its_calls_are_understood(name:
     assert len(requests(recording)) == billed
     assert len(cuts(recording)) == cut
     assert len({call.call_id for call in calls(recording)}) == len(calls(recording))
+
+
+TIMED = {"claude-code.jsonl": 15, "codex.jsonl": 16, "copilot.jsonl": 12, "opencode.json": 6, "pi.jsonl": 24}
+EDITED = {
+    "claude-code.jsonl": "\t// SubjectTokenType is the RFC 8693 sub",
+    "codex.jsonl": '  "plugins": [\n    {\n      "name": "agen',  # context, and what the patch removes
+    "opencode.json": "- [ ] Define the Kanban board contract f",
+    "pi.jsonl": "# Output results in a readable format fo",
+    "openhands/events": "TAX = 0.19",
+}
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_results_have_the_times_of_the_transcript_in_order(name: str) -> None:
+    times = [call.at for call in calls(load(DATA / name)[0]) if call.at is not None]
+    assert len(times) == TIMED[name]
+    assert times == sorted(times)
+    assert times[0] > 1_700_000_000
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_an_edit_tells_the_lines_that_the_agent_had_to_know(name: str) -> None:
+    edits = [call for call in calls(load(DATA / name)[0]) if call.replaced]
+    assert edits[0].replaced[:40] == EDITED[name]
+    assert edits[0].arguments > len(edits[0].replaced)
+    assert {call.tool for call in edits} == {"edit"}
+
+
+def test_several_edits_of_one_call_tell_all_their_lines() -> None:
+    edits = {"edits": [{"old_string": "a = 1", "new_string": "a = 2"}, {"old_string": "b\nc", "new_string": ""}]}
+    assert replaced_lines(edits) == "a = 1\nb\nc"
+    assert replaced_lines({}, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n kept\n-gone\n+new") == "kept\ngone"
+    assert replaced_lines({"edits": "nonsense", "old_string": 3}) == ""
 
 
 @pytest.mark.parametrize("name", FACTS)

@@ -20,7 +20,7 @@ def ran(name: str, command: str, form: str) -> RecordedCall:
     [("cat f", ""), ("cat -n f", "{:6}\t"), ("grep -n line f", "{}:"), ("nl -ba -s': ' f", "{:6}: ")],
 )
 def test_lines_shown_again_are_counted_in_every_form(command: str, form: str) -> None:
-    onlooker = Onlooker("a conversation")
-    onlooker.call(ran("1", "cat f", ""), {})
-    onlooker.call(ran("2", command, form), {})
+    onlooker = Onlooker()
+    onlooker.call(ran("1", "cat f", ""))
+    onlooker.call(ran("2", command, form))
     assert onlooker.end()["bound"] == sum(len(line) + 1 for line in LINES), "numbers are no lines of the file"

@@ -1,101 +1,103 @@
-"""What results cost while they are carried, and how a transcript's own usage fields are met."""
+"""What models cost: the table, names in transcripts, the user's own prices."""
 
 from __future__ import annotations
 
-import random
+import datetime
+import json
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from readcache.replay.prices import READ, TURN_OUTPUT, TURN_PROMPT, WRITE, WRITE_HOUR, Bill, Carried, Stay
-from readcache.transcripts.records import RequestSent
+from readcache.cli.main import main
+from readcache.model.errors import UsageError
+from readcache.replay.prices import ModelPrices, built_in_prices, find_prices, read_prices
+from readcache.replay.replayer import Choices
+from tests.replay.loaded import DATA, load
 
-
-def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() -> None:
-    carried = Carried()
-    for name in ("a", "b", "c"):
-        carried.add(name, 1000, 100, marked=name == "c")
-    carried.cut(frozenset({"b"}))
-    assert carried.out == pytest.approx(1000 * (2 * WRITE + 2 * READ))
-    assert carried.turns == pytest.approx(READ * (TURN_PROMPT + 2 * 900) + TURN_OUTPUT)
-    carried.add("d", 0, 0, marked=False)
-    carried.cut()
-    assert carried.out == pytest.approx(1000 * (3 * WRITE + 2 * READ + 2 * READ))
-    assert carried.saved == pytest.approx(carried.out / 10)
+OWN = {"input": 3, "read": 0.3, "write": 3.75, "output": 15}
 
 
-def conversation(chars_per_token: float, *, hour: bool = False, misses: tuple[int, ...] = ()) -> Bill:
-    """Twenty requests whose cache works as Anthropic's, but for `misses`."""
-    rng, sent, added, prompt, answer = random.Random(1), list[RequestSent](), list[int](), 9000, 0
-    for number in range(20):
-        new = rng.randint(1000, 9000) if number else 0
-        fresh = round(new / chars_per_token) + answer
-        read = 0 if number in misses or not number else prompt
-        prompt += fresh
-        answer = rng.randint(50, 400)
-        written = {"cache_write_hour" if hour else "cache_write": prompt - read}
-        sent.append(RequestSent(cache_read=read, output=answer, **written))
-        added.append(new)
-    return Bill(sent, added, frozenset())
+def test_each_row_of_the_table_has_a_date_and_a_source_and_prices_that_can_be() -> None:
+    for row in built_in_prices().values():
+        assert datetime.date(2026, 1, 1) <= datetime.date.fromisoformat(row.date) <= datetime.date(2026, 12, 31)
+        assert row.source
+        assert row.read <= 0.1 * row.input <= row.input <= row.write <= (row.write_hour or row.write)
+        assert row.input < row.output
+        assert (row.above is None) == (row.times_input == 1)
 
 
-@pytest.mark.parametrize("hour", [False, True])
-def test_turns_are_reproduced_by_prices_and_a_calibrated_size(hour: bool) -> None:
-    counts = conversation(3.1, hour=hour).counts()
-    assert (counts["predicted"], counts["reproduced"]) == (19, 19)
-
-
-def test_a_turn_that_missed_the_cache_is_not_said_to_be_reproduced() -> None:
-    counts = conversation(3.1, misses=(5, 9)).counts()
-    assert (counts["predicted"], counts["reproduced"]) == (19, 17)
-
-
-def test_what_was_left_out_would_have_been_written_once_and_read_while_the_cache_held() -> None:
-    tokens, cost = conversation(4.0).saved([Stay(4000, 3, 8)])
-    assert tokens == pytest.approx(1000 * 5, rel=0.01)
-    assert cost == pytest.approx(1000 * (WRITE + 4 * READ), rel=0.01)
-    _, dearer = conversation(4.0, misses=(5,)).saved([Stay(4000, 3, 8)])
-    assert dearer == pytest.approx(1000 * (2 * WRITE + 3 * READ), rel=0.01)
-
-
-REQUESTS = st.lists(
-    st.builds(RequestSent, *[st.integers(0, 60_000)] * 4, output=st.integers(0, 900), answer=st.integers(0, 4000)),
-    min_size=1,
-    max_size=8,
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("claude-opus-5-5", "claude-opus-5-5"),
+        ("Claude-Opus-5.5[1m]", "claude-opus-5-5"),
+        ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+        ("claude-opus-4-5@20251101", "claude-opus-4-5"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("gpt-6.1-sol", "gpt-6.1-sol"),
+        ("gemini-3.1-pro-preview", "gemini-3.1-pro"),
+        ("claude-opus-5-7", None),  # may cost anything
+        ("gpt-5.4-nano", None),
+        ("gpt-55", None),
+        ("", None),
+    ],
 )
-STAYS = st.lists(st.builds(Stay, st.integers(0, 10**6), st.integers(0, 8), st.integers(0, 9)), max_size=9)
+def test_a_model_is_known_by_its_name_and_not_by_a_similar_one(name: str, row: str | None) -> None:
+    found = find_prices(name, built_in_prices())
+    assert (found and found.name) == row
 
 
-@given(REQUESTS, STAYS, st.frozensets(st.integers(0, 8)), st.lists(st.integers(0, 90_000), min_size=8, max_size=8))
-def test_no_more_is_saved_than_the_requests_had_and_cost_by_their_own_fields(
-    requests: list[RequestSent], stays: list[Stay], cuts: frozenset[int], added: list[int]
+def test_the_transcripts_name_their_models() -> None:
+    named = {path: load(DATA / path)[0].model for path in ("claude-code.jsonl", "codex.jsonl", "opencode.json")}
+    assert named == {
+        "claude-code.jsonl": "claude-opus-4-7",
+        "codex.jsonl": "gpt-5.4",
+        "opencode.json": "gemini-3.1-pro-preview",
+    }
+
+
+def test_what_was_written_to_a_cache_of_an_hour_has_that_price_and_lasts_as_long() -> None:
+    recording = load(DATA / "claude-code.jsonl")[0]
+    prices = Choices().prices(recording)
+    assert prices is not None
+    assert (prices.write, prices.seconds) == (10, 3600)
+
+
+def test_the_users_own_prices_are_read_and_come_first(tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps({"my-model": OWN, "gpt-5.4": {**OWN, "above": 1000, "times_input": 2}}))
+    rows = read_prices(str(path))
+    assert rows["my-model"] == ModelPrices("my-model", 3, 0.3, 3.75, 15)
+    found = find_prices("openai/gpt-5.4", {**built_in_prices(), **rows})
+    assert found is not None
+    assert found.cost(fresh=1001) == 2 * 1001 * 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("[]", "has no prices"),
+        ("{", "cannot be read as prices"),
+        ('{"m": 3}', "m lacks one of input, read, write, output"),
+        (json.dumps({"m": {"input": 1}}), "m lacks one of input, read, write, output"),
+        (json.dumps({"m": {**OWN, "output": "5"}}), "m: output is '5': give a number of 0 or more"),
+        (json.dumps({"m": {**OWN, "read": -1}}), "m: read is -1: give a number of 0 or more"),
+        ('{"m": {"input": NaN, "read": 1, "write": 1, "output": 1}}', "m: input is nan"),
+        (json.dumps({"m": {**OWN, "date": 3}}), "m: date is 3: give a text"),
+        (json.dumps({"m": {**OWN, "reed": 3}}), "m has an unknown field 'reed' (did you mean read?)"),
+        (json.dumps({"m": {**OWN, "input": 0}}), "m: input is 0"),
+    ],
+)
+def test_prices_that_make_no_sense_are_one_line(
+    rows: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """61 % of a bill was printed as saved, where uncached input was 26 % of it: texts that outlived a compaction were
-    taken for uncached in each later request."""
-    tokens, cost = Bill(requests, added[: len(requests)], cuts).saved(stays)
-    assert 0 <= tokens <= sum(request.prompt for request in requests) + 0.01
-    written = sum(r.fresh + WRITE * r.cache_write + WRITE_HOUR * r.cache_write_hour for r in requests)
-    assert 0 <= cost <= written + READ * sum(r.cache_read for r in requests) + 0.01
-
-
-def test_what_outlives_a_cut_is_read_from_the_cache_where_one_is() -> None:
-    requests = [RequestSent(fresh=1000, cache_read=19_000)] * 4 + [RequestSent(fresh=1000, cache_read=9_000)] * 4
-    tokens, cost = Bill(requests, [4000] * 8, frozenset({4})).saved([Stay(400, 3, 8)])
-    assert cost < 0.5 * tokens
-
-
-def test_nothing_is_said_of_the_bill_where_the_prices_reproduce_less_than_half_of_the_turns() -> None:
-    rng = random.Random(2)
-    strange = [RequestSent(fresh=rng.randint(1, 90_000), cache_read=rng.randint(1, 90_000)) for _ in range(30)]
-    bill = Bill(strange, [1000] * 30, frozenset())
-    assert not bill.holds
-    assert bill.counts()["bill"] == 0
-    assert conversation(3.1).holds
-
-
-def test_without_usage_fields_nothing_is_guessed() -> None:
-    bill = Bill([], [], frozenset())
-    assert not bill.known
-    assert bill.counts() == {}
-    assert bill.saved([Stay(4000, 0, 5)]) == (0, 0)
+    path = tmp_path / "prices.json"
+    path.write_text(rows)
+    with pytest.raises(UsageError):
+        read_prices(str(path))
+    assert main(["replay", str(DATA), "--prices", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"readcache: {path}")
+    assert said in told
+    assert told.count("\n") == 1

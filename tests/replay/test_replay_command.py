@@ -16,7 +16,7 @@ import pytest
 from readcache.cli.main import main
 from readcache.replay.tally import ranked
 from tests.replay.loaded import DATA
-from tests.replay.sessions import CUT, bash, lines, read, sed, session, write
+from tests.replay.sessions import APP, CUT, bash, lines, read, sed, session, write
 
 
 @pytest.fixture(autouse=True)
@@ -87,17 +87,6 @@ def test_who_asks_again_at_once_bounced_and_what_that_saved_is_taken_off(
     assert 4 * default["tokens_bounced"] == pytest.approx(default["saved"], rel=0.01)
 
 
-def test_the_dearest_re_reads_are_those_that_were_carried_longest(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    early, late = sed(1, 40), read(41, 80)
-    write(work / "s.jsonl", session(early, late, early, *[bash("true", "")] * 20, late))
-    dearest = run(capsys, "s.jsonl")["dearest"]
-    assert [reread["what"] for reread in dearest] == ["/w/app.py", "/w/app.py"]
-    assert [reread["where"] for reread in dearest] == ["one c2", "one c23"]
-    assert dearest[0]["price"] > 2 * dearest[1]["price"]
-
-
 def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +97,106 @@ def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     assert re.search(r"of the bill, by usage fields +n/a +n/a +n/a$", out, re.MULTILINE)
     assert "not guessed" in out
     assert re.search(r"bounces.* 0 \(0.0 %\)", out)
+
+
+def test_the_verdict_comes_first_with_money_and_the_line_that_does_it(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(DATA / "pi.jsonl", work / "s.jsonl")
+    found = run(capsys, "s.jsonl")
+    assert main(["replay", "s.jsonl"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    saved, bill = max(one["saved_bill"] for one in found["policies"].values()), found["counts"]["bill"]
+    assert 0 < saved < bill
+    assert out.startswith(found["verdict"][0])
+    assert f"would have saved ${saved / 1e6:,.2f} of ${bill / 1e6:,.2f}" in out
+    best = max(found["policies"], key=lambda name: found["policies"][name]["saved_bill"])
+    assert found["verdict"][0].endswith(f"readcache init HOST --policy {best}")
+    assert f"the bill: ${bill / 1e6:,.2f}, by the prices of gemini-3-flash (2026-04-23)" in out
+
+
+def test_where_no_price_is_known_the_verdict_has_a_share_and_the_model_is_named(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "pi.jsonl").read_text(encoding="utf-8").replace("gemini-3-flash", "secret-9")
+    (work / "s.jsonl").write_text(text, encoding="utf-8")
+    assert main(["replay", "s.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "$" not in out
+    assert "of what tool output cost while it was carried" in " ".join(out.split())
+    assert "no prices for secret-9 (1 conversation): give them in --prices FILE" in out
+    assert re.search(r"of the bill, by usage fields +n/a +n/a +n/a$", out, re.MULTILINE)
+    assert run(capsys, "s.jsonl")["unpriced"] == {"secret-9": 1}
+
+
+def test_where_nothing_comes_again_the_verdict_says_so(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(work / "s.jsonl", session(sed(1, 100)))
+    assert run(capsys, "s.jsonl")["verdict"] == [
+        "Lines that the agent could still see did not come again: readcache would have saved nothing."
+    ]
+
+
+def test_a_model_and_prices_of_ones_own_make_the_bill(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"input": 1, "read": 0.1, "write": 1.25, "output": 5}
+    rows = {"cheap": row, "dear": {name: 3 * price for name, price in row.items()}}
+    (work / "prices.json").write_text(json.dumps(rows))
+    shutil.copy(DATA / "codex.jsonl", work / "s.jsonl")
+    bills = [
+        run(capsys, "s.jsonl", "--prices", "prices.json", "--model", name)["counts"]["bill"]
+        for name in ("cheap", "dear")
+    ]
+    assert bills[1] == pytest.approx(3 * bills[0], rel=1e-5)
+    assert run(capsys, "s.jsonl")["models"] == {"gpt-5.4 (2026-10-09)": 1}
+    assert main(["replay", "s.jsonl", "--model", "cheap"]) == 2
+    assert capsys.readouterr().err.startswith("readcache: --model 'cheap' has no prices")
+
+
+def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_asked_for(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def edit(number: int) -> dict[str, Any]:
+        given = {"path": "/w/app.py", "old_string": APP[number], "new_string": "pass"}
+        return {"tool": "edit", "input": given, "output": "done", "cwd": "/w"}
+
+    filling = [bash(f"make {n}", f"{n} words of it\n" * 2000) for n in range(24)]
+    write(work / "long.jsonl", session(sed(1, 100), *filling, edit(3), *[edit(50)] * 2))
+    write(work / "short.jsonl", session(sed(1, 100), sed(20, 80)))
+    ways = run(capsys, ".")["conversation"]
+    assert list(ways) == ["none", "recorded", "compact:160k", "clear:160k:60k", "clear:100k:60k", "mask:10"]
+    assert {counts["sessions"] for counts in ways.values()} == {1}
+    assert (ways["none"]["missed"], ways["mask:10"]["missed"], ways["mask:10"]["needs"]) == (0, 2, 2)
+    assert ways["clear:100k:60k"]["shortened"] == 2
+    assert run(capsys, "short.jsonl")["conversation"] == {}
+    asked = run(capsys, ".", "--conversation", "mask:1", "--conversation", "clear:50k:1k")["conversation"]
+    assert list(asked) == ["none", "recorded", "mask:1", "clear:50k:1k"]
+    assert asked["none"]["sessions"] == 2
+    assert main(["replay", "."]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    assert re.search(r"^clear:100k:60k +[\d.]+ % +n/a +[\d.]+ % +\d+ +2 +[\d,]+k +\d \([\d.]+ %\)", out, re.MULTILINE)
+    assert "the agent is taken to do as it did; each missed need costs one turn" in out
+
+
+def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filling = [bash(f"make {n}", f"{n} words of it\n" * 2000) for n in range(40)]
+    write(work / "s.jsonl", session(*filling))
+    found = run(capsys, "s.jsonl", "--conversation", "mask:3", "--conversation", "clear:100k:20k")
+    ways = found["conversation"]
+    less = 1 - ways["clear:100k:20k"]["bill"] / ways["recorded"]["bill"]
+    said = f"1 conversation kept as clear:100k:20k would have cost {100 * less:.1f} % less: "
+    assert found["verdict"][1] == f"{said}messages = clear(messages, session, above=100_000, down_to=20_000)"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"), [("keep", "'keep' is no way to keep one"), ("clear:1:2", "'clear:1:2' clears from 1 tokens up")]
+)
+def test_a_way_of_keeping_a_conversation_that_makes_no_sense_is_an_error_of_usage(
+    spec: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", ".", "--conversation", spec]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
 
 
 def test_many_conversations_are_replayed_by_several_processes_and_add_up(

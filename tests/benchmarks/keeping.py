@@ -1,0 +1,109 @@
+"""Ways of keeping a conversation: `readcache replay --conversation` beside an independent sketch of the same idea.
+
+    python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check]
+
+The sketch knows nothing of the package: it prices recorded sessions under policies that shorten the conversation, and
+counts the edits whose old lines had gone. Both get the sessions of 120,000 tokens and more with three edits or more, at
+two prices of cached input. Bill, carried tokens and missed needs are to agree within 2 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from replaying import replay
+
+WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
+READS = (0.1, 0.05)  # prices of cached input beside uncached
+LEAST, EDITS = 120_000, 3
+NEAR = 0.02
+SHARES = ("bill", "carried")  # beside those of `none`
+COUNTS = ("needs", "missed")
+
+
+def loaded(script: Path) -> Any:
+    """The sketch, as a module."""
+    spec = importlib.util.spec_from_file_location("needs", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def long_sessions(sketch: Any, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Those that the sketch takes, without the compactions of their hosts."""
+    for row in sketch.T.sessions(map(str, paths)):
+        records = [record for record in row["records"] if record["tool"] != "_compact"]
+        calls = [sketch.Call(record) for record in records]
+        if sum(call.out + call.said - 30 for call in calls) >= LEAST and sum(bool(c.needs) for c in calls) >= EDITS:
+            yield {**row, "records": records}
+
+
+def sketched(sketch: Any, rows: Sequence[dict[str, Any]], read: float) -> dict[str, Counter[str]]:
+    """What the sketch finds, by way."""
+    sums = {spec: Counter[str]() for spec in WAYS}
+    for row in rows:
+        calls = [sketch.Call(record) for record in row["records"]]
+        for spec, total in sums.items():
+            kind, *sizes = spec.split(":")
+            talk = sketch.Conversation(calls, read)
+            for number in range(len(calls)):
+                talk.turn(number)
+                talk.shorten(kind, *map(int, sizes))
+            total.update(talk.figures)
+    return sums
+
+
+def replayed(rows: Sequence[dict[str, Any]], read: float) -> dict[str, Counter[str]]:
+    """What `readcache replay` finds, by way."""
+    with tempfile.TemporaryDirectory() as directory:
+        data, prices = Path(directory, "rows.jsonl"), Path(directory, "prices.json")
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        prices.write_text(json.dumps({"sketch": {"input": 1, "read": read, "write": 1.25, "output": 5}}))
+        ways = [word for spec in WAYS for word in ("--conversation", spec)]
+        told, *_ = replay([data], "--policy", "default", "--prices", str(prices), "--model", "sketch", *ways)
+    return {spec: Counter(counts) for spec, counts in told["conversation"].items()}
+
+
+def told(found: dict[str, Counter[str]], spec: str) -> dict[str, float]:
+    """The figures that are compared."""
+    shares = {name: found[spec][name] / found["none"][name] for name in SHARES}
+    return {**shares, **{name: found[spec][name] for name in COUNTS}}
+
+
+def apart(one: float, other: float) -> float:
+    """How far two figures are apart, as a share."""
+    return abs(one - other) / max(one, other) if max(one, other) else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--needs", type=Path, required=True, metavar="FILE", help="the sketch, needs.py")
+    parser.add_argument("--data", type=Path, nargs="+", required=True, metavar="PATH", help="recorded sessions")
+    parser.add_argument("--check", action="store_true", help="exit 1 when the two differ by more than 2 %%")
+    chosen, missed = parser.parse_args(), []
+    sketch = loaded(chosen.needs)
+    rows = list(long_sessions(sketch, chosen.data))
+    for read in READS:
+        theirs, ours = sketched(sketch, rows, read), replayed(rows, read)
+        print(f"{len(rows)} sessions, cached input at {read}: readcache replay, the sketch, how far they are apart")
+        for spec in WAYS:
+            for (name, one), other in zip(told(ours, spec).items(), told(theirs, spec).values(), strict=True):
+                if (far := apart(one, other)) > NEAR:
+                    missed.append(f"{spec} {name}")
+                print(f"{spec:20} {name:8} {one:10,.4g} {other:10,.4g} {far:8.2%}")
+    if chosen.check and (missed or not rows):
+        sys.exit(f"more than {NEAR:.0%} apart: {', '.join(missed) or 'no session'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""Ways of keeping a conversation, beside a model that holds the whole conversation as a list and looks at all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readcache.model.errors import UsageError
+from readcache.replay.conversations import ASK, BASE, CALL, NOTE, RESTORED, SUMMARY, Conversations, parse_way
+from readcache.replay.prices import ModelPrices
+from readcache.transcripts.records import HistoryCut, RecordedCall
+
+PRICES = ModelPrices("model", 1.0, 0.1, 1.25, 5.0)
+LINE = 1000  # tokens
+WAYS = ("compact:21k", "compact:30k", "clear:20k:12k", "clear:15k:15k", "mask:2", "mask:1")
+
+
+def line(number: int) -> str:
+    """A line of a thousand tokens, with the break behind it."""
+    return f"{f'line {number} ':x<{4 * LINE - 1}}"
+
+
+@dataclass(frozen=True)
+class Did:
+    """A call that showed these lines, and edited, or wrote, those."""
+
+    shows: tuple[int, ...] = ()
+    edits: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+
+    def call(self, number: int, at: float | None = None) -> RecordedCall:
+        out = "".join(f"{line(n)}\n" for n in self.shows)
+        said = "".join(f"{line(n)}\n" for n in (*self.edits, *self.writes))
+        replaced = "\n".join(map(line, self.edits))
+        return RecordedCall(f"c{number}", "edit", None, said, out, replaced=replaced, at=at)
+
+
+@dataclass
+class Block:
+    """A call in the conversation, with its result or without."""
+
+    number: int
+    did: Did
+    stands: bool = True
+
+    @property
+    def said(self) -> int:
+        return LINE * (len(self.did.edits) + len(self.did.writes)) + CALL
+
+    @property
+    def out(self) -> int:
+        return LINE * len(self.did.shows)
+
+    def text(self) -> tuple[object, int]:
+        """The call and its result, of which a change is a change of both."""
+        is_note = bool(self.did.shows) and not self.stands
+        return (self.number, is_note), self.said + (NOTE if is_note else self.out)
+
+
+class Model:
+    """All of it in a list. A request costs what it has in common with the one before it, from the beginning, and the
+    rest. Says nothing of the cost where results were put back."""
+
+    def __init__(self, spec: str) -> None:
+        self.kind, *sizes = spec.split(":")
+        self.sizes = [int(size.replace("k", "000")) for size in sizes]
+        self.blocks: list[Block] = []
+        self.all: list[Block] = []
+        self.back: list[Block] = []  # asked for again after a compaction
+        self.start: list[tuple[object, int]] = [("base", BASE)]
+        self.before: list[tuple[object, int]] = []
+        self.own: set[int] = set()
+        self.bill, self.missed, self.needs = 0.0, 0, 0
+
+    def texts(self) -> list[tuple[object, int]]:
+        return [*self.start, *(block.text() for block in self.blocks)]
+
+    def size(self) -> int:
+        return sum(size for _, size in self.texts()) + sum(block.out for block in self.back)
+
+    def request(self, output: int) -> None:
+        texts = self.texts()
+        same = 0
+        for (name, size), (other, _) in zip(texts, self.before, strict=False):
+            if name != other:
+                break
+            same += size
+        total = sum(size for _, size in texts)
+        self.bill += 0.1 * same + 1.25 * (total - same) + 5 * output
+        self.before = texts
+
+    def turn(self, did: Did) -> None:
+        block = Block(len(self.all), did)
+        self.request(block.said)
+        shown = {n for one in self.all for n in one.did.shows}
+        visible = {n for one in (*self.blocks, *self.back) if one.stands for n in one.did.shows}
+        needed = (set(did.edits) & shown) - self.own
+        gone = needed - visible
+        self.needs += bool(needed)
+        self.missed += bool(gone)
+        for source in {max(b.number for b in self.all if n in b.did.shows) for n in gone}:
+            self.all[source].stands = True
+            self.back += [self.all[source]] if self.all[source] not in self.blocks else []
+        self.own |= {*did.edits, *did.writes}
+        self.blocks.append(block)
+        self.all.append(block)
+        self.shorten()
+
+    def shorten(self) -> None:
+        if self.kind == "mask":
+            for block in self.blocks[: len(self.blocks) - self.sizes[0]]:
+                block.stands = False
+        elif self.kind == "clear" and self.size() > self.sizes[0]:
+            for block in self.blocks[:-2]:
+                if self.size() <= self.sizes[1]:
+                    break
+                block.stands = False
+        elif self.kind == "compact" and self.size() > self.sizes[0]:
+            self.request(SUMMARY)
+            for block in self.all:
+                block.stands = False
+            self.blocks, self.back, self.own = [], [], set()
+            self.start = [("base", BASE), (("summary", len(self.all)), SUMMARY + RESTORED)]
+
+
+def keep(
+    ways: Sequence[str], did: Sequence[Did], prices: ModelPrices = PRICES, times: Sequence[float | None] = ()
+) -> dict[str, Counter[str]]:
+    """What each way comes to."""
+    conversations = Conversations(ways, prices)
+    for number, one in enumerate(did):
+        conversations.call(one.call(number, times[number] if times else None), is_read=not one.edits)
+    return conversations.end()
+
+
+LINES = st.lists(st.integers(0, 9), max_size=5, unique=True).map(tuple)
+DID = st.lists(st.builds(Did, LINES, st.lists(st.integers(0, 9), max_size=2, unique=True).map(tuple)), max_size=14)
+
+
+@settings(max_examples=50)  # the lines are long
+@given(DID, st.sampled_from(WAYS))
+def test_what_is_missed_and_what_it_costs_is_what_a_list_of_all_texts_says(did: list[Did], spec: str) -> None:
+    found, model = keep([spec], did)[spec], Model(spec)
+    for one in did:
+        model.turn(one)
+        if spec.startswith("clear") and model.missed:
+            break  # a result that came back stands twice there, which decides when the next one is cleared
+    else:
+        assert (found["needs"], found["missed"]) == (model.needs, model.missed)
+        assert found["turns"] == len(did) + model.missed
+        if not model.missed:
+            assert found["bill"] == pytest.approx(model.bill, abs=1)
+
+
+@given(DID)
+def test_a_conversation_from_which_nothing_leaves_misses_nothing_and_neither_do_marks_that_it_never_reaches(
+    did: list[Did],
+) -> None:
+    found = keep(["compact:900k", "clear:900k:900k", "mask:99"], did)
+    assert found["none"]["missed"] == found["none"]["shortened"] == found["none"]["names_missed"] == 0
+    assert all(counts == found["none"] for counts in found.values())
+
+
+@given(DID, st.sampled_from(WAYS))
+def test_a_bill_follows_its_prices(did: list[Did], spec: str) -> None:
+    once = keep([spec], did)
+    dollars = keep([spec], did, replace(PRICES, input=7, read=0.7, write=8.75, output=35))
+    twice = keep([spec], did, replace(PRICES, read=0.2, write=2.5, output=10))
+    for way, counts in once.items():
+        assert dollars[way] == counts  # in tokens of input
+        assert twice[way]["bill"] == pytest.approx(2 * counts["bill"], abs=2)
+        assert counts["bill"] <= 1.25 * counts["carried"] + 5 * (
+            sum(Block(0, one).said for one in did) + ASK * counts["missed"] + SUMMARY * counts["shortened"] + 1
+        )
+
+
+@given(DID)
+def test_the_earlier_results_go_the_less_is_carried(did: list[Did]) -> None:
+    found = keep(["mask:1", "mask:3", "mask:6"], [replace(one, edits=(), writes=one.edits) for one in did])
+    carried = [found[way]["carried"] for way in ("mask:1", "mask:3", "mask:6", "none")]
+    assert carried == sorted(carried)
+
+
+def test_an_edit_of_lines_that_were_cleared_costs_a_turn_and_they_come_back() -> None:
+    did = [Did(shows=(1, 2)), Did(shows=(3,)), Did(shows=(4,)), Did(edits=(1,)), Did(edits=(2,))]
+    masked = keep(["mask:2"], did)
+    assert (masked["mask:2"]["needs"], masked["mask:2"]["missed"], masked["mask:2"]["turns"]) == (2, 2, 7)
+    assert masked["none"]["missed"] == 0
+    own = keep(["mask:2"], [*did[:4], Did(edits=(1,))])
+    assert own["mask:2"]["missed"] == 1, "what the agent wrote itself it still sees"
+
+
+def test_lines_that_are_read_again_after_they_went_are_told_and_cost_nothing() -> None:
+    reads = [Did(shows=(1, 2, 3)), Did(shows=(4, 5, 6)), Did(shows=(7, 8, 9)), Did(shows=(1, 2, 3))]
+    found = keep(["mask:2"], reads)
+    assert (found["none"]["rereads"], found["none"]["rereads_missed"]) == (1, 0)
+    assert (found["mask:2"]["rereads"], found["mask:2"]["rereads_missed"]) == (1, 1)
+    assert found["mask:2"]["turns"] == 4
+
+
+@pytest.mark.parametrize(("seconds", "pauses"), [(300.0, 1), (3600.0, 0), (None, 0)])
+def test_a_pause_longer_than_the_cache_holds_writes_everything_again(seconds: float | None, pauses: int) -> None:
+    did, times = [Did(shows=(n,)) for n in range(4)], [0.0, 100.0, 800.0, None]
+    quick = keep(["none"], did)["none"]
+    slow = keep(["none"], did, replace(PRICES, seconds=seconds), times)["none"]
+    cached = BASE + LINE + CALL  # as the second call was asked for, the last before the pause
+    assert slow["expiries"] == pauses
+    assert slow["bill_expired"] == pytest.approx(pauses * 1.15 * cached, abs=1)
+    assert slow["bill"] - quick["bill"] == pytest.approx(slow["bill_expired"], abs=2)
+
+
+def test_a_prompt_that_is_too_short_is_not_cached() -> None:
+    did = [Did(shows=(1,))] * 3
+    short = keep(["none"], did, replace(PRICES, least=100_000))["none"]
+    assert short["bill"] == pytest.approx(1.25 * short["carried"] + 3 * 5 * CALL, abs=1)
+
+
+def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() -> None:
+    conversations = Conversations(["none"], PRICES)
+    for number in range(3):
+        conversations.call(Did(shows=(number,)).call(number), is_read=True)
+    restored = Did(shows=(2,)).call(99)
+    conversations.cut(HistoryCut(frozenset({"c0"}), (restored,)))
+    for number, edited in enumerate((0, 1, 2), start=3):
+        conversations.call(Did(edits=(edited,)).call(number), is_read=False)
+    found = conversations.end()
+    assert (found["recorded"]["needs"], found["recorded"]["missed"], found["recorded"]["shortened"]) == (3, 1, 1)
+    assert (found["none"]["needs"], found["none"]["missed"], found["none"]["shortened"]) == (3, 0, 0)
+
+
+def test_a_file_that_the_user_showed_stands_in_every_way_until_it_goes() -> None:
+    conversations = Conversations(["mask:1"], PRICES)
+    conversations.call(Did(writes=(5,)).call(0), is_read=False)
+    conversations.cut(HistoryCut(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
+    for number, did in enumerate((Did(edits=(7,)), Did(shows=(5,)), Did(shows=(1,)), Did(edits=(5,))), start=1):
+        conversations.call(did.call(number), is_read=not did.edits)
+    found = conversations.end()
+    assert {way: (counts["needs"], counts["missed"]) for way, counts in found.items()} == {
+        "none": (1, 0),
+        "recorded": (1, 0),
+        "mask:1": (1, 0),
+    }, "the agent still sees what it wrote itself, and no result had shown that before"
+    assert found["none"]["carried"] == found["recorded"]["carried"]
+
+
+def test_who_goes_back_loses_what_came_after_and_keeps_the_cache() -> None:
+    did = [Did(shows=(1,)), Did(shows=(2,))]
+    conversations = Conversations(["none"], PRICES)
+    for number, one in enumerate(did):
+        conversations.call(one.call(number), is_read=True)
+    conversations.cut(HistoryCut(frozenset({"c0"}), compacts=False))
+    conversations.call(Did(edits=(2,)).call(2), is_read=False)
+    recorded = conversations.end()["recorded"]
+    assert (recorded["missed"], recorded["shortened"]) == (1, 0)
+    sizes = [BASE, BASE + CALL + LINE, BASE + CALL + LINE, BASE + CALL + LINE]  # the last one asks again
+    assert recorded["carried"] == sum(sizes)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("keep:5", "is no way to keep one"),
+        ("maks:5", "(did you mean mask?)"),
+        ("compact", "is no way to keep one"),
+        ("none:5", "is no way to keep one"),
+        ("clear:160k", "is no way to keep one"),
+        ("mask:0", "leaves no result"),
+        ("mask:-3", "is no way to keep one"),
+        ("mask:", "is no way to keep one"),
+        ("compact:20k", "20,000 tokens stay after a compaction"),
+        ("clear:60k:160k", "clears from 60,000 tokens up to 160,000"),
+    ],
+)
+def test_a_way_that_makes_no_sense_is_named(spec: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_way(spec)
+    assert said in str(error.value)
+    assert repr(spec) in str(error.value)
