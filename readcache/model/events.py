@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from readcache.model.history_events import HistoryEvent
 from readcache.model.reply import Outcome, Reason
-from readcache.model.stored_text import stores_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,6 @@ class Account:
     tool: str = ""  # "bash", "read", or a tool's own name
 
 
-@stores_text
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """`text` was put before the reader under the id `call_id`."""
@@ -127,7 +125,6 @@ class Wrote:
     perhaps: tuple[str, ...] = ()
 
 
-@stores_text
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The harness finally showed `text` as a call's result, or as another text of that call."""

@@ -23,7 +23,7 @@ from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
-from readcache.model.stored_text import digest_of
+from readcache.model.text import digest
 from readcache.model.withheld import with_settled
 from readcache.model.writes import concerns
 
@@ -138,7 +138,7 @@ class View:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
         if _counts_as_whole(event):
-            self._wholes[digest_of(event)] = delivery
+            self._wholes[digest(event.text)] = delivery
 
     def _key(self, key: str) -> KeyView:
         if key not in self._keys:
@@ -182,7 +182,7 @@ class View:
                 if key not in known:  # of a text that was withheld until now
                     self._add_late(key, Reference(new, piece))
         if _counts_as_whole(new.event):
-            self._wholes[digest_of(new.event)] = new
+            self._wholes[digest(new.event.text)] = new
 
     def _add_late(self, key: str, reference: Reference) -> None:
         if key not in self._keys:
@@ -192,7 +192,7 @@ class View:
         self._key(key).add_late(reference)
 
     def _drop_whole(self, delivery: Delivery) -> None:
-        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest_of(delivery.event)) is delivery:
+        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
             del self._wholes[name]
 
     def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:
