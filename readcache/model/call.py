@@ -143,5 +143,5 @@ def _read_label(key: str, start: int, end: int | None) -> str:
 @lru_cache(maxsize=256)
 def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
     """The request and the claim. A re-read gets the same objects."""
-    claim = FileLines((key,), ((max(1, start), end),), sep)
+    claim = FileLines((key,), (max(1, start), end), sep)
     return make_request(key, start, end, sep is not None), Reading((claim,))

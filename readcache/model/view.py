@@ -68,9 +68,9 @@ class View:
         later = (one for written, _, order in self._steps if order > delivery.order for one in written)
         return self.key(key).is_stale(delivery) or any(concerns(one, key) for one in later)
 
-    def known_keys(self, prefix: str = "") -> list[str]:
-        """The keys that were seen and begin with `prefix`, sorted."""
-        return self._names.beginning_with(prefix)
+    def known_keys(self) -> list[str]:
+        """The keys that were seen, sorted."""
+        return self._names.beginning_with("")
 
     def namesakes(self, key: str) -> list[str]:
         """The keys that end in the same file name, `key` among them; the newest few."""
