@@ -52,6 +52,8 @@ def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy
 def is_worth(view: View, tokens: int, policy: Policy) -> bool:
     """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
     be carried. It never looks at what the lines say."""
+    if not policy.min_worth:
+        return True
     carried = view.carried // policy.prices.chars_per_token  # it need not be known better
     return policy.prices.of_text(tokens) >= policy.min_worth * policy.prices.of_turn(carried)
 
