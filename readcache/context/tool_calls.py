@@ -168,9 +168,9 @@ def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
         return ()
     sep = find_separator(lines)
     if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
-        return (FileLines((key,), ((1, None),), sep),)
+        return (FileLines((key,), (1, None), sep),)
     read = lines_read(tool_call.call.arguments or {}, tool_call.result.text)
-    return (FileLines((key,), ((read.first, read.last),)),) if read is not None else ()
+    return (FileLines((key,), (read.first, read.last)),) if read is not None else ()
 
 
 def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:

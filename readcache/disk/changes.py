@@ -229,8 +229,7 @@ def _whole_file(call: Call) -> Printed | None:
     first = claims[0] if len(claims) == 1 else None
     if not isinstance(first, FileLines) or len(first.keys) != 1 or first.gaps or first.shift:
         return None
-    ranges = first.ranges or ()
-    return (call.output, first.sep) if len(ranges) == 1 and ranges[0][0] == 1 else None
+    return (call.output, first.sep) if first.lines is not None and first.lines[0] == 1 else None
 
 
 def notice(changes: Sequence[Change], root: str = "") -> str:

@@ -10,12 +10,10 @@ from readcache.judging.cuts import Cut, make_cuts
 from readcache.judging.judge import Judgement
 from readcache.judging.omissions import count_chars
 from readcache.judging.protect import kept_label
-from readcache.judging.worth import is_worth
 from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.policy import Mode, Policy, Rules
 from readcache.model.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
-from readcache.model.stored_text import share_digest
 from readcache.model.view import View
 from readcache.model.withheld import withhold
 
@@ -51,6 +49,15 @@ def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy
     return sorted(islice(worth, policy.max_markers), key=lambda cut: cut.low)
 
 
+def is_worth(view: View, tokens: int, policy: Policy) -> bool:
+    """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
+    be carried. It never looks at what the lines say."""
+    if not policy.min_worth:
+        return True
+    carried = view.carried // policy.prices.chars_per_token  # it need not be known better
+    return policy.prices.of_text(tokens) >= policy.min_worth * policy.prices.of_turn(carried)
+
+
 def pass_through(call: Call, reason: Reason) -> Reply:
     """All of the output, untouched."""
     shown = (Shown(call.output),)
@@ -84,8 +91,6 @@ def _reply(
             tool=call.tool,
         ),
     )
-    if not cuts:
-        share_digest(event, call.digest)
     if not event.credited:
         event = withhold(event)
     saved = would_save if cuts else 0

@@ -3,8 +3,8 @@
 Bytes decide here. Parsing never decides alone. A line is covered only if the visible line named as its source equals
 it: the whole body and, if the output shows numbers, a number at the source too.
 
-Here lines of files are looked for at the numbers that they have, which also tells whether a file changed; `search` then
-looks for any line anywhere, by what it says.
+Here lines of files are compared at the numbers that they have, which tells whether a file changed; `search` looks for
+any line anywhere, by what it says.
 
 A `Run` is a stretch of output lines that stands in one piece at one source.
 """
@@ -12,8 +12,7 @@ A `Run` is a stretch of output lines that stands in one piece at one source.
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
@@ -40,7 +39,6 @@ class Run:
 class Coverage:
     """What was found for an output, and why more was not."""
 
-    runs: list[Run] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)  # keys whose visible lines disagree with this output
     written: set[str] = field(default_factory=set)  # keys with visible lines from before the agent's own write
     outdated: set[str] = field(default_factory=set)  # the same, from before a change seen earlier
@@ -50,26 +48,18 @@ class Coverage:
 Allow = Callable[[Delivery], bool]
 
 
-def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], allow: Allow, *, delta: bool) -> Coverage:
-    """Runs for all pieces of an output whose numbers are known, in order and disjoint.
-
-    `allow(delivery)`: may a marker point at it? Without `delta` a key that was written or that disagrees with its
-    visible lines has no runs.
-    """
+def cover(view: View, lines: Sequence[str], pieces: Iterable[Piece], allow: Allow) -> Coverage:
+    """What the visible lines of the files of all pieces say. `allow(delivery)`: may a marker point at it?"""
     found = Coverage()
     for piece in pieces:
         texts = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
         for key in piece.keys:
             known = view.key(key)
             _note_staleness(known, key, allow, found)
-            if piece.first:
-                exact, disagree = _by_number(view, known, piece, texts, allow)
-                if disagree:
-                    found.changed.add(key)
-                found.runs += exact
-                found.unnumbered |= not disagree and not exact and _lacks_numbers(known, piece, allow)
-    if not delta:
-        found.runs = [run for run in found.runs if not found.changed.intersection(run.piece.keys)]
+            if piece.first and differs(view, known, piece, texts, allow):
+                found.changed.add(key)
+            elif piece.first:
+                found.unnumbered |= _lacks_numbers(known, piece, allow)
     return found
 
 
@@ -99,75 +89,17 @@ def can_stand_for(reference: Reference, piece: Piece) -> bool:
     return is_named and not ours.endswith(" ")
 
 
-def _has_same_numbers(reference: Reference, piece: Piece) -> bool:
-    """True if the lines there are numbered as they are here, so that line 5 may stand for line 5."""
-    are_shown = piece.sep is not None and reference.piece.sep is not None
-    return can_stand_for(reference, piece) and (not are_shown or reference.piece.shift == piece.shift)
-
-
-def _by_number(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> tuple[list[Run], bool]:
-    """Runs of the very same line numbers; and whether any visible line differs from the output's."""
-    runs: list[Run] = []
-    disagree = False
+def differs(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> bool:
+    """True if a visible line of the key, as far as is known, differs from these; the very last one apart, where one
+    side was cut off (`head -c`, a harness's limit)."""
     last = piece.first + piece.count - 1
     for start, end, reference in known.numbered.overlaps(piece.first, last):
-        if not allow(reference.delivery):
+        there = reference.piece
+        ours = texts[start - piece.first : end - piece.first + 1]
+        theirs = view.bodies(reference)[start - there.first : end - there.first + 1]
+        if ours == theirs or not allow(reference.delivery):
             continue
-        theirs = view.bodies(reference)
-        shift = piece.first - reference.piece.first  # their index minus ours
-        low, high = start - piece.first, end - piece.first + 1
-        for a, b, same in _stretches(texts[low:high], theirs[low + shift : high + shift], low):
-            if same and _has_same_numbers(reference, piece):
-                runs.append(Run(piece.at + a, piece.at + b, reference, a + shift, piece))
-            elif not same and not _is_cut(texts, theirs, a, b, shift):
-                disagree = True
-    return _in_one_place(view, known, piece, texts, allow, runs), disagree
-
-
-def _in_one_place(
-    view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow, runs: list[Run]
-) -> list[Run]:
-    """Neighbouring runs of several deliveries become one where a single delivery holds all their lines: the reader
-    has one place to look at, and the marker one to name."""
-    groups: list[list[Run]] = []
-    for run in runs:
-        if groups and groups[-1][-1].high == run.low:
-            groups[-1].append(run)
-        else:
-            groups.append([run])
-    for group in groups:
-        low, high = group[0].low, group[-1].high
-        for reference in itertools.islice(known.references(), MOST_REFERENCES if len(group) > 1 else 0):
-            at = piece.first + low - piece.at - reference.piece.first
-            inside = reference.piece.first and at >= 0 and at + high - low <= reference.piece.count
-            if not inside or known.is_stale(reference.delivery) or not allow(reference.delivery):
-                continue
-            same = view.bodies(reference)[at : at + high - low] == texts[low - piece.at : high - piece.at]
-            if same and _has_same_numbers(reference, piece):
-                group[:] = [Run(low, high, reference, at, piece)]
-                break
-    return [run for group in groups for run in group]
-
-
-def differs(view: View, known: KeyView, piece: Piece, texts: list[str]) -> bool:
-    """True if a visible line of the key, as far as is known, differs from these."""
-    return _by_number(view, known, piece, texts, lambda _: True)[1]
-
-
-def _stretches(ours: list[str], theirs: list[str], low: int) -> Iterator[tuple[int, int, bool]]:
-    """(low, high, are equal) for each stretch of lines, of which the first is line `low`."""
-    if ours == theirs:  # the commonest case, at the speed of C
-        yield low, low + len(ours), True
-        return
-    for flag, group in itertools.groupby(map(operator.eq, ours, theirs)):
-        high = low + sum(1 for _ in group)
-        yield low, high, flag
-        low = high
-
-
-def _is_cut(ours: list[str], theirs: list[str], low: int, high: int, shift: int) -> bool:
-    """True if the very last line alone differs, because one side was cut off (`head -c`, a harness's limit)."""
-    if high - low != 1 or high not in (len(ours), len(theirs) - shift):
-        return False
-    a, b = ours[low], theirs[low + shift]
-    return a != b and (a.startswith(b) or b.startswith(a))
+        is_cut = ours[-1].startswith(theirs[-1]) or theirs[-1].startswith(ours[-1])
+        if ours[:-1] != theirs[:-1] or not is_cut or end not in (last, there.first + there.count - 1):
+            return True
+    return False

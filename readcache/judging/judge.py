@@ -28,7 +28,6 @@ from readcache.model.limits import LARGEST_OUTPUT, MOST_LINES
 from readcache.model.paths import matches
 from readcache.model.policy import Insist, Policy, Rules
 from readcache.model.reply import Outcome, Reason
-from readcache.model.stored_text import count_lines_of
 from readcache.model.view import View
 
 UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
@@ -56,13 +55,13 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         return Judgement(number, Outcome.FULL, untouched)
     sources = Sources(view, call, policy)
     same = view.whole(call.digest)
-    lines = _split(view, call.output, same)
+    lines = text.split_lines(call.output)
     trust = Trust(call.complete, failed=call.exit_code not in (0, None), uncut=call.uncut, exact=call.exact)
     pieces = match(call.reading.claims, lines, view, trust)
     shown = (key for piece in pieces for key in piece.keys)
     if any(matches(key, policy.protected) for key in shown):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
-    coverage = cover(view, lines, pieces, sources.allow, delta=policy.delta)
+    coverage = cover(view, lines, pieces, sources.allow)
     changed = tuple(sorted(coverage.changed))
     full = Judgement(number, Outcome.FULL, Reason.NOT_SEEN, lines, pieces, changed=changed)
     # Not before `cover`: what is shown in full is credited all the same, and a change that it shows is one.
@@ -76,8 +75,10 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         return replace(full, reason=Reason.TOO_SHORT)
     whole = _whole(view, call, same, pieces, sources, policy)
     if whole is None:
-        coverage.runs += find_visible(view, lines, pieces, coverage, index, sources, policy)
-    found = make_omissions(coverage.runs, lines)
+        runs = find_visible(view, lines, pieces, coverage, index, sources, policy)
+    else:
+        runs = _same_pieces(pieces, whole)
+    found = make_omissions(runs)
     omissions = tuple(o for o in found if not call.edges_only or not o.low or o.high == len(lines))
     if whole is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return replace(full, outcome=Outcome.IDENTICAL_OUTPUT, reason=Reason.IDENTICAL, whole=whole)
@@ -108,17 +109,6 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
     return None
 
 
-def _split(view: View, output: str, same: Delivery | None) -> Sequence[str]:
-    """The lines. If the text is visible already, its stored lines, which compare for free."""
-    if same is not None and len(same.event.pieces) == 1 and same.event.text == output:
-        piece = same.event.pieces[0]
-        if piece.sep is None and piece.at == 0:
-            lines = view.bodies(Reference(same, piece))
-            if len(lines) == count_lines_of(same.event):
-                return lines
-    return text.split_lines(output)
-
-
 def _whole(
     view: View,
     call: Call,
@@ -134,6 +124,15 @@ def _whole(
         return None
     stale = any(view.was_written_since(key, whole) for piece in pieces for key in piece.keys)
     return None if stale and not policy.delta else whole
+
+
+def _same_pieces(pieces: tuple[Piece, ...], whole: Delivery) -> list[Run]:
+    """Pieces of an output whose text stands whole at one place, and is the same lines of the same file there."""
+    return [
+        Run(ours.at, ours.at + ours.count, Reference(whole, theirs), 0, ours)
+        for ours, theirs in zip(pieces, whole.event.pieces, strict=False)
+        if ours.first and replace(theirs, eof=ours.eof) == ours
+    ]
 
 
 def _why(view: View, omissions: tuple[Omission, ...], coverage: Coverage, everything: bool) -> Reason:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from readcache.judging.diffs import find_hunks
-from readcache.judging.hits import find_numbers
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
 from readcache.model.text import bodies, is_blank, split_lines
@@ -54,7 +53,7 @@ class LineIndex:
             self._add(delivery, piece, lines)
             if piece.sep is None:
                 inside = lines[piece.at : piece.at + piece.count]
-                for found in (*find_hunks(inside), *find_numbers(inside)):
+                for found in find_hunks(inside):
                     self._add(delivery, replace(found, at=piece.at + found.at), lines)
 
     def _add(self, delivery: Delivery, piece: Piece, lines: Sequence[str]) -> None:

@@ -40,7 +40,6 @@ SHORTEST_PIECE = 12  # characters of a marker that still look like one: "[UNCHAN
 # recordings has 494 and 3.
 LONGEST = 1_500
 MOST_ENDS = 24
-SOURCE_CHARS = 45  # about what naming one more source takes
 
 _ENDS = f"; {ASK_AGAIN}]"
 _BRACKET = re.compile("]")

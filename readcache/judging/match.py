@@ -15,20 +15,18 @@ Certain are numbers that the output itself shows. Raw lines are where nothing el
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from operator import itemgetter
 
 from readcache.judging.landmarks import find_landmarks
 from readcache.judging.notices import complains, find_complaints, find_cuts
-from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal, glob_stem
+from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.model.events import Piece
 from readcache.model.text import GREP, count_lines, find_separators, is_blank, split_lines, split_number
 from readcache.model.view import View
 
-# A glob or an open border names at most this many files; beyond, coverage by text would cost more than it finds.
+# An open border names at most this many files; beyond, coverage by text would cost more than it finds.
 MOST_KEYS = 12
 # So many lines that say something must be the same to tell that a tool numbers its lines as it did before.
 SAME_LINES = 2
@@ -62,7 +60,7 @@ def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
     if not candidates:
         return Anything()
     sep = candidates[0] if len(candidates) == 1 else _earlier_separator(candidates, claim.keys, lines, view)
-    return replace(claim, sep=sep) if sep is not None else replace(claim, sep=None, ranges=None)
+    return replace(claim, sep=sep) if sep is not None else replace(claim, sep=None, lines=None)
 
 
 def _earlier_separator(
@@ -181,7 +179,7 @@ class _Layout:
         at, rest = low, list(claims)
         while rest and isinstance(claim := rest[0], FileLines) and claim.sep is not None and not claim.gaps:
             pieces = self._numbered(claim, at, high, alone=False)
-            first = (claim.ranges or ((1, None),))[0][0]
+            first = (claim.lines or (1, None))[0]
             if not pieces or pieces[0].at != at or pieces[0].first != first:
                 return [], claims
             run = _first_run(pieces)
@@ -195,7 +193,7 @@ class _Layout:
     def _numbered(self, claim: FileLines, low: int, high: int, *, alone: bool) -> list[Piece]:
         """Pieces of the lines whose numbers rise one by one and are claimed. A claim that stands `alone` may begin with
         what was claimed and go on beyond: tools count a limit in different ways."""
-        keys = _expand(claim.keys, self.view)
+        keys = claim.keys[:MOST_KEYS]
         sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
         assert sep is not None
         out: list[Piece] = []
@@ -216,21 +214,13 @@ class _Layout:
 
     def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[Piece]:
         """Pieces of lines that the claim printed, all of them. Not `ends`: what it printed goes on behind them."""
-        keys = _expand(claim.keys, self.view)
-        if claim.ranges is None or len(keys) != 1:
+        if claim.lines is None or len(claim.keys) != 1:
             return self._anywhere([claim], low, high)
-        out: list[Piece] = []
-        at = low
-        for start, end in claim.ranges:
-            count = high - at if end is None else min(end - start + 1, high - at)
-            if count <= 0:
-                break
-            is_end = ends and at + count == high and (end is None or count < end - start + 1)
-            out.append(Piece(keys, at, count, start, eof=is_end))
-            at += count
-        if at < high:  # more lines than the command can print: something else printed some of them
+        count, most = high - low, _most_lines(claim)
+        if most is not None and most < count:  # more lines than the command can print: something else printed some
             return self._anywhere([claim], low, high)
-        return out
+        is_end = ends and (most is None or count < most)
+        return [Piece(claim.keys, low, count, claim.lines[0], eof=is_end)] if count > 0 else []
 
     # ------------------------------------------------------------ several raw claims
 
@@ -267,49 +257,41 @@ class _Layout:
 
     def _likely_lines(self, claim: Claim) -> int | None:
         """How many lines a claim printed if its file is as it was shown; None when that takes what was not shown."""
-        if not isinstance(claim, FileLines) or claim.ranges is None or len(claim.keys) != 1:
+        if not isinstance(claim, FileLines) or claim.lines is None or len(claim.keys) != 1:
             return _most_lines(claim)
         total = self.view.key(claim.keys[0]).total
         if total is None:
             return _most_lines(claim)
-        return sum(max(0, min(end or total, total) - start + 1) for start, end in claim.ranges)
+        start, end = claim.lines
+        return max(0, min(end or total, total) - start + 1)
 
     def _is_borne_out(self, claim: Claim, low: int, high: int) -> bool:
         """True if all lines equal, byte for byte, the lines shown for this claim before."""
         if isinstance(claim, Literal):
             return list(self.lines[low:high]) == split_lines(claim.text)
-        if not isinstance(claim, FileLines) or claim.ranges is None or low == high:
-            return False
-        known = self.view.key(claim.keys[0]).numbered
-        at = low
-        for start, end in claim.ranges:
-            last = min(start + high - at - 1, end or start + high - at - 1)
-            for first, stop, reference in known.overlaps(start, last):
-                theirs = self.view.bodies(reference)[first - reference.piece.first : stop - reference.piece.first + 1]
-                if first != start or theirs != list(self.lines[at : at + len(theirs)]):
-                    return False
-                start, at = stop + 1, at + len(theirs)
-        return at == high and not all(map(is_blank, self.lines[low:high]))
+        same = self._shown_before(claim, low, high)
+        return len(same) == high - low and not all(map(is_blank, same))
 
     def _is_known(self, claim: FileLines) -> bool:
         """True if lines shown before stand where the claim says, at least one of them, and none differs."""
-        if claim.ranges is None or len(claim.keys) != 1:
-            return False
-        known, at, same = self.view.key(claim.keys[0]).numbered, 0, list[str]()
-        for start, end in claim.ranges:
-            last = min(start + len(self.lines) - at - 1, end or start + len(self.lines))
-            for first, stop, reference in known.overlaps(start, last):
-                theirs = self.view.bodies(reference)[first - reference.piece.first : stop - reference.piece.first + 1]
-                ours = list(self.lines[at + first - start : at + stop - start + 1])
-                if ours != theirs[: len(ours)]:
-                    return False
-                same += ours
-            at += last - start + 1
-        return sum(not is_blank(line) for line in same) >= SAME_LINES
+        return sum(not is_blank(line) for line in self._shown_before(claim, 0, len(self.lines))) >= SAME_LINES
+
+    def _shown_before(self, claim: Claim, low: int, high: int) -> list[str]:
+        """Those of the lines that were shown before where the claim says that they stand; none if one differs."""
+        if not isinstance(claim, FileLines) or claim.lines is None or len(claim.keys) != 1:
+            return []
+        start, out = claim.lines[0], list[str]()
+        for first, last, reference in self.view.key(claim.keys[0]).numbered.overlaps(start, start + high - low - 1):
+            there = reference.piece.first
+            ours = list(self.lines[low + first - start : low + last - start + 1])
+            if ours != self.view.bodies(reference)[first - there : last - there + 1]:
+                return []
+            out += ours
+        return out
 
     def _anywhere(self, claims: Sequence[Claim], low: int, high: int) -> list[Piece]:
         """Borders unknown: pieces of all the files, numbers unknown, of all lines that may be content."""
-        keys = tuple(dict.fromkeys(k for c in claims if isinstance(c, FileLines) for k in _expand(c.keys, self.view)))
+        keys = tuple(dict.fromkeys(key for c in claims if isinstance(c, FileLines) for key in c.keys))
         if not keys or low >= high:
             return []
         said = [low + at for at in find_complaints(self.lines[low:high])] if not self.trust.exact else []
@@ -328,7 +310,7 @@ def _is_landmark(claim: Claim) -> bool:
 def _can_be_counted(claim: Claim) -> bool:
     """Can it be told how many lines it may print?"""
     if isinstance(claim, FileLines):
-        return claim.sep is None and claim.ranges is not None and len(claim.keys) == 1
+        return claim.sep is None and claim.lines is not None and len(claim.keys) == 1
     return isinstance(claim, Literal)
 
 
@@ -336,10 +318,10 @@ def _most_lines(claim: Claim) -> int | None:
     """How many lines a claim prints at most; None: no limit is known."""
     if isinstance(claim, Literal):
         return count_lines(claim.text)
-    if not isinstance(claim, FileLines) or claim.ranges is None:
+    if not isinstance(claim, FileLines) or claim.lines is None:
         return None
-    lengths = [end - start + 1 for start, end in claim.ranges if end is not None]
-    return sum(lengths) if len(lengths) == len(claim.ranges) else None
+    start, end = claim.lines
+    return None if end is None else end - start + 1
 
 
 def _whole_lines(pieces: Sequence[Piece], cut: Collection[int]) -> list[Piece]:
@@ -372,17 +354,5 @@ def _without_last(pieces: list[Piece]) -> list[Piece]:
 
 
 def _is_claimed(shown: int, claim: FileLines) -> bool:
-    number, ranges = shown - claim.shift, claim.ranges or ((1, None),)
-    at = bisect_right(ranges, number, key=itemgetter(0))
-    end = ranges[at - 1][1] if at else 0
-    return end is None or number <= end
-
-
-def _expand(keys: tuple[str, ...], view: View) -> tuple[str, ...]:
-    """A glob stands for itself and for the files seen before that it matches."""
-    out = list(keys)
-    for key in keys:
-        stem = glob_stem(key)
-        if stem is not None:
-            out += [k for k in view.known_keys(stem) if k not in out and fnmatchcase(k, key)]
-    return tuple(out[:MOST_KEYS])
+    start, end = claim.lines or (1, None)
+    return start <= shown - claim.shift and (end is None or shown - claim.shift <= end)

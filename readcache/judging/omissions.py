@@ -33,7 +33,7 @@ class Omission:
     runs: tuple[Run, ...]
 
 
-def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission, ...]:
+def make_omissions(runs: Sequence[Run]) -> tuple[Omission, ...]:
     """Adjacent runs become one omission, as long as one marker can describe them."""
     groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda r: r.low):
@@ -41,10 +41,6 @@ def make_omissions(runs: Sequence[Run], lines: Sequence[str]) -> tuple[Omission,
             groups[-1].append(run)
         else:
             groups.append([run])
-    for group in groups:
-        for end in (0, -1):
-            while len(group) > 1 and _costs_more(group, group[end], lines):
-                del group[end]
     return tuple(Omission(group[0].low, group[-1].high, tuple(group)) for group in groups)
 
 
@@ -138,16 +134,6 @@ def _count_told(runs: Sequence[Run], of: Sequence[Run]) -> int:
     if moved:
         return len(spans_of((number_there(run), run) for run in runs))
     return 0 if len(places) == 1 or named_lines(of) is not None else MOST_THERE + 1
-
-
-def _costs_more(group: list[Run], run: Run, lines: Sequence[str]) -> bool:
-    """True if naming the run's source takes more characters than the run has."""
-    alone = _count_sources(group) > _count_sources([other for other in group if other is not run])
-    return alone and count_chars(lines, run.low, run.high) < marker.SOURCE_CHARS
-
-
-def _count_sources(runs: Sequence[Run]) -> int:
-    return len(set(map(_source, runs)))
 
 
 def _source(run: Run) -> tuple[str, Origin]:

@@ -41,7 +41,7 @@ def find_visible(
     sources: Sources,
     policy: Policy,
 ) -> list[Run]:
-    """Disjoint runs over the lines that `coverage` leaves open.
+    """Disjoint runs over the lines of an output.
 
     Without `policy.delta`, what is a file's has none when the file was written since, or disagrees with its visible
     lines; without `policy.any_output`, what is not a file's has none.
@@ -61,8 +61,6 @@ def find_visible(
     is_open = [False] * len(lines)
     for piece in searched:
         is_open[piece.at : piece.at + piece.count] = [True] * piece.count
-    for run in coverage.runs:
-        is_open[run.low : run.high] = [False] * (run.high - run.low)
     return _find(view, lines, searched, is_open, index, may_stand_for) if any(is_open) else []
 
 

@@ -8,8 +8,7 @@ from itertools import chain
 from readcache.judging.cover import Run
 from readcache.model.events import Delivered, Piece, Stand
 from readcache.model.key_view import Reference
-from readcache.model.stored_text import count_lines_of, digest_of
-from readcache.model.text import digest_lines
+from readcache.model.text import count_lines, digest, digest_lines
 from readcache.model.view import View
 
 
@@ -35,6 +34,6 @@ def lines_there(view: View, run: Run) -> Sequence[str]:
 
 def _stand(run: Run, lines: Sequence[str]) -> Stand:
     event = run.reference.event
-    is_all = len(lines) == count_lines_of(event) and event.text.endswith("\n")
-    named = digest_of(event) if is_all else digest_lines(lines)
+    is_all = len(lines) == count_lines(event.text) and event.text.endswith("\n")
+    named = digest(event.text) if is_all else digest_lines(lines)
     return Stand(event.call_id, event.origin, run.reference.piece.at + run.at, len(lines), named)

@@ -20,8 +20,6 @@ from readcache.model.withheld import is_withheld
 
 # A call bounces off an omission when at most this many other calls came between: a model may look around first.
 WITHIN = 3
-# Omissions after which a reader's own share of bounces says as much as what is usual.
-SURE_AFTER = 20
 # Answers on their way to the reader at once, of which the lines are not known yet.
 MOST_WITHHELD = 64
 
@@ -49,14 +47,8 @@ class Bounces:
     """The omissions of one reader, and those that it bounced off."""
 
     def __init__(self) -> None:
-        self.omissions = 0  # replies that left something out
-        self.count = 0
         self._recent: deque[_Left] = deque(maxlen=WITHIN + 1)
         self._withheld: deque[_Answer] = deque(maxlen=MOST_WITHHELD)
-
-    def rate(self, usual: float) -> float:
-        """The share of omissions that bounced, from `usual`, before anything is known, to what was seen."""
-        return (SURE_AFTER * usual + self.count) / (SURE_AFTER + self.omissions)
 
     def clear(self) -> None:
         """From now on a repeated read has a reason: the reader wrote something, or texts left the conversation."""
@@ -64,7 +56,6 @@ class Bounces:
 
     def take_back(self, call: int) -> None:
         """The reply omitted nothing after all: its lines were shown."""
-        self.omissions -= 1
         for left in self._recent:
             left.is_open = left.is_open and left.call != call
 
@@ -74,7 +65,6 @@ class Bounces:
         before = [left for left in self._recent if _is_after(when, left)]
         repeated = self._bounce(left for left in before if _is_repeat(account, left))
         if account.outcome is not Outcome.FULL:
-            self.omissions += 1
             own = _Left(when.call, when.batch, account.request, {})
             self._recent.append(own)
         answer = _Answer(when.call, before, own)
@@ -107,7 +97,6 @@ class Bounces:
             if left.is_open:
                 left.is_open = False
                 calls.append(left.call)
-        self.count += len(calls)
         return calls
 
 

@@ -51,54 +51,19 @@ def make_request(*parts: str | int | bool | None) -> str:
 
 
 def command_call(
-    call_id: str,
-    command: str,
-    cwd: str,
-    output: str,
-    reading: Reading,
-    *,
-    exit_code: int | None = 0,
-    batch: str = "",
-    trouble: Reason | None = None,
-    started: int = -1,
-    complete: bool = True,
-    uncut: bool = False,
+    call_id: str, command: str, cwd: str, output: str, reading: Reading, *, batch: str = "", **known: Any
 ) -> Call:
-    """A bash command that ran in the directory `cwd`."""
-    return Call(
-        call_id,
-        command,
-        make_request(command, cwd),
-        output,
-        reading,
-        exit_code,
-        str(batch),
-        trouble,
-        started=started,
-        complete=complete,
-        uncut=uncut,
-        tool=BASH,
-    )
+    """A bash command that ran in the directory `cwd`. `known`: more of `Call`."""
+    return Call(call_id, command, make_request(command, cwd), output, reading, batch=str(batch), tool=BASH, **known)
 
 
 def read_call(
-    call_id: str,
-    key: str,
-    output: str,
-    start: int,
-    end: int | None,
-    *,
-    sep: str | None = None,
-    exit_code: int = 0,
-    batch: str = "",
-    trouble: Reason | None = None,
-    fresh: bool = False,
+    call_id: str, key: str, output: str, start: int, end: int | None, *, sep: str | None = None, **known: Any
 ) -> Call:
-    """Our own read tool's lines `start` to `end` of the file `key`; `sep`: with numbers before them."""
+    """Lines `start` to `end` of the file `key`. `sep`: with numbers before them. `known`: more of `Call`."""
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep)
-    label = _read_label(key, start, end)
-    return Call(call_id, label, request, output, reading, exit_code, str(batch), trouble, fresh, exact=True, tool=READ)
+    return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ, **known)
 
 
 def other_read_call(
@@ -112,14 +77,12 @@ def other_read_call(
     failed: bool = False,
     **known: Any,
 ) -> Call:
-    """Lines `start` to `end` of the file `key` as another tool printed them. `numbered`: with numbers in front, whose
-    form is found out from the output. `failed`: it printed why it could not read. `known`: more of `Call`."""
-    start, end = int(start), None if end is None else int(end)
-    request, reading = _read_claim(key, start, end, ANY_SEPARATOR if numbered else None)
-    label = _read_label(key, start, end)
+    """The same as another tool printed it. `numbered`: with numbers in front, whose form is found out from the output.
+    `failed`: it printed why it could not read."""
+    sep = ANY_SEPARATOR if numbered else None
     if failed:
-        return Call(call_id, label, request, output, reading, 1, trouble=Reason.UNREADABLE, tool=READ, **known)
-    return Call(call_id, label, request, output, reading, tool=READ, **known)
+        known |= {"exit_code": 1, "trouble": Reason.UNREADABLE}
+    return read_call(call_id, key, output, start, end, sep=sep, **known)
 
 
 def tool_call(
@@ -143,5 +106,5 @@ def _read_label(key: str, start: int, end: int | None) -> str:
 @lru_cache(maxsize=256)
 def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
     """The request and the claim. A re-read gets the same objects."""
-    claim = FileLines((key,), ((max(1, start), end),), sep)
+    claim = FileLines((key,), (max(1, start), end), sep)
     return make_request(key, start, end, sep is not None), Reading((claim,))

@@ -24,7 +24,7 @@ class FileLines:
     """Lines of a file. With several keys: of these files, borders unknown."""
 
     keys: tuple[str, ...]
-    ranges: tuple[Range, ...] | None = ((1, None),)  # in output order, ascending; None: which lines is not known
+    lines: Range | None = (1, None)  # None: which lines is not known
     sep: str | None = None  # numbers stand in front, with this (or ANY_SEPARATOR) after them; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
     gaps: bool = False  # numbered lines may be missing between (grep -n): the shown numbers alone tell
@@ -32,7 +32,7 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text known beforehand: echo, printf, the banners of head and tail. Always whole lines."""
+    """Text known beforehand: echo, a heredoc that is printed. Always whole lines."""
 
     text: str
 
@@ -90,7 +90,7 @@ class Reading:
 def _is_whole(claim: Claim) -> bool:
     if not isinstance(claim, FileLines) or len(claim.keys) != 1 or is_blob(claim.keys[0]):
         return False
-    return claim.ranges == ((1, None),) and not claim.shift and not claim.gaps
+    return claim.lines == (1, None) and not claim.shift and not claim.gaps
 
 
 def is_blob(key: str) -> bool:

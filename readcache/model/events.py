@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from readcache.model.reply import Outcome, Reason
-from readcache.model.stored_text import stores_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,6 @@ class Account:
     tool: str = ""  # "bash", "read", or a tool's own name
 
 
-@stores_text
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """`text` was put before the reader under the id `call_id`."""
@@ -128,7 +126,6 @@ class Wrote:
     perhaps: tuple[str, ...] = ()
 
 
-@stores_text
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The harness finally showed `text` as a call's result, or as another text of that call."""

@@ -36,7 +36,6 @@ def count_lines(text: str) -> int:
 
 
 GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
-# The same behind the path of a file ("src/app.py:-") is what `grep -rn` and `rg -n` print: `src/app.py:12:`.
 DIFF = "+ "  # no number: a diff's "+" or blank; the path of the file stands behind it, if the diff names one
 
 
@@ -59,9 +58,6 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
         return list(lines)
     if sep.startswith(DIFF):
         return [line[1:] for line in lines]
-    path = path_in(sep)
-    if path:
-        return bodies([line[len(path) + 1 :] for line in lines], GREP)
     return [line if (pair := split_number(line, sep)) is None else pair[1] for line in lines]
 
 
@@ -71,10 +67,8 @@ def shows_numbers(sep: str | None) -> bool:
 
 
 def path_in(sep: str | None) -> str:
-    """The path before the lines, or above them in a diff; empty if there is none."""
-    if sep is not None and sep.startswith(DIFF):
-        return sep[len(DIFF) :]
-    return sep[: -len(GREP)] if sep is not None and sep.endswith(GREP) else ""
+    """The path above the lines in a diff; empty if there is none."""
+    return sep[len(DIFF) :] if sep is not None and sep.startswith(DIFF) else ""
 
 
 def find_separator(lines: Sequence[str]) -> str | None:

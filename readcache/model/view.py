@@ -23,7 +23,7 @@ from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
-from readcache.model.stored_text import digest_of
+from readcache.model.text import digest
 from readcache.model.withheld import with_settled
 from readcache.model.writes import concerns
 
@@ -68,9 +68,9 @@ class View:
         later = (one for written, _, order in self._steps if order > delivery.order for one in written)
         return self.key(key).is_stale(delivery) or any(concerns(one, key) for one in later)
 
-    def known_keys(self, prefix: str = "") -> list[str]:
-        """The keys that were seen and begin with `prefix`, sorted."""
-        return self._names.beginning_with(prefix)
+    def known_keys(self) -> list[str]:
+        """The keys that were seen, sorted."""
+        return self._names.beginning_with("")
 
     def namesakes(self, key: str) -> list[str]:
         """The keys that end in the same file name, `key` among them; the newest few."""
@@ -138,7 +138,7 @@ class View:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
         if _counts_as_whole(event):
-            self._wholes[digest_of(event)] = delivery
+            self._wholes[digest(event.text)] = delivery
 
     def _key(self, key: str) -> KeyView:
         if key not in self._keys:
@@ -183,7 +183,7 @@ class View:
                     self._add_late(key, Reference(new, piece))
         self._drop_empty(known)
         if _counts_as_whole(new.event):
-            self._wholes[digest_of(new.event)] = new
+            self._wholes[digest(new.event.text)] = new
 
     def _add_late(self, key: str, reference: Reference) -> None:
         if key not in self._keys:
@@ -193,7 +193,7 @@ class View:
         self._key(key).add_late(reference)
 
     def _drop_whole(self, delivery: Delivery) -> None:
-        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest_of(delivery.event)) is delivery:
+        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
             del self._wholes[name]
 
     def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:

@@ -215,9 +215,10 @@ class Session(Conversation):
             end,
             sep="\t" if numbered else None,
             exit_code=got.exit_code,
-            batch=batch or self._batch,
+            batch=str(batch or self._batch),
             trouble=got.trouble,
             fresh=fresh,
+            exact=True,
         )
         if fresh and call_id is None:
             return pass_through(call, got.trouble or Reason.FRESH)

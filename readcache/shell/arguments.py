@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from readcache.model.claims import FileLines
 from readcache.model.paths import canonical_path
-from readcache.shell.streams import ANYTHING, WHOLE, Claims, Stream
+from readcache.shell.streams import ANYTHING, Claims, Stream
 
 
 class CannotTell(Exception):
@@ -58,9 +58,7 @@ class Program:
         if arg.text == "-":
             return self.stdin.claims
         key = self.key(arg)
-        if key is None:
-            return ANYTHING
-        return (FileLines((key,), None if arg.glob else WHOLE),)
+        return ANYTHING if key is None or arg.glob else (FileLines((key,)),)
 
     def input(self, operands: Sequence[Arg]) -> Claims:
         """All the files one after the other, or stdin when there are none."""

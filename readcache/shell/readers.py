@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from readcache.model.claims import Claim, FileLines, Literal
+from readcache.model.claims import FileLines, Literal
 from readcache.shell import streams
 from readcache.shell.arguments import Arg, CannotTell, Program, integer, options, text_arg
 from readcache.shell.streams import ANYTHING, Claims
@@ -32,7 +32,7 @@ def _nl(program: Program) -> Claims:
 
 def _head(program: Program) -> Claims:
     def first_lines(claims: Claims, count: str) -> Claims:
-        return streams.select_lines(claims, ((1, integer(count)),)) if integer(count) else ()
+        return streams.select_lines(claims, 1, integer(count)) if integer(count) else ()
 
     return _each(program, first_lines)
 
@@ -40,34 +40,22 @@ def _head(program: Program) -> Claims:
 def _tail(program: Program) -> Claims:
     def last_lines(claims: Claims, count: str) -> Claims:
         if count.startswith("+"):
-            return streams.select_lines(claims, ((max(1, integer(count[1:])), None),))
+            return streams.select_lines(claims, max(1, integer(count[1:])), None)
         return streams.select_tail(claims, integer(count.lstrip("-")))
 
     return _each(program, last_lines)
 
 
 def _each(program: Program, cut: Callable[[Claims, str], Claims]) -> Claims:
-    """head and tail take each file by itself, and name it when there are several."""
+    """head and tail. Of several files, each of which they name, it is some of the lines."""
     args = program.args
     if args and re.fullmatch(r"[-+]\d+", args[0].text or ""):  # `head -20`, `tail +20`
         args = (text_arg(f"-n{args[0].known.lstrip('-')}"), *args[1:])
     given = options(args, "n:c:qv", {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"})
-    operands, quiet, count = given.operands, given.has("q"), given.value("n") or "10"
-
-    def end_of(claims: Claims) -> Claims:
-        return streams.unknown(claims) if given.has("c") else cut(claims, count)
-
-    if not operands:
-        return end_of(program.stdin.claims)
-    if any(operand.glob for operand in operands):
-        return end_of(program.input(operands)) if quiet else ANYTHING
-    out: list[Claim] = []
-    for operand in operands:
-        if given.has("v") or (len(operands) > 1 and not quiet):
-            banner = f"==> {'standard input' if operand.known == '-' else operand.known} <==\n"
-            out.append(Literal("\n" + banner if out else banner))
-        out += end_of(program.lines(operand))
-    return tuple(out)
+    claims = program.input(given.operands)
+    if len(given.operands) > 1 or given.has("cv"):
+        return streams.unknown(claims)
+    return cut(claims, given.value("n") or "10")
 
 
 _SED_LONG = {"quiet": "n", "silent": "n", "expression": "e", "regexp-extended": "E", "separate": "s", "in-place": "i"}
@@ -110,8 +98,7 @@ def _grep(program: Program) -> Claims:
         files.pop(0)
     if given.has("q"):
         return ()
-    several = len(files) > 1 or any(file.glob for file in files)
-    if (several and (not given.has("h") or given.has("n"))) or any(file.text == "." for file in files):
+    if (len(files) > 1 and (not given.has("h") or given.has("n"))) or any(file.text == "." for file in files):
         raise CannotTell
     claims = program.input(files)
     if given.has("n"):

@@ -1,15 +1,13 @@
-"""Which lines a sed script prints: line numbers with `p` are worked out, other selections are some of the lines."""
+"""Which lines a sed script prints: a range with `p` is worked out, other selections are some of the lines."""
 
 from __future__ import annotations
 
-import itertools
 import re
 
-from readcache.model.claims import Range
 from readcache.shell.streams import ANYTHING, Claims, select_lines, unknown
 
 # Unambiguous, because scripts that almost match would backtrack for ever.
-_PRINT = re.compile(r"(?<!\d)(?P<first>[1-9]\d*)(?:,(?:\+(?P<more>\d+)|(?P<last>\d+|\$)))?\s*(?:p|\{p;?\})(?=[\s;]|$)")
+_PRINT = re.compile(r"\s*(?P<first>[1-9]\d*)(?:,(?P<last>\d+|\$))?\s*(?:p|\{p;?\})[\s;]*")
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|\[[^\]]*\]|[^/\\\[])*/[IM]*)"
 _SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRESS}))?\s*)?(?:!\s*)?[pdq{{])*")
 
@@ -17,24 +15,14 @@ _SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRES
 def sed_output(claims: Claims, script: str, *, quiet: bool) -> Claims:
     """The output of `sed script` (with -n if `quiet`) for a stream.
 
-    `sed -n '1,5p;9p'` prints lines 1 to 5 and 9. `/x/p`, `5q`, `2d` print lines of the stream, which is not worked out.
+    `sed -n '3,5p'` prints lines 3 to 5. `/x/p`, `5q`, `2d`, `1,5p;9p` print lines of the stream, which are not worked
+    out.
     """
     if _SELECTION.fullmatch(script) is None:
         return ANYTHING
-    printed = _printed_ranges(script) if quiet else None
-    return unknown(claims, gaps=True) if printed is None else select_lines(claims, printed)
-
-
-def _printed_ranges(script: str) -> tuple[Range, ...] | None:
-    """The ranges in the order in which they are printed; None when the script has other commands, or ranges overlap."""
-    ranges: list[tuple[int, float]] = []
-    for found in _PRINT.finditer(script):
-        first, last = int(found["first"]), found["last"] or found["first"]
-        if found["more"]:
-            last = str(first + int(found["more"]))
-        ranges.append((first, float("inf") if last == "$" else max(first, int(last))))  # sed's rule for an early end
-    ranges.sort()
-    overlap = any(start < end for (_, end), (start, _) in itertools.pairwise(ranges))
-    if overlap or _PRINT.sub("", script).strip(" \t\n;"):
-        return None
-    return tuple((first, None if last == float("inf") else int(last)) for first, last in ranges)
+    found = _PRINT.fullmatch(script) if quiet else None
+    if found is None:
+        return unknown(claims, gaps=True)
+    first, last = int(found["first"]), found["last"]
+    end = None if last == "$" else max(first, int(last or 0))  # sed's rule for an early end
+    return select_lines(claims, first, end)

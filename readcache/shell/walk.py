@@ -18,7 +18,7 @@ from readcache.shell.expansion import Redirected, arg_of, written_by
 from readcache.shell.parse import parse_command
 from readcache.shell.readers import hands_on
 from readcache.shell.state import ShellState
-from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, literal_stream, unknown
+from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, unknown
 from readcache.shell.syntax import (
     For,
     Group,
@@ -193,7 +193,7 @@ class _Walk(ShellState):
         for item in redirects:
             if item.op.startswith("<") and item.op != "<>":
                 if item.fd in (None, 0):
-                    out = replace(out, stdin=self.source(item))
+                    out = replace(out, stdin=heredoc_stream(item.heredoc) if item.heredoc else Stream())
                 continue
             prints, key = written_by(item, self.arg(item.target), self.cwd) if item.target else (True, None)
             if item.op.startswith("&>") or item.fd == 1 or (item.fd is None and item.op != "<>"):
@@ -201,18 +201,6 @@ class _Walk(ShellState):
             if key is not None:
                 self.wrote(key)
         return out
-
-    def source(self, item: Redirect) -> Stream:
-        """The stream that `<`, `<<` or `<<<` makes stdin."""
-        if item.heredoc is not None:
-            return heredoc_stream(item.heredoc)
-        if item.target is None or item.op == "<&":
-            return Stream()
-        if item.op == "<<<":
-            text = literal(item.target, self.variables)
-            return Stream() if text is None else literal_stream(text + "\n")
-        arg = self.arg(item.target)
-        return Stream() if arg.glob or arg.path == "-" else Stream(Program("", (), Stream(), self.cwd).lines(arg))
 
     def arg(self, word: Word) -> Arg:
         """The argument that `word` becomes here."""

@@ -50,7 +50,7 @@ class Agent:
 
     def read(self, name: str, start: int = 1, end: int | None = None) -> Reply:
         reply = self.session.read(name, start=start, end=end, call_id=next(self._ids))
-        self._saw(reply, Reading((FileLines((str(self.root / name),), ((start, end),)),)), local=True)
+        self._saw(reply, Reading((FileLines((str(self.root / name),), (start, end)),)), local=True)
         return reply
 
     def wrote(self, name: str, content: str | None = None) -> None:

@@ -185,39 +185,8 @@ def test_a_hunk_that_was_cut_counts_as_far_as_it_goes(eager: Session) -> None:
     assert [(s.start, s.end) for s in reply.segments if isinstance(s, Omitted)] == [(10, 35)]
 
 
-# ------------------------------------------------------------ searches in many files
-
-
-def hits(first: int, last: int, path: str, selected: int) -> str:
-    """What `grep -rn` or `rg -n` prints with context."""
-    lines = range(first, last + 1)
-    front = (f"{path}:{n}:" if n == selected else f"{path}-{n}-" for n in lines)
-    return "".join(before + LINES[n - 1] + "\n" for before, n in zip(front, lines, strict=True))
-
-
-@pytest.mark.parametrize("command", ["nl -ba src/f.py | sed -n '12,28p'", "sed -n '12,28p' src/f.py", "./show f"])
-def test_lines_that_a_search_shows_with_their_file_and_number_are_left_out(eager: Session, command: str) -> None:
-    found = hits(3, 5, "src/a.py", 4) + "--\n" + hits(10, 30, "src/f.py", 20) + "--\n" + hits(1, 9, "src/g-1.py", 3)
-    eager.observe("rg -n -C9 something", found, call_id="search")
-    reply = eager.observe(command, with_numbers(12, 28) if "nl" in command else text(12, 28))
-    assert sources(reply) == {"search"}
-    marker = the_marker(eager, reply)
-    assert marker.startswith("[LEFT_OUT ")
-    assert ("f.py lines 12-28, above" in marker) == (command != "./show f")
-    assert "without" not in marker
-
-
-def test_under_a_heading_a_search_shows_numbers_alone(eager: Session) -> None:
-    eager.observe("rg --heading -n -C9 20", "src/f.py\n" + grep(10, 30, 20), call_id="search")
-    assert sources(eager.observe("nl -ba src/f.py | sed -n '12,28p'", with_numbers(12, 28))) == {"search"}
-
-
-@pytest.mark.parametrize("shown_by", ["search", "diff"])
-def test_a_source_of_another_path_is_named_with_that_path(eager: Session, shown_by: str) -> None:
-    if shown_by == "search":
-        eager.observe("rg -n -C9 something", hits(10, 30, "old/f.py", 20))
-    else:
-        eager.observe("git diff", diff(10, 30, added=(13, 27)).replace("/f\n", "/old/f.py\n"))
+def test_a_source_of_another_path_is_named_with_that_path(eager: Session) -> None:
+    eager.observe("git diff", diff(10, 30, added=(13, 27)).replace("/f\n", "/old/f.py\n"))
     marker = the_marker(eager, eager.observe("nl -ba src/f.py | sed -n '12,28p'", with_numbers(12, 28)))
     assert "f.py lines 12-28, above in" in marker
     assert "old/f.py" in marker

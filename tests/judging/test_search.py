@@ -16,7 +16,7 @@ from readcache.judging.sources import Sources
 from readcache.model.call import tool_call
 from readcache.model.events import Delivered, Moment, Piece, Wrote
 from readcache.model.view import View
-from tests.helpers.files import TEXT, text, with_numbers
+from tests.helpers.files import TEXT, text
 
 F, G = "/w/f", "/w/g"
 MAX = Policy.named("max")
@@ -125,26 +125,10 @@ def test_a_read_is_covered_by_the_diff_that_the_agent_looked_at_after_its_edit()
     assert 'in "git diff f"' in reply.text
 
 
-def test_a_read_is_covered_by_what_a_search_showed_of_the_file() -> None:
-    session = Session("/w")
-    session.observe(
-        "grep -rn line src", "".join(f"src/f:{n}:{line}" for n, line in enumerate(text().splitlines(True), 1))
-    )
-    assert session.observe("nl -ba src/f", with_numbers()).text.startswith("[LEFT_OUT ")
-
-
 def test_by_default_the_output_of_what_is_no_read_is_shown() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT)
     assert session.observe("make test", "running\n" + TEXT).text == "running\n" + TEXT
-
-
-def test_a_read_is_covered_by_what_an_edit_tool_echoed() -> None:
-    session = Session("/w")
-    echo = f"The file /w/f has been edited. Here's the result of running `cat -n` on a snippet:\n{with_numbers(5, 25)}"
-    session.observe_tool("edit", echo, arguments={"path": "/w/f"}, call_id="edit")
-    for command, output in (("sed -n '5,25p' f", text(5, 25)), ("nl -ba f | sed -n '6,24p'", with_numbers(6, 24))):
-        assert ', above in "edit {"path"' in session.observe(command, output).text
 
 
 @pytest.mark.parametrize("few", [125, pytest.param(500, marks=pytest.mark.slow)])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session, UsageError
-from readcache.judging.worth import is_worth
+from readcache.judging.compose import is_worth
 from readcache.model.events import Delivered, Moment
 from readcache.model.policy import Prices
 from readcache.model.view import View

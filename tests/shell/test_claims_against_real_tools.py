@@ -22,7 +22,6 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash
 EXACT = [
     "cat f",
     "cat -n f",
-    "cat < f",
     "cat -- f",
     "cat ./f",
     "cat 'f'",
@@ -35,7 +34,6 @@ EXACT = [
     "nl -ba -v{a} f",
     "nl -ba -n rz f",
     "nl -ba f | sed -n '{a},{b}p'",
-    "nl -ba f | sed -n '{a},{b}p;{c},{d}p'",
     "sed -n '{a},{b}p' f | nl -ba -v{a}",
     "sed -n '{a},{b}p' f | nl -ba -v1 | sed -n '2,3p'",
     "head f",
@@ -54,19 +52,13 @@ EXACT = [
     "sed -n {a},{b}p f",
     "sed -n '{a}p' f",
     "sed -n '{a},$p' f",
-    "sed -n '{a},+3p' f",
     "sed -n '{b},{a}p' f",
-    "sed -n '{a},{b}p;{c},{d}p' f",
-    "sed -n '{a},{b}p\n{c},{d}p' f",
-    "sed -n -e '{a}p' -e '{b}p' f",
-    "sed -n '{a}p;{b}p;{c}p;{d}p' f",
     "sed -n '{a},{b}{{p}}' f",
     "sed -ne '{a},{b}p' f",
     "sed --quiet '{a},{b}p' f",
     "sed -E -n '{a},{b}p' f",
     "sed -n '{a},{b}p' f | sed -n '{c},{d}p'",
     "cat f | sed -n '{a},{b}p'",
-    "sed -n '{a},{b}p' < f",
     "sed -n '{a},{b}p' f | cat -n",
     "cat f g",
     "cat g f g",
@@ -74,11 +66,6 @@ EXACT = [
     "cat f && cat g",
     "{{ cat f; sed -n '{a},{b}p' g; }}",
     "(cat g; head -n {a} f)",
-    "head -n {a} f g",
-    "head -{a} ./f g",
-    "head -q -n {a} f g",
-    "head -v -n {a} g",
-    "tail -n +{a} f g",
     "echo '--- f ---'; sed -n '{a},{b}p' f; echo; cat g",
     "cat f && echo and && cat g",
     'F=f; cat $F; cat "${{F}}"',
@@ -93,11 +80,9 @@ EXACT = [
     "cat f 2>&1",
     "cat f 1>&2",
     "cat f | tee out | sed -n '{a},{b}p'",
-    "tee out < f | head -n {a}",
     "cat <<'EOF'\n$x `y`\n\\z\nEOF\ncat f",
     "cat <<EOF\nplain\nEOF",
     "cat <<-EOF\n\ttabbed\nplain\n\tEOF\ncat f",
-    "cat <<< 'here string'",
     "A=1 cat f; \\cat f",
     "bash -c 'cd d; cat h'; cat f",
     "sh -c \"sed -n '{a},{b}p' f\"",
@@ -128,6 +113,10 @@ SOME = [
     "cat f | tail -n {a}",
     "nl -ba f | tail -n {a}",
     "sed -n '/e/,/o/p' f",
+    "sed -n '{a},+3p' f",
+    "sed -n '{a},{b}p;{c},{d}p' f",
+    "sed -n -e '{a}p' -e '{b}p' f",
+    "nl -ba f | sed -n '{a},{b}p;{c},{d}p'",
     "sed -n '/e/p' f",
     "sed '/e/d' f",
     "sed -n '$p' f",
@@ -202,12 +191,11 @@ def laid(claim: Claim, files: dict[str, list[str]]) -> list[tuple[int | None, st
     if isinstance(claim, Literal):
         return [(None, None, line) for line in split_lines(claim.text)]
     assert isinstance(claim, FileLines), claim
-    assert claim.ranges is not None, claim
+    assert claim.lines is not None, claim
     (key,) = claim.keys
-    lines = files[key]
+    lines, (start, end) = files[key], claim.lines
     return [
         (None if claim.sep is None else n + claim.shift, claim.sep, lines[n - 1])
-        for start, end in claim.ranges
         for n in range(start, (len(lines) if end is None else min(end, len(lines))) + 1)
     ]
 
@@ -256,7 +244,7 @@ def test_unknown_lines_are_lines_of_the_file(command: str, f: tuple[list[str], b
     assert isinstance(claim, FileLines)
     (key,) = claim.keys
     lines = ran.files[key]
-    if claim.ranges is not None:
+    if claim.lines is not None:
         foreseen = [text for _, _, text in laid(claim, ran.files)]
         assert foreseen[: len(ran.output)] == ran.output
         return

@@ -20,9 +20,9 @@ def _claim(claim: Claim) -> str:
         return "*"
     if not isinstance(claim, FileLines):
         return f"= {claim.text}"
-    ranges = "?" if claim.ranges is None else ",".join(f"{start}-{end or ''}" for start, end in claim.ranges)
+    lines = "?" if claim.lines is None else f"{claim.lines[0]}-{claim.lines[1] or ''}"
     numbers = "" if claim.sep is None else f" {claim.sep!r}{claim.shift:+d}"
-    return f"{' '.join(claim.keys)} {ranges}{numbers}{' gaps' if claim.gaps else ''}"
+    return f"{' '.join(claim.keys)} {lines}{numbers}{' gaps' if claim.gaps else ''}"
 
 
 def _write(write: Write) -> str:
@@ -49,9 +49,9 @@ EXPECTED: dict[int, list[str]] = {
         "/w/django/db/models/fields/related_descriptors.py 1188-1260 '\\t'+0",
     ],
     # four ranges in one sed behind nl
-    3: ["/w/packages/core/src/evaluation/trace.ts 1-90,150-215,324-400,1350-1405 '\\t'+0"],
+    3: ["/w/packages/core/src/evaluation/trace.ts ? '\\t'+0 gaps"],
     # three ranges, no line numbers shown
-    4: ["/w/packages/core/src/evaluation/trace-envelope.ts 340-385,1485-1505,1605-1625"],
+    4: ["/w/packages/core/src/evaluation/trace-envelope.ts ?"],
     # adjoining ranges; line 470 twice
     5: [
         "/w/apps/dashboard/src/components/ResultTable.tsx 180-470",
@@ -121,9 +121,9 @@ EXPECTED: dict[int, list[str]] = {
     # several files + glob; `==> f <==` banners; cut by the outer head
     19: ["*"],
     # glob, filtered
-    20: ["/w/.github/workflows/*.yml ?"],
+    20: ["*"],
     # glob in a directory name
-    21: ["/w/.planning/phases/12-*/12-CONTEXT.md ?", "*"],
+    21: ["*"],
     # path from a command; unquoted script
     22: ["*"],
     # path from find
@@ -135,7 +135,7 @@ EXPECTED: dict[int, list[str]] = {
     # find -exec cat
     26: ["*"],
     # drive-letter path
-    27: ["/d/oh-my-posh/src/segments/git.go 243-260,322-356"],
+    27: ["/d/oh-my-posh/src/segments/git.go ?"],
     # backslash path in double quotes: bashlex returns `D:oh-my-posh...`
     28: ["*"],
     # tail (unknown start) and head of one file
@@ -164,7 +164,7 @@ EXPECTED: dict[int, list[str]] = {
     # tee from a here-string, by sudo
     39: ["*"],
     # reads by `<`, shows 100 lines, writes all
-    40: ["/workspace/main.go 1-100", "> /tmp/main_part1.txt @0"],
+    40: ["*", "> /tmp/main_part1.txt @0"],
     # `$(( ))`: bashlex NotImplementedError
     41: ["/tmp/new_tests.txt 1-10", "> /tmp/new_tests.txt @0"],
     # edit, then read the same file

@@ -160,16 +160,16 @@ def test_an_absolute_path_needs_no_directory() -> None:
     assert claims("cd $X; cat /abs") == [FileLines(("/abs",))]
 
 
-def test_a_glob_is_a_key_of_its_own() -> None:
-    assert claims("cat src/*.py") == [some("src/*.py")]
+def test_files_that_a_glob_names_are_not_known() -> None:
+    assert claims("cat src/*.py") == [ANY]
     assert claims('for f in src/*.py; do cat "$f"; done') == [some("src/*.py")]
     assert claims('for f in src/*.py; do echo "$f"; cat "$f"; done') == [ANY]
-    assert claims("cat a src/*.py | grep x") == [FileLines(("/w/a", "/w/src/*.py"), None)]
+    assert claims("cat a src/*.py | grep x") == [ANY]
 
 
 def test_a_blob_is_not_the_file() -> None:
     assert claims("git show HEAD~1:src/a.py") == [FileLines(("git:HEAD~1:src/a.py",))]
-    assert claims("git show main:a | sed -n '3,5p'") == [FileLines(("git:main:a",), ((3, 5),))]
+    assert claims("git show main:a | sed -n '3,5p'") == [FileLines(("git:main:a",), (3, 5))]
 
 
 def test_borders_between_files_in_a_pipe_are_unknown() -> None:
@@ -189,8 +189,8 @@ def test_numbers_with_gaps_speak_for_themselves() -> None:
     assert claims("tail -20 f | grep -n x") == [ANY]
 
 
-def test_a_line_printed_twice_is_claimed_twice_where_ranges_only_touch() -> None:
-    assert claims("sed -n '1,3p;3,5p' f") == [FileLines(("/w/f",), ((1, 3), (3, 5)))]
+def test_several_ranges_are_some_of_the_lines() -> None:
+    assert claims("sed -n '1,3p;8,9p' f") == [some("f")]
     assert claims("sed -n '1,300p;2,299p' f") == [some("f")]
 
 

@@ -34,7 +34,7 @@ from readcache.model.events import (
 )
 from readcache.model.records import UNREADABLE
 from readcache.model.reply import Reason
-from readcache.model.stored_text import digest_of
+from readcache.model.text import digest
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
@@ -105,7 +105,7 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
     if not isinstance(event, Delivered | Settled):
         return
     if event.text:
-        yield TEXT, digest_of(event)
+        yield TEXT, digest(event.text)
     keys = {key for piece in event.pieces for key in piece.keys}
     keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
     for path in keys:

@@ -12,7 +12,7 @@ from readcache.log.store.protocol import NOTHING_LEFT
 from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Event, Failed, Record, Settled
 from readcache.model.reply import Reason
-from readcache.model.stored_text import digest_of
+from readcache.model.text import digest
 
 TAG_BITS = 30  # with 23 for its number a seq stays below 2 ** 53, which JSON's readers in other languages take whole
 _COMPRESSED, _PLAIN = b"z", b"="
@@ -63,7 +63,7 @@ def step_append(agent_id: str, at: float, event: Event) -> Step:
 def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Event) -> Step:
     """The arguments that have an event's text erased."""
     kind, body, _ = encode(new)
-    return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest_of(old))]
+    return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest(old.text))]
 
 
 def read_row(row: Row, agents: Sequence[str]) -> list[Record]:

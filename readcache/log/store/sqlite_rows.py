@@ -15,7 +15,7 @@ from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, en
 from readcache.log.store.protocol import replaced
 from readcache.model.errors import StoreError
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
-from readcache.model.stored_text import digest_of
+from readcache.model.text import digest
 from readcache.model.withheld import withhold
 
 Bound = str | bytes
@@ -93,7 +93,7 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
 def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | None]:
     """An event's kind, its body, and the name of its text, which is stored."""
     kind, body, text = encode(event)
-    name = None if text is None else _store_text(db, f"{digest_of(event)}-{len(text):x}", bind(text))
+    name = None if text is None else _store_text(db, f"{digest(text)}-{len(text):x}", bind(text))
     return kind, bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
 
 
@@ -104,7 +104,7 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled)
         if old is not None:
             _, body, blob = _contents(db, withhold(old))
             db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, row[0]))
-            _delete(db, [(session, agent, TEXT, digest_of(old), row[0])])
+            _delete(db, [(session, agent, TEXT, digest(old.text), row[0])])
             db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
 
 

@@ -23,8 +23,7 @@ from readcache.model.events import (
     Wrote,
 )
 from readcache.model.records import event_for
-from readcache.model.stored_text import digest_of
-from readcache.model.text import digest_lines, split_lines
+from readcache.model.text import digest, digest_lines, split_lines
 from readcache.report.page.strips import Strip, Strips
 
 # Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
@@ -182,7 +181,7 @@ class _LaneMaker:
             if step not in source.pointed_from[-1:]:
                 source.pointed_from.append(step)
         if not text.gaps and len(event.text) >= SHORTEST_SHARED:
-            first = self._shared.setdefault(digest_of(event), text)
+            first = self._shared.setdefault(digest(event.text), text)
             text.same = first if first is not text and first.event.text == event.text else None
         step.texts.append(text)
         self._texts[event.call_id, event.origin] = text
