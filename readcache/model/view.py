@@ -4,12 +4,8 @@
     for event in events_for(store.records(session_id), agent_id):
         view.apply(event)
 
-`apply` costs what the event changes, however long the log is. A `View` belongs to its session; everybody else only
-reads.
-
 A *reference* is a stretch of file lines in a delivery that is still visible. For each key (see `claims`) the view keeps
-the references of the version that is current as far as is known (`numbered`, `loose`) and those from before a write or
-an observed change (`stale`: their bytes are visible, but of the file as it was).
+those of the current version (`numbered`, `loose`), and those from before a write or an observed change (`stale`).
 """
 
 from __future__ import annotations
@@ -97,7 +93,7 @@ class View:
         return self._lines.bodies(reference)
 
     def apply(self, event: Event) -> None:
-        """Take one more event of the log."""
+        """Take one more event of the log. Costs what the event changes, however long the log is."""
         self._order += 1
         if isinstance(event, Delivered):
             self._deliver(event)
@@ -122,8 +118,8 @@ class View:
             self.calls.counts[event.cause] += 1
 
     def _deliver(self, event: Delivered) -> None:
-        earlier = self._deliveries.get(event.call_id)
-        if earlier and any(d.event.origin is event.origin or d.call != event.when.call for d in earlier):
+        earlier = self.of_call(event.call_id)
+        if any(d.event.origin is event.origin or d.call != event.when.call for d in earlier):
             self.calls.take_back(d.event for d in earlier if d.call == event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
@@ -161,26 +157,24 @@ class View:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
-        for old in self._deliveries.get(event.call_id, []):
-            if old.event.origin is event.origin:
-                if event.lost:
-                    self.lost_at[event.call_id] = self.calls.number
-                self.calls.settle(old.event, event)
-                self._replace(old, Delivery(with_settled(old.event, event), old.order))
+        for old in [one for one in self.of_call(event.call_id) if one.event.origin is event.origin]:
+            if event.lost:
+                self.lost_at[event.call_id] = self.calls.number
+            self.calls.settle(old.event, event)
+            self._replace(old, Delivery(with_settled(old.event, event), old.order))
 
     def _replace(self, old: Delivery, new: Delivery) -> None:
         texts = self._deliveries[old.event.call_id]
         texts[texts.index(old)] = new
         self._drop_whole(old)
         self.carried += len(new.event.text) - len(old.event.text)
-        known = {k for piece in old.event.pieces for k in piece.keys}
+        known = {key for piece in old.event.pieces for key in piece.keys}
         for key in known:
-            moved = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
-            self._keys[key] = self._keys[key].replaced(old, moved)
-        for piece in new.event.pieces:
-            for key in piece.keys:
-                if key not in known:  # of a text that was withheld until now
-                    self._add_late(key, Reference(new, piece))
+            left = [Reference(new, piece) for piece in new.event.pieces if key in piece.keys]
+            self._keys[key] = self._keys[key].replaced(old, left)
+        late = [(key, piece) for piece in new.event.pieces for key in piece.keys if key not in known]
+        for key, piece in late:  # of a text that was withheld until now
+            self._add_late(key, Reference(new, piece))
         self._drop_empty(known)
         if _counts_as_whole(new.event):
             self._wholes[digest(new.event.text)] = new
@@ -220,5 +214,5 @@ class View:
 
 def _counts_as_whole(event: Delivered) -> bool:
     """True if a marker for an equal output may point at the text as a whole."""
-    whole = event.origin is Origin.RESULT and not event.pointers and event.credited
-    return whole and len(event.text) >= SHORTEST_WHOLE
+    is_whole = event.origin is Origin.RESULT and not event.pointers and event.credited
+    return is_whole and len(event.text) >= SHORTEST_WHOLE

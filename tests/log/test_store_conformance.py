@@ -221,13 +221,8 @@ class StoreConformance:
         self.agree(store, session, whole, PATHS, [digest(text) for text in TEXTS])
 
     def test_a_file_that_a_cut_left_no_line_of_is_as_unknown_as_one_that_was_never_shown(self, store: Store) -> None:
-        log = [
-            shows("c1", "/r/a"),
-            Settled("c1", "cut\n", ()),
-            Compacted(frozenset()),
-            Wrote("w", ("/r/a",), "edit", 2),
-        ]
-        for event in [*log, shows("c2", "/r/a")]:
+        gone: list[Event] = [shows("c1", "/r/a"), Settled("c1", "cut\n", ()), Compacted(frozenset())]
+        for event in (*gone, Wrote("w", ("/r/a",), "edit", 2), shows("c2", "/r/a")):
             store.append("s", "main", [event], 1.0)
         self.agree(store, "s", fold(store.records("s", "main")), ["/r/a"], [])
 
