@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.docs.tables import TOP, table
+from tests.worlds.__main__ import MEASURED as FOUND
 
 MEASURED = TOP / "tests/benchmarks/measured-faults.json"
 COUNTS = ("kills", "processes", "calls", "events", "omissions")
@@ -148,6 +149,16 @@ def faults() -> str:
     rows = [(what, *(f"{found[count]:,}" if found[count] else "" for count in COUNTS)) for what, found in crowds]
     others = [(what, f"{_sum(measured, tests)['runs']}") for what, tests in OTHERS.items()]
     return f"{table(('what', *COUNTS), rows)}\n{table(('fault', 'ways'), others)}"
+
+
+def worlds() -> str:
+    """The faults that random worlds find, by the number of worlds that it took."""
+    found = sorted(json.loads(FOUND.read_text(encoding="utf-8")).items(), key=lambda each: each[1])
+    rows = []
+    for low, high in ((1, 10), (11, 100), (101, 1_000)):
+        names = [f"{name} ({count})" for name, count in found if low <= count <= high]
+        rows.append((f"{low} to {high:,}", "; ".join(names)))
+    return table(("worlds", "faults"), rows)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "power": tables.power,
     "failures": failures.failures,
     "faults": faults.faults,
+    "worlds": faults.worlds,
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

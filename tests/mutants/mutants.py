@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.judging import cover, cuts, judge, marker, omissions, search
+from readcache.judging import cuts, judge, marker, omissions, search
 from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
@@ -78,6 +78,19 @@ def _decides(change: Callable[[Call, Policy], tuple[Call, Policy]]) -> Callable[
         return [(reader, "decide", changed(judge.decide))]
 
     return patches
+
+
+def _compares_beginnings() -> list[Patch]:
+    find = search._common_runs
+
+    def alike(ours: Any, theirs: Any, landmarks: Any) -> Iterator[tuple[int, int, int]]:
+        for low, high, at in find(ours, theirs, landmarks):
+            end = high
+            while end < len(ours) and at + end - low < len(theirs) and ours[end][:2] == theirs[at + end - low][:2]:
+                end += 1
+            yield low, end, at
+
+    return [(search, "_common_runs", alike)]
 
 
 def _finds_one_line_too_many() -> list[Patch]:
@@ -158,7 +171,7 @@ MUTANTS = (
     ),
     Mutant("writes are ignored", _deaf_to(Wrote)),
     Mutant("other contexts' writes are ignored", _foreign_writes_are_skipped),
-    Mutant("a file that differs from what was shown has not changed", lambda: [(cover, "differs", _always(False))]),
+    Mutant("bytes are not compared", _compares_beginnings),
     Mutant("a line next to those that are found is taken for one", _finds_one_line_too_many),
     Mutant(
         "lines are found where they stood", lambda: [(View, "holds", _always(True)), (log.Log, "_fold", _keeps_index)]

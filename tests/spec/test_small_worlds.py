@@ -39,7 +39,7 @@ NOTICED = (
     "what is not in the message list is not forgotten",
     "settle is ignored",
     "writes are ignored",
-    "a file that differs from what was shown has not changed",
+    "bytes are not compared",
     "a line next to those that are found is taken for one",
     "lines are found where they stood",
     "the batch is ignored",

@@ -7,14 +7,21 @@ python -m tests.worlds --first 1234 --worlds 1      # one world
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 from readcache.model.spec.marker import Untrue
+from tests.mutants.mutants import applied
+from tests.worlds.faults import FAULTS
 from tests.worlds.script import Script, script_of, shrink
 from tests.worlds.world import Raised, play
+
+MEASURED = Path(__file__).parent / "measured-faults.json"
 
 
 def trouble(script: Script) -> str:
@@ -44,13 +51,26 @@ def try_worlds(first: int, count: int) -> tuple[Counter[str], list[str]]:
     return told, broken
 
 
+def find_faults() -> dict[str, int]:
+    """After how many worlds each planted fault is found."""
+    found = {}
+    for fault in FAULTS:
+        with applied(fault):
+            found[fault.name] = 1 + next(seed for seed in itertools.count() if trouble(script_of(seed)))
+    return found
+
+
 def main() -> int:
     """The exit status is 1 if a world broke the promise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0, help="the number of the first world")
     parser.add_argument("--worlds", type=int, default=2_000)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--faults", action="store_true", help="measure the planted faults instead")
     given = parser.parse_args()
+    if given.faults:
+        MEASURED.write_text(json.dumps(find_faults(), indent=1) + "\n", encoding="utf-8")
+        return 0
     began, size = time.monotonic(), -(-given.worlds // given.jobs)
     told, broken = Counter[str](), list[str]()
     with ProcessPoolExecutor(given.jobs) as pool:

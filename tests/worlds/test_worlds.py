@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.mutants.mutants import Mutant, applied
-from tests.worlds.__main__ import shortest, trouble, try_worlds
+from tests.worlds.__main__ import MEASURED, shortest, trouble, try_worlds
 from tests.worlds.faults import FAULTS, NOT_FOUND
 from tests.worlds.script import STEPS, script_of
 from tests.worlds.world import play
@@ -46,5 +48,6 @@ def test_every_planted_fault_is_found(fault: Mutant) -> None:
 
 def test_there_are_faults_enough() -> None:
     names = [fault.name for fault in FAULTS]
+    assert json.loads(MEASURED.read_text(encoding="utf-8")).keys() == {*names}, "run: python -m tests.worlds --faults"
     assert len({*names}) == len(names) >= 25
     assert not {*names} & {*NOT_FOUND}
