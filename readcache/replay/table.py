@@ -23,7 +23,8 @@ Row = Callable[[PolicyTally], str]
 def table(found: Sum, policies: Sequence[str]) -> list[str]:
     """The lines."""
     total = found.total()
-    lines = [line for said in verdict(total, policies) for line in wrap(said, WIDTH, subsequent_indent="  ")]
+    said = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
+    lines = [line for part in said for line in wrap(part, WIDTH, subsequent_indent="  ")]
     lines += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]

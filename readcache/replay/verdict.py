@@ -49,7 +49,9 @@ def _of_results(total: Tally, policies: Sequence[str]) -> str:
     if counts["saved_bill"]:
         saved = f"{dollars(counts['saved_bill'])} of {dollars(bill)} ({share(counts['saved_bill'], bill)})"
     host = next((form for form, _ in ranked(total.forms) if form in _INIT), "HOST")
-    return f"Leaving out what the agent could still see would have saved {saved}: readcache init {host} --policy {name}"
+    return (
+        f"Leaving out what the agent could still see would have saved {saved}:\n  readcache init {host} --policy {name}"
+    )
 
 
 def _of_ways(ways: dict[str, Counter[str]]) -> str:
@@ -70,4 +72,6 @@ def _of_ways(ways: dict[str, Counter[str]]) -> str:
     money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
     gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
     line = _LINES[way.kind].format(f"{way.above:_}", f"{way.down_to:_}")
-    return f"{many(counts['sessions'], 'conversation')} kept as {best} would have cost {less} less{money}{gone}: {line}"
+    return (
+        f"{many(counts['sessions'], 'conversation')} kept as {best} would have cost {less} less{money}{gone}:\n  {line}"
+    )
