@@ -16,7 +16,7 @@ from dataclasses import replace
 from readcache.judging.diffs import find_hunks
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.text import bodies, is_blank, split_lines
+from readcache.model.text import ELISION, bodies, is_blank, split_lines
 
 # Places proposed for one output; 48 instead save nothing more over the recorded sessions.
 MOST_PROPOSED = 16
@@ -44,11 +44,12 @@ class LineIndex:
         self._waiting.clear()
 
     def _take_in(self, delivery: Delivery) -> None:
-        """Index the lines of a delivery, without its markers."""
+        """Index the lines of a delivery, without its markers, and without what stands for lines that the host cut."""
         if not delivery.event.credited:
             return
         lines = split_lines(delivery.event.text)
         markers = {pointer.line for pointer in delivery.event.pointers}
+        markers.update(at for at, line in enumerate(lines) if line == ELISION)
         for piece in stretches(delivery.event.pieces, len(lines), markers):
             self._add(delivery, piece, lines)
             if piece.sep is None:

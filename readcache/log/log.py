@@ -104,9 +104,10 @@ class Log:
 
     def append_later(self, events: Iterable[Event]) -> None:
         """Events that the store would not take now. Until it does, the view goes on with them: a compaction that could
-        not be stored is a compaction all the same."""
+        not be stored is a compaction all the same. What was shown is not kept: others may write its files meanwhile,
+        and it would count as shown after that."""
         with self.lock:
-            for event in map(_storable, events):
+            for event in (_storable(event) for event in events if not isinstance(event, Delivered)):
                 self._later.append(event)
                 if any(event is one for one in self._folded):
                     self._in_view = len(self._later)

@@ -95,6 +95,8 @@ class Reader:
             reply, log_shown = self._judge(call, began, announce, is_shown=show is None)
         except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
+            if self.log.view.is_visible(call.call_id):  # the id names the newer text
+                self.log.append_later([Forgot(frozenset([call.call_id]))])
         else:
             if show is not None:
                 log_shown(show(reply))

@@ -74,3 +74,23 @@ def test_each_failure_is_counted_once_now_and_after_the_store_is_back(session: S
     operations.is_gone = False
     session.observe("cat f", text(of="f"), call_id="c3")
     assert session.stats()["store_failed"] == 2
+
+
+def test_an_id_that_is_used_again_no_longer_names_its_older_text(session: Session, operations: Operations) -> None:
+    session.observe("cat f", text(of="f"), call_id="c1")
+    operations.is_gone = True
+    session.observe("cat g", text(of="g"), call_id="c1")
+    operations.is_gone = False
+    assert session.observe("cat f", text(of="f"), call_id="c2").text == text(of="f")
+
+
+def test_what_a_fork_could_not_store_does_not_count_as_shown_after_a_write(
+    session: Session, operations: Operations
+) -> None:
+    session.observe("cat f", text(of="f"), call_id="c1")
+    session.fork("early", inherit=False)
+    operations.goes_in = 3
+    child = session.fork("child", inherit=True)
+    operations.is_gone, operations.goes_in = False, None
+    session.wrote("f", call_id="w")
+    assert child.observe("cat f", text(of="f"), call_id="c2").text == text(of="f")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Frame, HeadTail, Policy, Session
+from readcache.model.text import ELISION
 
 OPEN = Policy(min_worth=0, min_chars=100, any_output=True)
 PLACES = re.compile(r"as lines? ([\d, -]+) of that output")
@@ -77,3 +78,18 @@ def test_an_earlier_write_of_a_file_is_called_that() -> None:
         session.wrote("a.py", content=text(40, word))
     assert "above in your own earlier write of a.py" in session.observe("cat old.py", text(40, "alpha")).text
     assert "above in your own write of a.py" in session.observe("cat new.py", text(40, "beta")).text
+
+
+def test_what_stands_for_lines_that_a_host_cut_is_not_a_line_of_the_file() -> None:
+    """The host has words of its own in that place. A file may hold such a line, too."""
+    policy = Policy(min_chars=0, min_worth=0, any_output=True, clip=HeadTail(500, 400))
+    session = Session("/w", policy=policy)
+    lines = [f"line {n:2} of a file that is longer than is shown".ljust(49) + "\n" for n in range(60)]
+    session.observe("./show f", "".join(lines), call_id="c1")
+    output = "".join([*lines[5:10], f"{ELISION}\n", *lines[52:57]])
+    whole = "".join([*lines[:10], f"{ELISION}\n", *lines[52:]])
+    for name, printed in (("g", output), ("h", whole)):
+        reply = session.observe(f"./show {name}", printed, call_id=name)
+        assert reply.omissions(), "the lines around it are left out"
+        assert not any(ELISION in lines for *_, lines in reply.omissions())
+        session.rewind("c1")

@@ -180,10 +180,14 @@ class SmallWorld:
     def _rewound(self, who: str, at: str) -> None:
         call = self._call(who, at)
         self.sessions[who].rewind(call)
-        self.spec.rewound(who, call)
         calls = list(self.texts[who])
-        for gone in calls[calls.index(call) + 1 :]:
-            del self.texts[who][gone]
+        gone = calls[calls.index(call) + 1 :]
+        if calls[0].startswith("restored-"):  # it stands first, although it came later than the calls that were kept
+            self.spec.cleared(who, gone)
+        else:
+            self.spec.rewound(who, call)
+        for name in gone:
+            del self.texts[who][name]
         demand(self.spec.standing(who))
 
     def _forked(self, child: str, how: str) -> None:

@@ -40,7 +40,7 @@ POLICIES = (
 )
 MOST_READERS = 4
 # A marker that a host cut in two, or put a number in front of.
-_CHANGED_MARKER = re.compile(r"\[[A-Z_]+ \w+\.\d+: [^]\n]*$|→\[[A-Z_]+ \w+\.\d+: ", re.MULTILINE)
+_CHANGED_MARKER = re.compile(r"\[[A-Z_]{4,}[^]\n]*$|→\[[A-Z_]+ \w+\.\d+: ", re.MULTILINE)
 
 
 class Raised(Exception):
@@ -281,7 +281,7 @@ class RandomWorld:
                 del reader.turns[call]
         rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
         self._known_by_lines(reader)
-        sections = [name for name in reader.others if name.startswith("restored-")]
+        sections = [name for name in (*reader.others, *reader.turns) if name.startswith("restored-")]
         self._rewritten(reader, rewrites, section or "".join(sections[:1]))
 
     def _known_by_lines(self, reader: Reader) -> None:
@@ -349,8 +349,9 @@ class RandomWorld:
 
     def _rewinds(self, reader: Reader, rng: random.Random) -> None:
         # known gap: of a call that could not be stored nothing is known
-        if reader.calls() and not self.operations.fail:
-            call = rng.choice(reader.calls())
+        known = [call for call in reader.calls() if self._of(reader).view.is_visible(call)]
+        if known and not self.operations.fail:
+            call = rng.choice(known)
             with contextlib.suppress(UsageError):
                 self._of(reader).rewind(call)
             calls = list(reader.turns)
