@@ -104,13 +104,17 @@ class Log:
 
     def append_later(self, events: Iterable[Event]) -> None:
         """Events that the store would not take now. Until it does, the view goes on with them: a compaction that could
-        not be stored is a compaction all the same. What was shown is not kept: others may write its files meanwhile,
-        and it would count as shown after that."""
+        not be stored is a compaction all the same. What was shown is not stored later: others may write its files
+        meanwhile, and it would count as shown after that."""
         with self.lock:
-            for event in (_storable(event) for event in events if not isinstance(event, Delivered)):
-                self._later.append(event)
-                if any(event is one for one in self._folded):
-                    self._in_view = len(self._later)
+            for event in map(_storable, events):
+                is_folded = any(event is one for one in self._folded)
+                if not isinstance(event, Delivered):
+                    self._later.append(event)
+                    self._in_view += is_folded
+                elif not is_folded:
+                    self._fold_later()
+                    self._fold(event, self.clock())
             self._fold_later()
             self._distrusted = True
 

@@ -94,3 +94,10 @@ def test_what_a_fork_could_not_store_does_not_count_as_shown_after_a_write(
     operations.is_gone, operations.goes_in = False, None
     session.wrote("f", call_id="w")
     assert child.observe("cat f", text(of="f"), call_id="c2").text == text(of="f")
+
+
+def test_a_fork_made_meanwhile_mends_the_messages_that_it_starts_with(session: Session, operations: Operations) -> None:
+    turns = read_twice(session)
+    operations.is_gone = True
+    child = session.fork("child", inherit=True)
+    assert child.sync(message_list("openai", without(turns))).keys() == {"c2"}
