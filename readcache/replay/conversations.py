@@ -55,7 +55,7 @@ def parse_way(spec: str) -> Keeping:
     if len(sizes) != _SIZES.get(kind) or not all(numbers):
         near = "" if kind in _SIZES else did_you_mean(kind, _SIZES)
         forms = "none, recorded, compact:N, clear:N:M (in tokens, such as clear:160k:60k) or mask:RESULTS"
-        raise UsageError(f"--conversation {spec!r} is no way to keep one{near}: give {forms}")
+        raise UsageError(f"unknown --conversation {spec!r}{near}: use {forms}")
     way = Keeping(kind, *(int(found[1]) * (1000 if found[2] else 1) for found in numbers if found))
     if kind == "compact" and way.above <= BASE + SUMMARY + RESTORED:
         raise UsageError(f"--conversation {spec!r}: {BASE + SUMMARY + RESTORED:,} tokens stay after a compaction")
@@ -67,7 +67,7 @@ def parse_way(spec: str) -> Keeping:
 
 
 class _Turn(NamedTuple):
-    """A call, in whichever way the conversation is kept."""
+    """A call, however the conversation is kept."""
 
     said: int  # tokens
     needed: list[str]  # old lines of an edit that a result had shown

@@ -188,7 +188,7 @@ def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"), [("keep", "'keep' is no way to keep one"), ("clear:1:2", "'clear:1:2' clears from 1 tokens up")]
+    ("spec", "said"), [("keep", "unknown --conversation 'keep'"), ("clear:1:2", "'clear:1:2' clears from 1 tokens up")]
 )
 def test_a_way_of_keeping_a_conversation_that_makes_no_sense_is_an_error_of_usage(
     spec: str, said: str, capsys: pytest.CaptureFixture[str]
