@@ -1,4 +1,4 @@
-"""What models cost: the table `models.json`, of which each row has a date and a source, and the user's own rows."""
+"""What models cost: the table `models.json`, with a date and a source for each row, and the user's own rows."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def built_in_prices() -> PriceTable:
 
 
 def read_prices(path: str) -> PriceTable:
-    """The rows of a JSON file: model -> fields of `ModelPrices`, of which `input`, `read`, `write` and `output` are
-    required. UsageError, in one line, for anything else."""
+    """The rows of a JSON file: model -> fields of `ModelPrices`. `input`, `read`, `write` and `output` are required.
+    UsageError, in one line, for anything else."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
 
 def find_prices(model: str, table: PriceTable) -> ModelPrices | None:
     """The row of a model by its name in a transcript, which may have a provider in front and a version behind; None
-    where there is no such row: a model that is only similar may cost anything."""
+    if the table lacks it: a model of a similar name may cost anything."""
     name = _plain(model)
     for row in sorted(table, key=len, reverse=True):
         if re.fullmatch(rf"(?:.*[^a-z0-9])?{re.escape(_plain(row))}{_VERSION}", name):

@@ -47,7 +47,7 @@ def _tail(program: Program) -> Claims:
 
 
 def _each(program: Program, cut: Callable[[Claims, str], Claims]) -> Claims:
-    """head and tail. Of several files, each of which they name, it is some of the lines."""
+    """head and tail. With several files they print headings, so that only some lines are those of files."""
     args = program.args
     if args and re.fullmatch(r"[-+]\d+", args[0].text or ""):  # `head -20`, `tail +20`
         args = (text_arg(f"-n{args[0].known.lstrip('-')}"), *args[1:])

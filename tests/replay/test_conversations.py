@@ -57,7 +57,7 @@ class Block:
         return LINE * len(self.did.shows)
 
     def text(self) -> tuple[object, int]:
-        """The call and its result, of which a change is a change of both."""
+        """The call and its result, which stand or go together."""
         is_note = bool(self.did.shows) and not self.stands
         return (self.number, is_note), self.said + (NOTE if is_note else self.out)
 

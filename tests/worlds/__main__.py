@@ -1,4 +1,4 @@
-"""Plays random worlds, and prints the shortest script of each that breaks the promise.
+"""Plays random worlds, and prints a short script of each that breaks the promise.
 
 python -m tests.worlds --worlds 2000 --jobs 2
 python -m tests.worlds --first 1234 --worlds 1      # one world
@@ -34,7 +34,7 @@ def trouble(script: Script) -> str:
 
 
 def shortest(script: Script) -> str:
-    """The shortest script that fails as this one does, and why."""
+    """A short script that fails as this one does, and why."""
     small = shrink(script, lambda other: trouble(other) != "")
     return f"{small}\n{trouble(small)}"
 

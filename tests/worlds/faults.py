@@ -1,5 +1,5 @@
-"""Faults planted into the package, each of which random worlds must find: those of `tests/mutants`, and faults of what
-only these worlds have: stores that fail, and processes that die."""
+"""Faults planted into the package, for random worlds to find: those of `tests/mutants`, and others in the handling of
+stores that fail, forks, rewinds and compactions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def script_of(seed: int) -> Script:
 
 
 def shrink(script: Script, fails: Callable[[Script], bool]) -> Script:
-    """A script of fewer steps, none of which can be left out, that fails as well."""
+    """A shorter script that fails, too: steps are left out, many at once and then one by one."""
     size = len(script.steps) // 2
     while size:
         at = 0
