@@ -22,7 +22,7 @@ import os
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
 from readcache.process.mode import acts
-from readcache.process.plan import Plan, plan_command, planned
+from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.settings import INSIDE, Settings
 from readcache.process.state import state_directory
 
@@ -37,10 +37,10 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     if settings.acts:
         env[INSIDE] = settings.context
     try:
-        plan = planned(settings, lambda: _plan(command, settings))
+        plan = _plan(command, settings)
         if plan is None:
             child.become(child.bash(command, env), env)
-        return held.run_planned(plan, child.bash(command, env), env, settings, call_id)
+        return held.run_planned(plan, child.bash(command, env), env, call_id)
     except FileNotFoundError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:
@@ -73,10 +73,8 @@ def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
     from readcache.disk.virtual import is_virtual
 
-    inside = os.environ.get(INSIDE, "")
-    return plan_command(command, os.getcwd(), settings, inside=inside, can_hold=_can_hold_stdout, is_virtual=is_virtual)
-
-
-def _can_hold_stdout() -> bool:
-    """A terminal is the command's own, and nobody reads /dev/null. OSError."""
-    return not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+    try:  # a terminal is the command's own, and nobody reads /dev/null
+        can_hold = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+        return plan_call(Caller("run", (command,), os.getcwd(), os.environ, can_hold), is_virtual, settings)
+    except OSError:  # the directory is gone, or stdout is closed
+        return None

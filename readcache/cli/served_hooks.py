@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache.hosts.hooks import HookSessions, hook_answer, hook_settings, make_sessions
@@ -12,18 +13,16 @@ from readcache.process import failures
 from readcache.process.settings import Settings
 from readcache.process.state import store_file
 from readcache.process.tidy import tidy_once_a_day
-from readcache.serve.frames import TAKEN, read_frame, send_frame, texts
+from readcache.serve.frames import TAKEN, texts
+from readcache.serve.short_client import MOST_WORD, ShortClient
 
 if TYPE_CHECKING:
-    from socket import socket
-
     from readcache import Sessions
-    from readcache.serve.head import CallHead
+    from readcache.process.plan import Caller
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
 # Held in memory. Each reader has two files open, and a process may have 1,024.
 MOST_PLACES, MOST_READERS = 8, 40
-_MOST_WORD = 4096  # bytes of a client's report on our answer
 Place = tuple[str, ...]  # directory, host, and what the policy is made of
 
 
@@ -39,24 +38,24 @@ class ServedHooks:
     def __len__(self) -> int:
         return sum(len(sessions.conversations()) for sessions in list(self._held.values()))
 
-    def converse(self, head: CallHead, connection: socket) -> None:
+    def converse(self, caller: Caller, client: ShortClient) -> None:
         """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
-        send_frame(connection, TAKEN)  # fails where the client has left, and has answered the event itself
-        letter, data = read_frame(connection, MOST_EVENT)
+        client.send(TAKEN)  # fails where the client has left, and has answered the event itself
+        letter, data = client.read(MOST_EVENT)
         try:
-            name, settings = hook_settings(head.words, head.environ)
+            name, settings = hook_settings(caller.words, caller.environ)
             if letter != b"I" or (settings.store and store_file(settings.store) != self._path):
                 raise UsageError("this server has another store")
-            held = self._sessions(head.cwd, name, settings)
+            held = self._sessions(caller.cwd, name, settings)
         except UsageError as error:
-            send_frame(connection, b"B", texts(str(error)))
+            client.send(b"B", texts(str(error)))
             return
         self.calls += 1
         sessions, was_shown = HookSessions(lambda: held), False
         try:
-            text = "" if settings.mode == "off" else _answer(name, data, head, sessions)
-            send_frame(connection, b"T", text.encode())
-            was_shown = read_frame(connection, _MOST_WORD)[0] == b"S"
+            text = "" if settings.mode == "off" else _answer(name, data, caller.words, sessions)
+            client.send(b"T", text.encode())
+            was_shown = client.read(MOST_WORD)[0] == b"S"
         finally:
             sessions.end(was_shown=was_shown, keep=True)
         tidy_once_a_day(settings)
@@ -84,9 +83,9 @@ class ServedHooks:
         return sessions
 
 
-def _answer(name: str, data: bytes, head: CallHead, sessions: HookSessions) -> str:
+def _answer(name: str, data: bytes, words: Sequence[str], sessions: HookSessions) -> str:
     try:
         return hook_answer(name, data, sessions)
     except Exception as error:  # the host goes on as without us
-        failures.note_error(f"hook {' '.join(head.words)}", error)
+        failures.note_error(f"hook {' '.join(words)}", error)
         return ""

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from readcache import __version__
 from readcache.process import child
-from readcache.process.plan import RUN, SINK, Plan, is_own_command, plan_tool, planned, settings_of
-
-if TYPE_CHECKING:
-    from readcache.process.settings import Settings
+from readcache.process.plan import RUN, SINK, Caller, Plan, plan_call
 
 _DEPTH = "READCACHE_DEPTH"
 _ALONE = "READCACHE_ALONE"  # the version of a client that found no server to ask (shims/tool.c)
@@ -29,14 +26,13 @@ def stand_in(place: str, tool: str, args: list[str]) -> int:
     _make_the_next_call_faster(place)
     if tool == RUN:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
-    settings = settings_of(os.environ, "tool")
-    plan = planned(settings, lambda: _plan(tool, args, settings))
+    plan = _plan(tool, args)
     if plan is None:
         _become(tool, args)
     from readcache.process.held import run_planned
 
     try:
-        return run_planned(plan, [tool, *args], _environment(), settings)
+        return run_planned(plan, [tool, *args], _environment())
     except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
         _become(tool, args)
 
@@ -75,35 +71,39 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != _DEPTH}
 
 
-def _is_agents_own() -> bool:
-    """True if the caller is still the shell that wrote itself down, and its command one whose output no harness parses.
+def _plan(tool: str, args: list[str]) -> Plan | None:
+    """None: in doubt whether running the tool prints lines of regular files and nothing else."""
+    from readcache.disk.virtual import is_virtual
+
+    try:
+        line = _agents_line()
+        plan = (
+            None
+            if line is None
+            else plan_call(Caller("tool", [tool, *args], os.getcwd(), os.environ, line=line), is_virtual)
+        )
+    except (OSError, ValueError):  # the caller is another user's, or the directory is gone
+        return None
+    named = [arg for arg in args if os.path.lexists(arg)]
+    return plan if plan and all(map(_is_readable_file, (*plan.reading.keys, *named))) else None
+
+
+def _agents_line() -> list[str] | None:
+    """The command line of the calling shell, empty where it became this process. None if the caller is not the shell
+    that wrote itself down any more. OSError where /proc may not be read.
 
     A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with this very
-    variable in its environment, and the shell was not; a bash that it became writes down another one. OSError where
-    /proc may not be read.
+    variable in its environment, and the shell was not; a bash that it became writes down another one.
     """
     sink = os.environ[SINK]
     pid = sink.partition(" ")[0]
     if int(pid) != os.getppid():
-        return int(pid) == os.getpid()  # the shell became this very process
+        return [] if int(pid) == os.getpid() else None
     with open(f"/proc/{pid}/environ", "rb") as file:
         if os.fsencode(f"{SINK}={sink}") in file.read().split(b"\0"):
-            return False
+            return None
     with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return is_own_command(sink, os.fsdecode(file.read()).split("\0"))
-
-
-def _plan(tool: str, args: list[str], settings: Settings) -> Plan | None:
-    """None: in doubt whether running the tool prints lines of regular files and nothing else."""
-    from readcache.disk.virtual import is_virtual
-
-    if not _is_agents_own():
-        return None
-    plan = plan_tool([tool, *args], os.getcwd(), settings, os.environ[SINK], is_virtual=is_virtual)
-    if plan is None:
-        return None
-    named = [arg for arg in args if os.path.lexists(arg)]
-    return plan if all(map(_is_readable_file, (*plan.reading.keys, *named))) else None
+        return os.fsdecode(file.read()).split("\0")
 
 
 def _is_readable_file(path: str) -> bool:

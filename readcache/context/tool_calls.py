@@ -77,7 +77,7 @@ class ToolCall:
     def is_read(self) -> bool:
         """True if the call is known to read files and to do nothing else."""
         use = self.use
-        return use.kind == "read" if use.command is None else read_command(use.command, self.cwd, None).only_reads
+        return use.kind == "read" if use.command is None else read_command(use.command, self.cwd).only_reads
 
 
 def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
@@ -122,7 +122,7 @@ def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
         return ()
     lines = split_lines(text)
     command = tool_call.use.command
-    claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd, None).claims
+    claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd).claims
     return match(claims, lines, View())
 
 
@@ -145,7 +145,7 @@ def overwritten(tool_call: ToolCall) -> frozenset[str]:
     ):
         return frozenset()
     if command is not None:
-        reading = read_command(command, tool_call.cwd, None)
+        reading = read_command(command, tool_call.cwd)
         keys = [write.key for write in reading.writes]
         return frozenset(part.key for part in reading.authored if part.first == 1 and keys.count(part.key) == 1)
     path = tool_call.file
@@ -158,7 +158,7 @@ def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
     if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
         return False
     command = tool_call.use.command
-    return command is None or not read_command(command, tool_call.cwd, None).authored
+    return command is None or not read_command(command, tool_call.cwd).authored
 
 
 def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:

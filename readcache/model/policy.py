@@ -183,8 +183,7 @@ class Policy:
     never: tuple[str, ...] = SUBMIT_COMMANDS
     """Regexes of commands whose output a harness takes as the agent's answer: never touched. `SUBMIT_COMMANDS` are
     those of mini-swe-agent and SWE-agent. A pattern sees the command as it was given, and a `^` in front also matches
-    where a command begins in the middle of a line (`cd x && submit`). Bodies of heredocs are not seen, unless a shell
-    runs them, and lines inside quotes begin no command: `submit = 1` in a program is no submission."""
+    where a command begins in the middle of a line (`cd x && submit`). It sees the bodies of heredocs, too."""
     insist: Insist = Insist.SERVE
     """What the same request gets right after an omission: `SERVE` all bytes; `STUB` a marker again."""
     min_worth: float = MIN_WORTH
@@ -213,7 +212,6 @@ class Policy:
     mode: Mode = Mode.ON
     """`ON`; `ADVISE` leaves nothing out and counts what it would have left out; `OFF` records nothing either."""
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
-    _anywhere: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("never", "always", "protected"):
@@ -224,9 +222,8 @@ class Policy:
         if not self.min_worth >= 0:
             raise UsageError(f"Policy(min_worth={self.min_worth!r}) is not a share of a turn: give 0 or more")
         if self.never:
-            for name, patterns in (("_never", self.never), ("_anywhere", [p.removeprefix("^") for p in self.never])):
-                joined = "|".join(f"(?:{pattern})" for pattern in patterns)
-                object.__setattr__(self, name, re.compile(joined, re.MULTILINE))
+            joined = "|".join(f"(?:{pattern})" for pattern in self.never)
+            object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
 
     @classmethod
     def named(cls, name: str) -> Policy:
@@ -257,10 +254,6 @@ class Policy:
     def forbids(self, text: str) -> bool:
         """True for a text that a pattern of `never` matches. `shell.never` decides which part of a command they see."""
         return self._never is not None and self._never.search(text) is not None
-
-    def may_forbid(self, text: str) -> bool:
-        """False if no pattern of `never` matches any part of the text, at the beginning of a line or elsewhere."""
-        return self._anywhere is not None and self._anywhere.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 RUN = "run"  # the host, if none was named
 
 
-def run_planned(
-    plan: Plan, words: list[str], env: dict[str, str], settings: Settings, call_id: str | None = None
-) -> int:
+def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str | None = None) -> int:
     """Run a call's program and do what is planned. Returns its exit status, or dies as it did. OSError when the program
     cannot be started."""
     try:
@@ -37,9 +35,9 @@ def run_planned(
                 signals.start(words, env)
                 status = signals.wait()
         if output is not None:
-            answer_held(plan, output, status, settings, call_id)
+            answer_held(plan, output, status, call_id)
         elif plan.reading.writes:
-            with_reader(settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
+            with_reader(plan.settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
         return child.end_like(status)
     except child.OutputLost as lost:
         return child.end_unread(lost)
@@ -68,10 +66,10 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
         return child.collect(pipe, signals)
 
 
-def answer_held(plan: Plan, output: bytes, status: int, settings: Settings, call_id: str | None = None) -> None:
+def answer_held(plan: Plan, output: bytes, status: int, call_id: str | None = None) -> None:
     """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
     it if anything fails. Raises `child.OutputLost`."""
-    shown = False
+    shown, settings = False, plan.settings
 
     def show(reply: Reply) -> None:
         nonlocal shown

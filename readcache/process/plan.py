@@ -1,8 +1,8 @@
 """What is done about one call that another process makes: the one decision that `readcache run`, the shims and the
 server share.
 
-Only the words of the call decide; nothing is run here. The caller answers what depends on its machine: whether a name
-leads into /proc, and whether its stdout can be buffered.
+Only the words of the call decide; nothing is run here. The caller says what depends on its machine: whether its stdout
+can be buffered, and whether a name leads into /proc.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from readcache.process.settings import Settings, clip_sizes, read_settings
+from readcache.process.settings import INSIDE, Settings, clip_sizes, read_settings
 from readcache.shell.prefilter import may_matter
 
 if TYPE_CHECKING:
@@ -22,33 +22,28 @@ if TYPE_CHECKING:
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N [at:TIME] KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, if none was named
+KINDS = ("tool", "command", "run")
 RUN = "readcache-run"  # among the shims, the program that runs a whole command
 
 
-def settings_of(env: Mapping[str, str], kind: str) -> Settings:
-    """The settings of a call that shims make: of one tool ("tool"), of a whole command by a shell ("command"), or by a
-    harness ("run")."""
-    settings = read_settings(env)
-    if kind != "run" and settings.mode == "on" and not env.get("READCACHE"):
-        settings = settings._replace(mode="advise")  # nobody says that compactions are reported
-    if kind == "tool":
-        # The agent made the call when its shell began: what was logged since was not there to be pointed at.
-        settings = settings._replace(began=min(settings.began, _began(env[SINK], settings.began)))
-    return settings._replace(host=settings.host or (SHIMS if kind == "tool" else "run"))
+class Caller(NamedTuple):
+    """What a process says of the call that it is about to make."""
 
-
-def _began(sink: str, now: float) -> float:
-    """When the shell of one command began; `now` for a shell that stays, and where bash does not tell."""
-    at = re.search(r" at:(\d+)[.,](\d+) .*\bcommand ", sink)
-    return float(f"{at[1]}.{at[2]}") if at else now
+    kind: str  # one of KINDS: a tool, by the agent's shell; a whole command, by a shell; by a harness
+    words: Sequence[str]  # the tool and its arguments; else the command alone
+    cwd: str
+    environ: Mapping[str, str]
+    can_hold: bool = True  # its stdout may be buffered
+    line: Sequence[str] = ()  # the command line of the shell that calls a tool; empty where the shell became it
 
 
 class Plan(NamedTuple):
     """One call: what it is believed to read and write, and whether its output is buffered and judged."""
 
+    settings: Settings
     command: str
     cwd: str
-    reading: Reading  # before the exit status is known
+    reading: Reading
     is_held: bool
     batch: str
     is_tool: bool = False  # its output is judged only if it is UTF-8: no other bytes come through beside a marker
@@ -64,87 +59,92 @@ class Plan(NamedTuple):
         from readcache.model.events import MADE_UP_ID
         from readcache.model.reply import Reason
 
-        reading = self.reading
-        if status and not self.is_tool:  # a failed command may have written less
-            from readcache.shell.read import read_command
-
-            reading = read_command(self.command, self.cwd, status)
         return command_call(
             call_id or MADE_UP_ID + os.urandom(6).hex(),
             self.command,
             self.cwd,
             text,
-            reading,
+            self.reading,
             exit_code=status,
             batch=self.batch,
             trouble=Reason.KILLED if status < 0 else None,
         )
 
 
-def planned(settings: Settings, make: Callable[[], Plan | None]) -> Plan | None:
-    """What `make` gives; None, so that nothing is done, where it fails."""
+def plan_call(caller: Caller, is_virtual: Callable[[str], bool], settings: Settings | None = None) -> Plan | None:
+    """What is done about a call. None: nothing, also where this fails. `settings`: by default, those of the caller's
+    environment."""
+    settings = settings or _settings_of(caller)
     try:
-        return make()
-    except OSError:  # the directory is gone, stdout is closed, the caller is another user's: not our failure
-        return None
+        return _plan(caller, settings, is_virtual) if settings.acts and caller.kind in KINDS else None
+    except OSError:  # the directory is gone: not our failure
+        pass
     except Exception as error:
         from readcache.process import failures
 
         failures.note_error(settings.session, error)
-        return None
+    return None
 
 
-def plan_command(
-    command: str,
-    cwd: str,
-    settings: Settings,
-    *,
-    inside: str,
-    can_hold: Callable[[], bool],
-    is_virtual: Callable[[str], bool],
-) -> Plan | None:
-    """What is done about a whole command: its output is held, or (`is_held` false) only its writes are logged. None:
-    nothing. `inside`: the caller's READCACHE_INSIDE. UsageError for settings that mean nothing."""
-    if not settings.acts or inside == settings.context or not may_matter(command):
+def _settings_of(caller: Caller) -> Settings:
+    settings = read_settings(caller.environ)
+    if caller.kind != "run" and settings.mode == "on" and not caller.environ.get("READCACHE"):
+        settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+    if caller.kind == "tool":
+        # The agent made the call when its shell began: what was logged since was not there to be pointed at.
+        settings = settings._replace(began=min(settings.began, _began(caller.environ.get(SINK, ""), settings.began)))
+    return settings._replace(host=settings.host or (SHIMS if caller.kind == "tool" else "run"))
+
+
+def _began(sink: str, now: float) -> float:
+    """When the shell of one command began; `now` for a shell that stays, and where bash does not tell."""
+    at = re.search(r" at:(\d+)[.,](\d+) .*\bcommand ", sink)
+    return float(f"{at[1]}.{at[2]}") if at else now
+
+
+def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool]) -> Plan | None:
+    """A tool is held only if it prints lines of files for sure, and nothing else. A command that is not held may have
+    its writes logged. UsageError for settings that mean nothing."""
+    is_tool = caller.kind == "tool"
+    command = shlex.join(caller.words) if is_tool else caller.words[0]
+    if not (_is_agents_tool(caller, settings, command) if is_tool else _is_agents_command(caller, settings, command)):
         return None
+    from readcache.shell.read import read_command
+
+    reading = read_command(command, caller.cwd)
+    is_held = bool(reading.keys) and (reading.only_reads if is_tool else caller.can_hold)
+    is_held = is_held and not any(map(is_virtual, reading.keys))
+    if not is_held and (is_tool or not reading.writes):
+        return None
+    batch = settings.batch or (_batch_of(caller.environ[SINK]) if is_tool else "")
+    return Plan(settings, command, caller.cwd, reading, is_held, batch, is_tool)
+
+
+def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:
+    """True for a command that may matter, unless another wrapped command runs it."""
+    if caller.environ.get(INSIDE, "") == settings.context or not may_matter(command):
+        return False
     clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
-    from readcache.shell.read import read_command
-
-    reading = read_command(command, cwd, None)
-    is_held = bool(reading.keys) and not any(map(is_virtual, reading.keys)) and can_hold()
-    return Plan(command, cwd, reading, is_held, settings.batch) if is_held or reading.writes else None
+    return True
 
 
-def plan_tool(
-    words: Sequence[str], cwd: str, settings: Settings, sink: str, *, is_virtual: Callable[[str], bool]
-) -> Plan | None:
-    """What is done about one tool that the agent's own shell calls. None: nothing, also in doubt whether it prints
-    lines of files and nothing else. `sink`: the caller's `SINK`."""
-    if not settings.acts or settings.clip:  # if the harness cuts outputs, only `plan_command` knows what is cut
-        return None
-    from readcache.model.claims import FileLines, Literal
-    from readcache.shell.read import read_command
-
-    command = shlex.join(words)
-    try:
-        (cwd + command).encode()
-    except UnicodeEncodeError:  # names that are not UTF-8 cannot be told to a model
-        return None
-    reading = read_command(command, cwd, None)
-    is_sure = reading.keys and not reading.writes and all(isinstance(c, (FileLines, Literal)) for c in reading.claims)
-    if not is_sure or any(map(is_virtual, reading.keys)):
-        return None
-    return Plan(command, cwd, reading, True, settings.batch or _batch_of(sink), is_tool=True)
-
-
-def is_own_command(sink: str, caller: Sequence[str]) -> bool:
+def _is_agents_tool(caller: Caller, settings: Settings, command: str) -> bool:
     """False where the shell that called, by its command line, runs a script, or a command whose output a harness
-    parses. `sink`: what it wrote down."""
+    parses; and where only a plan for the whole command knows what the harness cuts."""
+    if settings.clip:
+        return False
+    try:
+        (caller.cwd + command).encode()
+    except UnicodeEncodeError:  # names that are not UTF-8 cannot be told to a model
+        return False
+    if not caller.line:
+        return True
     from readcache.shell.never import is_answer
 
-    if sink.endswith(" command sh") and not any(re.fullmatch("-[a-z]*c", word) for word in caller[1:3]):
+    has_command = any(re.fullmatch("-[a-z]*c", word) for word in caller.line[1:3])
+    if caller.environ[SINK].endswith(" command sh") and not has_command:
         return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
-    return not any(is_answer(word) for word in caller)
+    return not any(map(is_answer, caller.line))
 
 
 def _batch_of(sink: str) -> str:

@@ -93,7 +93,8 @@ class HeldLog:
     def has_arrived(self, connection: Named) -> None:
         """The client's report about the answer has arrived, and was not read yet."""
         with self._lock:
-            self._arrived.add(connection)
+            if connection in self._waiting:
+                self._arrived.add(connection)
 
     def take_new_failures(self) -> list[Failed]:
         """Failures of ours that the store has not taken, each once."""

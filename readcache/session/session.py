@@ -171,7 +171,7 @@ class Session(Conversation):
             where = self.root if cwd is None else canonical_path(os.fsdecode(cwd), self.root)
         except TypeError:  # no directory at all: the files that the command meant are unknown
             where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
-        reading = read_command(command, where, exit_code)
+        reading = read_command(command, where)
         call = command_call(
             self._call_id(call_id),
             command,

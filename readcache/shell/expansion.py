@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from readcache.shell.arguments import Arg, Program
-from readcache.shell.lexer import skip_commands
 from readcache.shell.streams import Stream
-from readcache.shell.syntax import Redirect, Refused, Variable, Word, WordText, has_glob, literal
+from readcache.shell.syntax import Redirect, Variable, Word, WordText, has_glob, literal
 
 _DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
 _SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 _GLOB = re.compile(r"[*?[]")
-_SUBSTITUTION = re.compile(r"[$<>]\((?!\()|`")
 
 
 @lru_cache(maxsize=1024)
@@ -40,18 +38,6 @@ def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
     if text is not None and text.startswith("~") and tilde:
         text = None
     return Arg(text, path, has_glob(word))
-
-
-def substitutions(source: str) -> Iterator[str]:
-    """The commands in the `$(…)`, `<(…)` and backticks of a piece of source, but not those inside them."""
-    at = 0
-    while found := _SUBSTITUTION.search(source, at):
-        start = found.end()
-        try:
-            at = source.index("`", start) + 1 if found.group() == "`" else skip_commands(source, start)
-        except (Refused, ValueError):
-            return
-        yield source[start : at - 1]
 
 
 def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str | None]:

@@ -6,14 +6,11 @@ put together from them at once (`grammar`); for `if`, `for`, `{ }` and `( )` bas
 
 from __future__ import annotations
 
-import functools
-
 from readcache.shell import grammar
-from readcache.shell.lexer import tokenize
-from readcache.shell.syntax import Node
+from readcache.shell.lexer import Token, TokenKind, tokenize, tokenize_inside
+from readcache.shell.syntax import Node, Refused, SimpleCommand
 
 
-@functools.lru_cache(maxsize=512)  # as many as `read_command`, which asks again for another exit status
 def parse_command(source: str) -> Node | None:
     """The tree of a whole script, `Sequence(())` for an empty one; None when it is refused. Never raises."""
     try:
@@ -28,3 +25,18 @@ def parse_command(source: str) -> Node | None:
         return node
     except Exception:  # bashlex raises AttributeError, NotImplementedError and more; deep nesting RecursionError
         return None
+
+
+def simple_commands(source: str) -> list[SimpleCommand]:
+    """The simple commands anywhere in `source`, in their order; none if it is not shell."""
+    commands: list[list[Token]] = [[]]
+    try:
+        for token in tokenize_inside(source):
+            if token.kind in (TokenKind.OPERATOR, TokenKind.RESERVED):
+                commands.append([])
+            else:
+                commands[-1].append(token)
+        found = [grammar.simple_command(source, command) for command in commands]
+    except Refused:
+        return []
+    return [command for command in found if isinstance(command, SimpleCommand)]

@@ -10,20 +10,19 @@ from readcache.shell.prefilter import may_matter
 MOST_CHARS = 1_000_000  # of a command that is read; Linux takes no argument longer than 131,072
 
 
-def read_command(command: str, cwd: str, exit_code: int | None = 0) -> Reading:
+def read_command(command: str, cwd: str) -> Reading:
     """What `command`, run by bash in directory `cwd`, is believed to print and write.
 
-    `exit_code` is the command's, None if it is not known. Never raises: a command that cannot be understood is
-    `claims.OPAQUE`, one that cannot be parsed `claims.UNPARSED`.
+    Never raises: a command that cannot be understood is `claims.OPAQUE`, one that cannot be parsed `claims.UNPARSED`.
     """
     try:
-        return _read(command, cwd, exit_code not in (0, None))
+        return _read(command, cwd)
     except Exception:  # Python is shutting down and imports nothing any more
         return OPAQUE
 
 
 @functools.lru_cache(maxsize=512)
-def _read(command: str, cwd: str, failed: bool) -> Reading:
+def _read(command: str, cwd: str) -> Reading:
     if len(command) > MOST_CHARS or not may_matter(command):
         return OPAQUE
     from readcache.shell.parse import parse_command
@@ -34,6 +33,6 @@ def _read(command: str, cwd: str, failed: bool) -> Reading:
     try:
         from readcache.shell.walk import read
 
-        return read(node, cwd, failed=failed)
+        return read(node, cwd)
     except Exception:  # too long, nested too deep (RecursionError), or a bug of ours
         return OPAQUE

@@ -19,7 +19,6 @@ class ShellState:
     """The state of the shell as far as it is known, and what was gathered."""
 
     cwd: str | None
-    failed: bool  # the whole command failed: what is silent as a rule may have complained
     sure: bool = True  # what is walked now is believed to run
     ran: bool = True  # nothing can keep it from running
     told: bool = True  # the whole command's status is 0 only if it succeeds

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from readcache.model.claims import Reading
 from readcache.model.paths import canonical_path
 from readcache.shell.arguments import Arg, CannotTell, Program, text_arg
-from readcache.shell.command_lines import simple_commands
 from readcache.shell.expansion import Redirected, arg_of, written_by
-from readcache.shell.parse import parse_command
+from readcache.shell.parse import parse_command, simple_commands
 from readcache.shell.readers import hands_on
 from readcache.shell.state import ShellState
 from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, unknown
@@ -57,9 +56,9 @@ _TRACES = re.compile(r"-[a-zA-Z]*[xv][a-zA-Z]*|xtrace|verbose")
 _LOUD = ("cat", "cd", "chmod", "cp", "echo", "mkdir", "mv", "printf", "rm", "tee", "touch")
 
 
-def read(node: Node, cwd: str, *, failed: bool) -> Reading:
-    """The reading of a command that ran in `cwd`. `failed`: it ended with an error. Raises TooLong."""
-    walk = _Walk(canonical_path(cwd, "/"), failed)
+def read(node: Node, cwd: str) -> Reading:
+    """The reading of a command that ran in `cwd`. Raises TooLong."""
+    walk = _Walk(canonical_path(cwd, "/"))
     walk.run(node, Stream())
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
 
@@ -228,7 +227,8 @@ class _Walk(ShellState):
             self.author(authored)
         if not redirected.prints:
             return Stream(())
-        return Stream() if self.failed and effect.writes and not effect.claims else printed
+        # What is silent as a rule may complain, and the rest of the command may run all the same.
+        return Stream() if effect.writes and not effect.claims else printed
 
     def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""

@@ -40,12 +40,12 @@ class Agent:
         with self.files.own_call():
             reply = self.session.run(command, call_id=next(self._ids))
         meanwhile()
-        self._saw(reply, read_command(command, str(self.root), reply.exit_code), local=True)
+        self._saw(reply, read_command(command, str(self.root)), local=True)
         return reply
 
     def observe(self, command: str, output: str) -> Reply:
         reply = self.session.observe(command, output, call_id=next(self._ids))
-        self._saw(reply, read_command(command, str(self.root), 0), local=False)
+        self._saw(reply, read_command(command, str(self.root)), local=False)
         return reply
 
     def read(self, name: str, start: int = 1, end: int | None = None) -> Reply:
@@ -381,7 +381,7 @@ def test_writes_of_an_interrupted_command_are_not_listed(agent: Agent) -> None:
     [("cat f", True), ("nl -ba f | sed -n 2,3p", True), ("cat f; make", False), ("cat f > g", False), ("(", False)],
 )
 def test_a_command_only_reads_when_all_of_it_is_known(command: str, only: bool) -> None:
-    assert read_command(command, "/w", 0).only_reads is only
+    assert read_command(command, "/w").only_reads is only
 
 
 # ------------------------------------------------------------ what is followed

@@ -22,7 +22,6 @@ from readcache.messages.structure import cut_points, repair
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.text import session_tag
 from readcache.serve.protocol import Protocol, parse, to_line
-from readcache.shell.parse import parse_command
 from readcache.shell.read import _read, read_command
 from readcache.sync.settle import align
 from readcache.transcripts.claude_code import Transcript
@@ -135,7 +134,6 @@ def read(make: Callable[[int], str]) -> Case:
 
         def work() -> None:
             _read.cache_clear()
-            parse_command.cache_clear()
             read_command(command, "/r")
             never.forbids(command)
 

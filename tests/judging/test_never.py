@@ -29,15 +29,12 @@ ANSWERS = (
     "git diff > p\necho 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'; cat p",
 )
 OTHERS = (
-    "cat > form.py <<'EOF'\nsubmit = 1\nsubmit()\nEOF\ncat form.py",
-    "cat <<EOF > notes\nCOMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\nEOF",
-    "python3 -c '\nsubmit = 1\nprint(submit)\n'",
-    "python3 - <<'EOF'\nsubmit(form)\nEOF",
-    "git commit -m 'Forms\n\nsubmit is a button'",
-    "cat <<'EOF'\n$(submit)\nEOF",
+    "submit = 1",
+    "python3 -c 'submit(form)'",
     "submitted",
     "grep submit f",
     "echo x\n# submit",
+    "echo 'x' submit",
 )
 
 
@@ -47,12 +44,19 @@ def test_the_output_of_an_answer_is_never_touched(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", OTHERS)
-def test_what_stands_in_a_heredoc_or_in_quotes_is_no_answer(command: str) -> None:
+def test_a_word_that_begins_no_command_is_no_answer(command: str) -> None:
     assert Session("/r").observe(command, text()).reason is not Reason.NEVER
 
 
-def test_a_pattern_of_the_users_own_sees_commands_and_no_bodies() -> None:
+@pytest.mark.parametrize(
+    "command", ["cat > form.py <<'EOF'\nsubmit()\nEOF\ncat form.py", "git commit -m 'Forms\n\nsubmit is a button'"]
+)
+def test_what_only_looks_like_an_answer_is_shown_in_full(command: str) -> None:
+    assert Session("/r").observe(command, text()).reason is Reason.NEVER
+
+
+def test_a_pattern_of_the_users_own_sees_a_command_over_several_lines() -> None:
     session = Session("/r", policy=Policy(never=("deploy .*prod",)))
     assert session.observe("./deploy --to prod", text()).reason is Reason.NEVER
-    assert session.observe("cat > n <<EOF\ndeploy to prod\nEOF", text()).reason is not Reason.NEVER
     assert session.observe("./deploy \\\n  --to prod", text()).reason is Reason.NEVER
+    assert session.observe("./deploy --to test", text()).reason is not Reason.NEVER

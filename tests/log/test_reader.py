@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def cat(call_id: str, command: str = "cat f", output: str = TEXT) -> Call:
-    return command_call(call_id, command, "/w", output, read_command(command, "/w", 0))
+    return command_call(call_id, command, "/w", output, read_command(command, "/w"))
 
 
 def in_a_process(path: Path, use: Callable[[Reader], Reply | None]) -> Reply | None:

@@ -80,7 +80,7 @@ class Conversation:
         if self.way == "processes":
             log = Log(lambda: self.store, session.session_id, session.agent_id, self.clock)
             reader = Reader(log, reader.rules, one_call=True)
-        call = command_call(call_id, command, "/w", output, read_command(command, "/w", 0), batch=batch)
+        call = command_call(call_id, command, "/w", output, read_command(command, "/w"), batch=batch)
         reader.answer(call, lambda _: None)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from readcache import Reply, Session, __version__
+from readcache.model.call import command_call
 from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Outcome, Reason
 from readcache.model.text import session_tag
-from readcache.process.plan import Plan
 from readcache.serve import logs as held_logs
 from readcache.serve.calls import ShortWay
 from readcache.serve.frames import frame, head_texts, read_frame, send_frame, texts
@@ -26,7 +26,7 @@ from tests.helpers.files import TEXT
 
 def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s", policy: Policy = Policy()) -> Reply:  # noqa: B008  frozen
     """What a call is answered that the server is asked for, and that was printed."""
-    call = Plan(command, "/w", read_command(command, "/w", 0), True, "").call(output, 0)
+    call = command_call(os.urandom(4).hex(), command, "/w", output, read_command(command, "/w"))
     with logs.use(session, "main") as held:
         return held.reader(Rules(policy, session_tag(session))).answer(call, lambda _: None, began=time.time())
 
@@ -53,7 +53,7 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
         for number in range(400):
             session.observe(f"cat f{number}", TEXT.replace("line", f"part {number}"))
     logs = HeldLogs(path)
-    call = Plan("cat f7", "/w", read_command("cat f7", "/w"), True, "").call(TEXT.replace("line", "part 7"), 0)
+    call = command_call("c", "cat f7", "/w", TEXT.replace("line", "part 7"), read_command("cat f7", "/w"))
     with logs.use("s", "main") as held:
         began = time.thread_time()
         reply = held.reader(Rules(policy, session_tag("s"))).answer(call, lambda _: None, began=time.time())

@@ -71,7 +71,7 @@ def test_the_files_that_a_command_changes_are_told(command: str, named: str, tmp
     for path in ("a", "b", "c", "d/e"):
         (root / path).write_text("one\ntwo\nthree\n")
     before = snapshot(root)
-    reading = read_command(command, str(root), 0)
+    reading = read_command(command, str(root))
     subprocess.run(["bash", "-c", command], cwd=root, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     after = snapshot(root)
     changed = {path for path in {*before, *after} if before.get(path) != after.get(path) and not path.endswith(".bak")}
