@@ -8,11 +8,13 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from readcache.model.plugins import load_plugin, plugin_names
+from readcache.transcripts.atif import is_atif, load_atif
 from readcache.transcripts.chats import is_chat, load_chats
 from readcache.transcripts.claude_code import is_claude_code, load_claude_code
 from readcache.transcripts.codex import is_codex, load_codex
 from readcache.transcripts.content import Content
 from readcache.transcripts.copilot import is_copilot, load_copilot
+from readcache.transcripts.gemini import is_gemini, load_gemini
 from readcache.transcripts.opencode import is_opencode, load_opencode
 from readcache.transcripts.openhands import is_openhands, load_openhands
 from readcache.transcripts.pi import is_pi, load_pi
@@ -42,8 +44,10 @@ FORMS = [
     Form("opencode", is_opencode, load_opencode),
     Form("pi", is_pi, load_pi, ("PI_CODING_AGENT_DIR", "~/.pi/agent", "sessions")),
     Form("copilot", is_copilot, load_copilot, ("COPILOT_HOME", "~/.copilot", "session-state")),
+    Form("gemini", is_gemini, load_gemini, ("GEMINI_CLI_HOME", "~", ".gemini/tmp")),
     Form("swe-agent", is_swe_agent, load_swe_agent),
     Form("openhands", is_openhands, load_openhands),
+    Form("atif", is_atif, load_atif),
     Form("messages", is_chat, load_chats),  # those of mini-swe-agent too; last: others have messages as well
 ]
 

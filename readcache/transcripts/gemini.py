@@ -1,12 +1,145 @@
-"""The file in which Gemini CLI keeps a chat: what the model still sees."""
+"""The file in which Gemini CLI keeps a chat: its calls, and what the model still sees."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from readcache.transcripts.content import Content
+from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.turns import Turns
+from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 OUTPUT = "<untrusted_context>\nOutput: "  # in front of what a command printed
+_SHELL = re.compile(
+    rf"(?s)({OUTPUT})(.*?)"
+    r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
+)
+_WORKSPACE = re.compile(r"Workspace Directories:\*\*\n\s*- (/.*)")  # in the first message
+_PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
+
+
+class Printed(NamedTuple):
+    """The result of a command: what it printed, and what stands around that. `exit_code`: None if it is not known."""
+
+    head: str
+    body: str
+    tail: str
+    exit_code: int | None
+
+
+def printed_by(shown: object) -> Printed | None:
+    """A command's result; None where what it printed is not shown: it runs on, or was cancelled."""
+    found = _SHELL.fullmatch(shown) if isinstance(shown, str) else None
+    if found is None:
+        return None
+    head, body, tail = found.groups()
+    status = re.findall(r"(?m)^Exit Code: (\d+)$", tail)
+    code = int(status[-1]) if status else None if "\nSignal: " in tail or "\nError: " in tail else 0
+    return Printed(f"{head.rstrip()}\n", body, tail, code)  # a line of its own: the first of the output
+
+
+def file_part(shown: str) -> tuple[str, int, str]:
+    """What stands in front of the lines that a read shows, the number of the first line (from 1), and the lines."""
+    part = _PART.fullmatch(shown)
+    return (part[1], int(part[2]), part[3]) if part else ("", 1, shown)
+
+
+def is_gemini(row: Mapping[str, Any]) -> bool:
+    """True for the first line of a chat, and for one in the form of earlier versions, a single document."""
+    return "sessionId" in row and "projectHash" in row
+
+
+def load_gemini(content: Content) -> Iterator[Recording]:
+    """One recording. A sub-agent has a file of its own."""
+    chat = _Chat()
+    for _, row in content.objects():
+        changed = object_in(row.get("$set")) or row
+        messages = list(map(object_in, list_in(changed.get("messages"))))
+        if messages:
+            chat.begin_again(messages)
+        for message in [row] if "id" in row else messages:
+            chat.add(message)
+    first = content.sample[0][1]
+    name = str(first.get("sessionId"))
+    yield chat.turns.recording(name, "gemini", reader="main" if first.get("kind", "main") == "main" else name)
+
+
+class _Chat:
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self._calls: set[str] = set()
+        self._live: set[str] = set()  # calls whose results the model still sees
+        self._kept: set[str] | None = None
+        self._seen: set[str] = set()
+        self._cwd = "/"
+
+    def begin_again(self, messages: list[Mapping[str, Any]]) -> None:
+        """The whole history is written again: it was compressed, the user went back, or the chat is resumed, where an
+        empty one comes first."""
+        self._kept = self._calls.intersection(_calls_in(messages))
+
+    def add(self, message: Mapping[str, Any]) -> None:
+        """A message. It comes a second time when its calls have ended."""
+        name, parts = str(message.get("id")), message.get("content")
+        is_new = name not in self._seen
+        self._seen.add(name)
+        self.turns.at(message.get("timestamp"))
+        text = block_text([part for part in list_in(parts) if "text" in object_in(part)] or parts) or ""
+        if message.get("type") == "gemini":
+            if is_new:
+                self._settle()
+                self.turns.answer(len(text))
+                self.turns.by(message.get("model"))
+                self.turns.pay(_usage(object_in(message.get("tokens"))))
+            self._take(list(map(object_in, list_in(message.get("toolCalls")))))
+        elif is_new:
+            self.turns.type(len(text))
+            if found := _WORKSPACE.search(text):
+                self._cwd = found[1]
+
+    def _settle(self) -> None:
+        if self._kept is not None and not self._live <= self._kept:
+            self._live &= self._kept
+            self.turns.cut(frozenset(self._live))
+        self._kept = None
+
+    def _take(self, asked: list[Mapping[str, Any]]) -> None:
+        new = [call for call in asked if str(call.get("id")) not in self._calls]
+        for known in (self._calls, self._live):
+            known.update(str(call.get("id")) for call in new)
+        for call in new:
+            self.turns.tool(str(call.get("id")), str(call.get("name")), object_in(call.get("args")), self._cwd)
+        for call in new:
+            part = object_in(next(iter(list_in(call.get("result"))), None))
+            response = object_in(object_in(part.get("functionResponse")).get("response"))
+            self._deliver(call, str(response.get("output") or response.get("error") or ""))
+
+    def _deliver(self, call: Mapping[str, Any], shown: str) -> None:
+        known: dict[str, Any] = {"failed": call.get("status") != "success"}
+        if (printed := printed_by(shown)) is not None:
+            shown = printed.head + printed.body + printed.tail
+            known = {"head": 2, "tail": printed.tail.count("\n"), "exit_code": printed.exit_code}
+        elif call.get("name") == "read_file":
+            shown = file_part(shown)[2]
+        self.turns.result(str(call.get("id")), shown, **known)
+
+
+def _calls_in(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The calls whose results stand in these messages."""
+    for message in messages:
+        parts = [object_in(object_in(part).get("functionResponse")) for part in list_in(message.get("content"))]
+        yield from (str(part["id"]) for part in parts if "id" in part)
+        yield from (str(object_in(call).get("id")) for call in list_in(message.get("toolCalls")))
+
+
+def _usage(tokens: Mapping[str, Any]) -> RequestSent:
+    """`input` counts those that were read from a cache."""
+    read, output = int_in(tokens.get("cached")) or 0, int_in(tokens.get("output")) or 0
+    fresh = max(0, (int_in(tokens.get("input")) or 0) - read)
+    return RequestSent(fresh, cache_read=read, output=output + (int_in(tokens.get("thoughts")) or 0))
 
 
 def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:

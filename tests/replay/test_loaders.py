@@ -20,6 +20,7 @@ FACTS = {
     "claude-code-sub-agent.jsonl": ("claude-code", 1, {"Command": 4, "Read": 2}, 0, 3, 0),
     "codex.jsonl": ("codex", 1, {"Command": 14, "NoneType": 2}, 15, 6, 0),
     "copilot.jsonl": ("copilot", 1, {"Command": 2, "Read": 3, "Tool": 4, "NoneType": 3}, 0, 0, 0),
+    "gemini.jsonl": ("gemini", 1, {"Command": 2, "Read": 2}, 0, 5, 0),
     "mini-swe-agent-1.traj.json": ("mini-swe-agent", 1, {"Command": 10}, 0, 0, 0),
     "mini-swe-agent.traj.json": ("mini-swe-agent", 1, {"Command": 11}, 0, 11, 0),
     "opencode.json": ("opencode", 1, {"Command": 4, "NoneType": 2}, 2, 7, 0),

@@ -341,3 +341,75 @@ def test_an_output_that_codex_cut_is_cut_for_its_hook_and_for_its_transcript(out
     assert [call.complete for call in calls(found)] == [False]
     assert is_cut(output)
     assert not is_cut("it said: Warning: truncated output (\n")
+
+
+def atif_step(number: int, output: str, **more: Any) -> Row:
+    call = {"tool_call_id": f"c{number}", "function_name": "Bash", "arguments": {"command": COMMANDS[number]}}
+    metrics = {"prompt_tokens": 100, "cached_tokens": 60, "completion_tokens": 9}
+    results = [{"source_call_id": f"c{number}", "content": output}]
+    step = {"step_id": number + 2, "source": "agent", "message": "", "tool_calls": [call], "metrics": metrics}
+    return {**step, "timestamp": f"2026-11-01T00:0{number}:00Z", "observation": {"results": results}, **more}
+
+
+def atif(*steps: Row, **more: Any) -> Row:
+    agent = {"name": "claude-code", "version": "2", "model_name": "claude-opus-4-7", "extra": {"cwds": ["/w"]}}
+    user = {"step_id": 1, "source": "user", "message": "Mend it."}
+    return {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": agent, "steps": [user, *steps], **more}
+
+
+def test_atif_has_steps_with_calls_results_and_tokens(tmp_path: Path) -> None:
+    (found,) = load_document(tmp_path, atif(*(atif_step(n, output) for n, output in enumerate(OUTPUTS))))
+    assert (found.form, found.agent, found.model) == ("atif", "claude-code", "claude-opus-4-7")
+    assert [call.asked for call in calls(found)] == [AskedCommand(one, "/w", exit_code=None) for one in COMMANDS]
+    assert [call.output for call in calls(found)] == OUTPUTS
+    assert requests(found)[0] == RequestSent(40, cache_read=60, output=9, added=8, answer=len(COMMANDS[0]))
+    assert replay(found).policies["default"].counts["saved"] > 1000
+
+
+def test_atif_may_hold_the_trajectories_of_sub_agents_and_results_in_parts_that_name_no_call(tmp_path: Path) -> None:
+    parts = {"results": [{"content": [{"type": "text", "text": "a\nb\n"}]}]}
+    inner = atif(atif_step(0, OUTPUTS[0]), trajectory_id="t2")
+    row = atif(atif_step(0, "", observation=parts), subagent_trajectories=[inner])
+    main, sub = load_document(tmp_path, row)
+    assert calls(main)[0].output == "a\nb\n"
+    assert (main.reader, sub.reader) == ("main", "t2")
+
+
+def gemini(*rows: Row) -> list[Row]:
+    return [{"sessionId": "s", "projectHash": "p", "kind": "main"}, *rows]
+
+
+def gemini_call(name: str, output: str, **more: Any) -> Row:
+    answer = {"functionResponse": {"id": name, "name": "run_shell_command", "response": {"output": output}}}
+    call = {"id": name, "name": "run_shell_command", "args": {"command": "cat a"}, "result": [answer]}
+    return {"id": f"m{name}", "type": "gemini", "content": "", "toolCalls": [{**call, "status": "success", **more}]}
+
+
+def test_gemini_tells_the_status_behind_an_output(tmp_path: Path) -> None:
+    shown = "<untrusted_context>\nOutput: a\nb\nExit Code: 3\nProcess Group PGID: 9\n</untrusted_context>"
+    gone = {"error": "Command was cancelled."}
+    failed = [{"functionResponse": {"id": "two", "response": gone}}]
+    rows = gemini(gemini_call("one", shown), gemini_call("two", "", result=failed, status="cancelled"))
+    one, two = calls(load_rows(tmp_path, rows)[0])
+    assert one.asked == AskedCommand("cat a", "/", 2, 3, 3)
+    assert one.output == shown.replace("Output: ", "Output:\n")
+    assert (two.output, two.failed, two.complete) == ("Command was cancelled.", False, False)
+
+
+def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) -> None:
+    kept = gemini_call("two", "b\n")
+    summary = {"id": "x", "type": "user", "content": [{"text": "<state_snapshot>So far.</state_snapshot>"}]}
+    first, third = gemini_call("one", "a\n"), gemini_call("three", "c\n")
+    (found,) = load_rows(tmp_path, gemini(first, kept, {"$set": {"messages": [summary, kept]}}, third))
+    assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"two"}, True)]
+    assert [call.call_id for call in calls(found)] == ["one", "two", "three"]
+    resumed: list[Row] = [{"$set": {"messages": []}}, {"$set": {"messages": [summary]}}, {"$set": {"messages": [first, kept]}}]
+    (found,) = load_rows(tmp_path, gemini(first, kept, *resumed, third))
+    assert not cuts(found)
+
+
+def test_gemini_kept_a_chat_in_one_document_before(tmp_path: Path) -> None:
+    document = {"sessionId": "s", "projectHash": "p", "messages": [gemini_call("one", "a\n")]}
+    (found,) = load_document(tmp_path, document)
+    assert [call.call_id for call in calls(found)] == ["one"]
+    assert not cuts(found)

@@ -10,22 +10,16 @@ command.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
 from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where, hook_entry
-from readcache.transcripts.gemini import OUTPUT, chat_messages
+from readcache.transcripts.gemini import chat_messages, file_part, printed_by
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
 
-_SHELL = re.compile(
-    rf"(?s)({OUTPUT})(.*?)"
-    r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
-)
-_PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTENT \(truncated\) ---\n)(.*)")
 _SUMMARY = "<state_snapshot>"  # of a compression, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
 _NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
@@ -86,22 +80,18 @@ def _after_command(
     session: Session, given: Mapping[str, Any], cwd: str, shown: object, batch: str
 ) -> tuple[Reply, str] | None:
     where = os.path.join(cwd, given.get("dir_path") or "")
-    found = _SHELL.fullmatch(shown) if isinstance(shown, str) else None
-    if found is None:  # in the background, cancelled: what it printed is not shown, but it may have written
+    printed = printed_by(shown)
+    if printed is None:  # what it printed is not shown, but it may have written
         session.observe(given["command"], "", exit_code=None, cwd=where, batch=batch)
         return None
-    head, body, tail = found.groups()
-    status = re.findall(r"(?m)^Exit Code: (\d+)$", tail)
-    code = int(status[-1]) if status else None if "\nSignal: " in tail or "\nError: " in tail else 0
-    reply = session.observe(given["command"], body, exit_code=code, cwd=where, batch=batch)
-    return reply, f"{head.rstrip()}\n{reply.text.removesuffix(chr(10))}{tail}"
+    reply = session.observe(given["command"], printed.body, exit_code=printed.exit_code, cwd=where, batch=batch)
+    return reply, f"{printed.head}{reply.text.removesuffix(chr(10))}{printed.tail}"
 
 
 def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str, batch: str) -> tuple[Reply, str]:
-    path, part = os.path.join(cwd, given["file_path"]), _PART.fullmatch(shown)
-    head, first, body = part.groups() if part else ("", "1", shown)
-    end = None if part is None else int(first) + len(body.split("\n")) - 1
-    reply = session.observe_read(path, body, start=int(first), end=end, batch=batch)
+    path, (head, first, body) = os.path.join(cwd, given["file_path"]), file_part(shown)
+    end = first + len(body.split("\n")) - 1 if head else None
+    reply = session.observe_read(path, body, start=first, end=end, batch=batch)
     return reply, head + reply.text
 
 
