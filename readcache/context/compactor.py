@@ -6,9 +6,6 @@ working on, and tells the session, so that no remaining marker points at anythin
 
 It calls nothing but its session and `summarize`. If there is no summary, the agent goes on without: with its task, its
 last turns, the files it was working on, and the list of what it read and changed.
-
-What it makes of a list is recorded in the session's store; a process that comes after a crash gets the same list from
-`resume`.
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from readcache.context.api import is_overflow, prompt_tokens
@@ -32,10 +30,9 @@ from readcache.context.compaction import (
     tokens_that_stay,
 )
 from readcache.context.formed import sendable, well_formed
-from readcache.context.message_log import MessageLog
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
-from readcache.messages.messages import Message, Raw, normalise, plain, raw_messages
+from readcache.messages.messages import Message, Raw, normalise, normalise_one, plain, raw_messages
 from readcache.messages.structure import repair
 from readcache.model.errors import UsageError
 from readcache.model.policy import Budget
@@ -107,20 +104,12 @@ class Compactor:
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._log = MessageLog(session.reader.log)
+        self._read: list[Message] = []  # the list as it was last, each message of it read once
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize, self._before, self._after = summarize, before, after
         self._levels = levels_of(keep_turns)
         self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
-
-    def resume(self) -> list[Raw]:
-        """The messages as the last compactor on this session left them, in any process; [] if there was none. What a
-        crash tore apart is repaired, the session is told, and the messages are the caller's own."""
-        kept = normalise(repair([raw for raw in raw_messages(self._log.load()) if raw]))
-        messages = mend_list(self._options.session, kept)
-        self._log.record(messages)
-        return [plain(message.raw) for message in messages]
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """The messages as a request may send them: every call with its result, compacted if they are too many, and no
@@ -188,7 +177,7 @@ class Compactor:
     ) -> list[Any]:
         """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
-        normal = self._log.take(messages)
+        normal = self._read_new(messages)
         before = options.tokens(normal)
         counted = before + self._uncounted if tokens is None else tokens
         if counted < options.trigger_tokens and not is_forced:
@@ -220,9 +209,19 @@ class Compactor:
         _tell(self._after, self.report)
         if is_same:
             return messages
-        self._log.record(result.messages)
+        self._read = list(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
+
+    def _read_new(self, messages: Sequence[Raw]) -> list[Message]:
+        """The harness's list, read anew only where a message is no longer what it was."""
+        try:
+            pairs = zip_longest(self._read[: len(messages)], messages)
+            self._read = [m if m is not None and _holds(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs]
+            return self._read
+        except Exception as error:  # a list that cannot be compared or copied is compacted all the same
+            self._options.session.reader.log.fail("", error)
+            return normalise(messages)
 
     async def _compact_if_needed(self, messages: Sequence[Message], trigger: float, ask: AskModel) -> CompactionResult:
         """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded."""
@@ -241,6 +240,11 @@ class Compactor:
         whole = [level for level in due if level.most_chars == sys.maxsize]
         fits = [level for level in whole if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
+
+
+def _holds(known: Raw, message: Raw) -> bool:
+    """True if the message is what it was when the copy `known` of it was made."""
+    return known == message or known == plain(message)
 
 
 def levels_of(keep_turns: int) -> list[Level]:

@@ -4,8 +4,7 @@
     messages, report = compact_with(messages, session, summary)
 
 Nothing is remembered between the steps: both take the same list. What the conversation gained meanwhile is appended
-afterwards, because the summary does not cover it. Unlike a `Compactor`, these keep no history of the conversation in
-the store: the list is the host's.
+afterwards, because the summary does not cover it.
 """
 
 from __future__ import annotations

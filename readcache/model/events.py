@@ -178,8 +178,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """`message` stands at index `at` of the list that a compactor works on; None: the list ends before it. No view
-    knows of these."""
+    """Of an earlier version, which kept a compactor's list in the store: `message` stands at its index `at`; None: it
+    ends before that. No view knows of these."""
 
     at: int
     message: Mapping[str, Any] | None = None

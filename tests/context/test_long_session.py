@@ -12,7 +12,7 @@ from readcache import Budget, Policy, Session
 from readcache.context import Compactor, How
 from readcache.messages.structure import repair
 from tests.helpers.chats import APIS, Step, chat, is_sendable, roles_alternate, text, turn_of
-from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, recorded
+from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers
 
 CALLS = 300
 
@@ -54,7 +54,6 @@ def test_a_long_session_stays_well_formed_through_ten_compactions(shape: str, po
         if compactor.report.how is not How.NOTHING:
             hows.append(compactor.report.how)
             assert_true_markers(session, shorter)
-            assert recorded(session) == shorter
         messages = shorter
         assert is_sendable(messages)
         assert repair(messages) is messages

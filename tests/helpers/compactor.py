@@ -7,8 +7,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from readcache import Session
-from readcache.context.message_log import MessageLog
-from readcache.messages.messages import raw_messages
 from tests.helpers.chats import Messages, Step, chat, text, texts, turn_of
 
 SUMMARY = "<analysis>hm</analysis><summary>TASK: go on\nNEXT STEP: read on</summary>"
@@ -28,11 +26,6 @@ class Model:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-
-def recorded(session: Session) -> Messages:
-    """The list that a compactor on this session kept in the store."""
-    return raw_messages(MessageLog(session.reader.log).load())
 
 
 def commands(shape: str, session: Session, *given: tuple[str, str]) -> Messages:

@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 
 from readcache import Omitted, Outcome, Session
-from readcache.context.message_log import MessageLog
-from readcache.log.log import Log
 from readcache.log.store import StoreGone, open_store, redis, redis_server
 from readcache.log.store.redis import RedisStore
 from readcache.model.errors import StoreError, UsageError
@@ -371,18 +369,6 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view(
         row = asked.hget(key, "e2")
         asked.hset(key, "e2", row[: row.index(b"{")] + harm)
     assert [type(r.event) for r in store.records("s", "a")] == [Delivered, Failed, Compacted, Delivered]
-
-
-def test_a_list_across_a_restart_has_a_hole_and_is_none(own: Server) -> None:
-    store = RedisStore(own.url)
-    log = Log(lambda: store, "s", "main", time.time)
-    message = {"role": "user", "content": "go"}
-    kept = MessageLog(log)
-    kept.take([message])
-    assert [read.raw for read in MessageLog(log).load()] == [message]
-    own.kill()
-    own.start()
-    assert MessageLog(log).load() == []
 
 
 def test_a_server_that_hangs_costs_its_deadline_once_and_then_nothing_until_it_is_back(

@@ -19,8 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
-from readcache.context.message_log import MessageLog
-from readcache.log.log import Log
 from readcache.log.store import open_store, sqlite_file
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.schema import VERSION
@@ -387,13 +385,13 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_n
             assert session.observe(f"cat {name}", text(of=name)).outcome is Outcome.UNCHANGED
 
 
-def test_a_list_with_an_event_that_cannot_be_read_is_not_read_at_all(path: Path, store: SqliteStore) -> None:
-    store.append("s", "a/list", [Listed(0, {"role": "user"}), Listed(1, {"role": "user"})], 1.0)
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE events SET body = '{' WHERE seq = 1")
-    log = Log(lambda: store, "s", "a", lambda: 1.0)
-    assert MessageLog(log).load() == []
-    assert [event.cause for event in log.unlogged()] == [Reason.STORE_FAILED.value]
+def test_the_lists_that_an_earlier_version_kept_are_read_and_concern_nobody(path: Path, store: SqliteStore) -> None:
+    store.append("s", "main/list", [Listed(0, {"role": "user", "content": "go"}), Listed(1)], 1.0)
+    with Session("/w", session_id="s", store=path) as session:
+        assert [type(record.event) for record in session.events()] == [Listed, Listed]
+        assert session.observe("cat f", text()).text == text()
+        assert session.observe("cat f", text()).outcome is Outcome.UNCHANGED
+        assert "store_failed" not in session.stats()
 
 
 def test_a_store_that_was_taken_away_meanwhile_is_made_anew_and_nothing_of_it_counts(path: Path) -> None:
