@@ -1,6 +1,6 @@
-"""For the tests of harnesses: what a reply left out and why, a clock, a bash without processes.
+"""For the tests of harnesses: what a reply left out and why, and a clock.
 
-    from readcache.testing import ScriptedBash, assert_omitted
+    from readcache.testing import assert_omitted, assert_shown
 
 The fixtures `readcache_session`, `readcache_policy` and `readcache_clock` come with the pytest plugin
 (`readcache.testing.plugin`), which is active wherever readcache is installed.
@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING
 from readcache import lazy_names
 
 if TYPE_CHECKING:
-    from readcache.testing.bash import BashCall, ScriptedBash
     from readcache.testing.replies import assert_omitted, assert_shown, reconstruct
 
-__all__ = ["BashCall", "FakeClock", "ScriptedBash", "assert_omitted", "assert_shown", "reconstruct"]
+__all__ = ["FakeClock", "assert_omitted", "assert_shown", "reconstruct"]
 
 __getattr__ = lazy_names(  # pytest imports this package at every start
-    {
-        "readcache.testing.bash": "BashCall ScriptedBash",
-        "readcache.testing.replies": "assert_omitted assert_shown reconstruct",
-    },
-    globals(),
+    {"readcache.testing.replies": "assert_omitted assert_shown reconstruct"}, globals()
 )
 
 
