@@ -74,9 +74,8 @@ class Compactor:
     shorter conversations are left alone; 0.8 of the window if not given. `keep_turns`: so many of the last turns (see
     `turns`) stay verbatim, fewer where they leave too little room. `budget`: of what is put back. `strategies`: of
     `prune`. `is_overflow(error)`: did a request fail because it was too long? `prompt`: in place of `SUMMARY_PROMPT`;
-    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. `before` is called with the
-    messages when they are about to be compacted, `after` with the `Report`; what they raise is logged. Raises
-    UsageError for what has no meaning.
+    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. Raises UsageError for
+    what has no meaning.
     """
 
     def __init__(
@@ -91,8 +90,6 @@ class Compactor:
         strategies: Collection[str] = ALL_STRATEGIES,
         is_overflow: Callable[[Exception], bool] = is_overflow,
         prompt: str | None = None,
-        before: Callable[[list[Any]], object] | None = None,
-        after: Callable[[Report], object] | None = None,
     ) -> None:
         check_strategies(strategies)
         if trigger_tokens is None:
@@ -106,7 +103,7 @@ class Compactor:
         self.report = Report(How.NOTHING, 0, 0)
         self._read: list[Message] = []  # the list as it was last, each message of it read once
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
-        self._summarize, self._before, self._after = summarize, before, after
+        self._summarize = summarize
         self._levels = levels_of(keep_turns)
         self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
         self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
@@ -184,7 +181,6 @@ class Compactor:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return messages
-        _tell(self._before, messages)
         may_ask = self.failures < MOST_FAILURES
         ask = partial(_called, self._summarize, waits=waits) if may_ask else None
         formed, trigger = well_formed(normal), options.trigger_tokens * before / max(1, counted)
@@ -206,7 +202,6 @@ class Compactor:
         self.report = Report(result.how, before, after, "; ".join(trouble))
         is_enough = not is_same and after < options.trigger_tokens
         self._level = 0 if is_enough else min(self._level + 1, len(self._levels) - 1)
-        _tell(self._after, self.report)
         if is_same:
             return messages
         self._read = list(result.messages)
@@ -278,17 +273,6 @@ async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) 
         response.close()  # else Python warns that it was never awaited
     name = getattr(function, "__name__", "the function")
     raise UsageError(f"{name} is asynchronous: await aask, aready, acompact or amaybe_compact instead")
-
-
-def _tell(callback: Callable[[T], object] | None, what: T) -> None:
-    """Calls the user's function; what it raises must not cost the agent its compaction."""
-    try:
-        if callback is not None:
-            callback(what)
-    except Exception:
-        import logging  # 6 ms, as in `session.wrap`
-
-        logging.getLogger(__name__).warning("what a compactor calls raised", exc_info=True)
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -8,7 +8,6 @@ import pytest
 
 from readcache import Policy, Session
 from readcache.context import Compactor, is_overflow, serialize_transcript, summary_request
-from readcache.context.compactor import Report
 from tests.helpers.chats import APIS, Step, chat, read, text, texts
 from tests.helpers.compactor import SUMMARY, Model, TooLong, commands, six_reads
 
@@ -169,26 +168,6 @@ def test_the_prompt_may_be_replaced() -> None:
     assert "TASK: " not in asked.partition(f"<{tag}>\n")[0]
     (request,) = summary_request([], prompt="short")
     assert request["content"].startswith("short\n<transcript-")
-
-
-@pytest.mark.parametrize("trouble", [None, RuntimeError("no")])
-def test_a_compaction_is_told_before_and_after(trouble: Exception | None) -> None:
-    session = Session("/w")
-    told: list[Any] = []
-
-    def tell(what: Any) -> None:
-        told.append(what)
-        if trouble is not None:
-            raise trouble
-
-    compactor = Compactor(session, Model(), trigger_tokens=1_000, before=tell, after=tell)
-    messages = six_reads("openai", session)
-    assert compactor.maybe_compact(messages[:2]) == messages[:2]
-    assert told == []
-    after = compactor.compact(messages)
-    assert after is not messages
-    assert told == [messages, compactor.report]
-    assert isinstance(told[1], Report)
 
 
 def test_what_counts_as_an_overflow_is_public() -> None:
