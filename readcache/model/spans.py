@@ -71,19 +71,10 @@ class SpanMap(Generic[V]):
         low, high = self._places(start, end)
         return [(max(start, first), min(end, last), value) for first, last, value in self._stretches[low:high]]
 
-    def at(self, line: int) -> V | None:
-        """The value of one line."""
-        low = bisect_left(self._stretches, line, key=_end)
-        found = self._stretches[low] if low < len(self._stretches) else None
-        return found[2] if found is not None and found[0] <= line else None
-
     def _places(self, start: int, end: int) -> tuple[int, int]:
         """Which stretches share lines with start to end: low to high - 1."""
         low = bisect_left(self._stretches, start, key=_end)
         return low, bisect_right(self._stretches, end, low, key=_start)
-
-    def __len__(self) -> int:
-        return len(self._stretches)
 
 
 _start: Callable[[tuple[int, int, object]], int] = itemgetter(0)

@@ -3,7 +3,9 @@
 Rules:
 - A line ends at "\\n" and nothing else: "\\r", form feeds and Unicode separators are part of a line, as for `cat`.
 - Text without a final newline has a last line all the same; the empty text has none.
-- A *numbered* line is optional blanks, digits, a separator, and the line's own text (its *body*).
+- A *numbered* line is optional blanks, digits, a separator, and the line's own text (its *body*). The separators that
+  agents meet: `cat -n` and `nl` (tab), Claude Code's read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "),
+  grep -n (":" and, for context lines, "-").
 """
 
 from __future__ import annotations
@@ -14,9 +16,6 @@ from collections.abc import Sequence
 import xxhash
 
 ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
-# What stands between the number and the line in the forms that agents meet: `cat -n` and `nl` (tab), Claude Code's
-# read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "), grep -n (":" and, for context lines, "-").
-SEPARATORS = ("\t", "→", ": ", "| ", ". ", ":", "|")
 
 _NUMBER = re.compile(r"[ \t]*(\d{1,9})")
 _NUMBERED = re.compile(r"[ \t]*(\d{1,9})([\t→:|.])")

@@ -41,7 +41,7 @@ def test_the_same_request_right_after_it_is_one(session: Session, between: int) 
         ("head -n 40 f", text(1, 40)),
         ("cat -n f", with_numbers()),
         ("sed -n '20,60p' f", text(20, 60)),
-        ("cat f g", TEXT + text(of="g")),
+        ("nl -ba f; cat g", with_numbers() + text(of="g")),
     ],
 )
 def test_half_of_its_lines_asked_for_in_another_way_is_one(session: Session, command: str, output: str) -> None:

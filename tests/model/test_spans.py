@@ -142,4 +142,3 @@ def test_the_stretches_of_a_span_map_are_in_order_and_disjoint(steps: list[tuple
         spans.assign(start, end, value)
     found = spans.overlaps(1, 99)
     assert all(a[1] < b[0] for a, b in pairwise(found))
-    assert len(spans) == len(found)

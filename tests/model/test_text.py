@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from readcache.model.text import (
     GREP,
-    SEPARATORS,
     bodies,
     count_lines,
     digest,
@@ -16,6 +15,8 @@ from readcache.model.text import (
     split_number,
 )
 from tests.helpers import strategies
+
+SEPARATORS = ("\t", "→", ": ", "| ", ". ", ":", "|")  # that agents meet
 
 
 @given(strategies.texts())

@@ -148,7 +148,6 @@ def test_a_tool_that_cuts_its_output_gives_no_false_numbers(session: Session) ->
     session.wrap(lambda _command: CUT)("cat f")
     assert session.view.covers("/w/f", 1, 19)
     assert not session.view.covers("/w/f", 1, 23)
-    assert session.view.key("/w/f").total is None
     assert all((item.end or 0) <= 20 and "truncated" not in item.text for item in restored_lines(session))
     again = session.observe("cat f", CUT)
     assert all(s.path is None or s.end <= 20 for s in again.segments if isinstance(s, Omitted))
