@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from readcache.shell.grammar import pipeline, redirects_of, sequence, simple_command
+from readcache.shell.grammar import conditional, pipeline, redirects_of, sequence, simple_command
 from readcache.shell.lexer import Token, TokenKind
-from readcache.shell.syntax import For, Group, If, Node, Opaque, Sequence, SimpleCommand
+from readcache.shell.syntax import For, Group, Node, Opaque, Sequence
 
 _PLACEHOLDER = {TokenKind.WORD: "x", TokenKind.ASSIGNMENT: "x=x", TokenKind.REDIRECT: ">x", TokenKind.OPAQUE: "{ x;}"}
 
@@ -79,28 +79,12 @@ class _Builder:
         if self.starts[node.pos[0]].kind is TokenKind.OPAQUE:
             return self.opaque(node)
         if first.kind == "if":
-            return self.conditional(first.parts, redirects)
+            return conditional([self.node(part) for part in first.parts if part.kind != "reservedword"], redirects)
         if first.kind == "for":
             return self.loop(node, first.parts)
         if first.kind == "reservedword":
             return Group(self.node(node.list[1]), first.word == "(", redirects)
         return self.opaque(node)  # while, until
-
-    def conditional(self, parts: list[Any], redirects: tuple[Any, ...]) -> If:
-        branches: list[tuple[Node, Node]] = []
-        otherwise: Node | None = None
-        condition: Node = SimpleCommand(())
-        keyword = ""
-        for part in parts:
-            if part.kind == "reservedword":
-                keyword = part.word
-            elif keyword == "then":
-                branches.append((condition, self.node(part)))
-            elif keyword == "else":
-                otherwise = self.node(part)
-            else:
-                condition = self.node(part)
-        return If(tuple(branches), otherwise, redirects)
 
     def loop(self, node: Any, parts: list[Any]) -> Node:
         name = self.starts[parts[1].pos[0]].word

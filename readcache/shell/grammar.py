@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 from readcache.shell.lexer import Token, TokenKind
-from readcache.shell.syntax import Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
+from readcache.shell.syntax import Group, Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
 
 BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
 
@@ -61,6 +61,11 @@ def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
 def pipeline(commands: Seq[Node]) -> Node:
     """The commands joined by pipes; one alone is itself."""
     return commands[0] if len(commands) == 1 else Pipeline(tuple(commands))
+
+
+def conditional(parts: Seq[Node], redirects: tuple[Redirect, ...] = ()) -> Group:
+    """`if … then … else … fi`: its conditions and bodies in order, each of which may run or not."""
+    return Group(Sequence(tuple(("||", part) for part in parts)), False, redirects)
 
 
 def sequence(items: Seq[tuple[str, Node]], trailing: str = ";") -> Node:

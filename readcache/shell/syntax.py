@@ -98,7 +98,8 @@ class Sequence:
 
     A newline is a ";". Bash's && and || bind alike, from left to right, so all is one flat list; an "&" before an item
     says that the && / || chain before it went into the background, and a last `&` is followed by an empty `Command`.
-    An empty script has no items; one item alone is not wrapped.
+    An empty script has no items; one item alone is not wrapped. An `if` is a group of parts that all have "||" before
+    them: each may run or not.
     """
 
     items: tuple[tuple[str, Node], ...]
@@ -110,15 +111,6 @@ class Group:
 
     body: Node
     subshell: bool
-    redirects: tuple[Redirect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    """`if`/`elif`/`else`: (condition, body) pairs, then the else body. `redirects` as after `fi`."""
-
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node | None = None
     redirects: tuple[Redirect, ...] = ()
 
 
@@ -140,7 +132,7 @@ class Opaque:
 
 
 # `Union` and not `|`: the alias is recursive, and Python 3.10 evaluates it.
-Node = Union[SimpleCommand, Pipeline, Sequence, Group, If, For, Opaque]  # noqa: UP007
+Node = Union[SimpleCommand, Pipeline, Sequence, Group, For, Opaque]  # noqa: UP007
 
 
 def literal(word: Word, variables: Mapping[str, str]) -> str | None:

@@ -21,7 +21,6 @@ from readcache.shell.streams import ANYTHING, Claims, Stream, heredoc_stream, un
 from readcache.shell.syntax import (
     For,
     Group,
-    If,
     Node,
     Opaque,
     Pipeline,
@@ -96,20 +95,14 @@ class _Walk(ShellState):
             with self.doubting(ran=not _hides_complaints(node.redirects)):
                 self.compound(node, stdin)
 
-    def compound(self, node: Group | If | For, stdin: Stream) -> None:
-        """A group, `if` or loop with the redirections behind it."""
+    def compound(self, node: Group | For, stdin: Stream) -> None:
+        """A group or loop with the redirections behind it."""
         redirected = self.redirect(node.redirects, stdin)
         stdin = redirected.stdin
         if not redirected.prints:
             self.capture(replace(node, redirects=()), stdin)
         elif isinstance(node, For):
             self.loop(node, stdin)
-        elif isinstance(node, If):
-            otherwise: tuple[Node, ...] = () if node.otherwise is None else (node.otherwise,)
-            for branch in (*node.branches, otherwise):
-                with self.perhaps():
-                    for part in branch:
-                        self.run(part, stdin)
         elif node.subshell:
             with self.subshell():
                 self.run(node.body, stdin)

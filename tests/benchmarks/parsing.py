@@ -24,7 +24,7 @@ from readcache.shell import grammar
 from readcache.shell.bashlex_backend import build
 from readcache.shell.lexer import tokenize
 from readcache.shell.parse import parse_command
-from readcache.shell.syntax import For, Group, If, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
+from readcache.shell.syntax import For, Group, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
 from tests.shell.treesitter_backend import parse_by_tree_sitter
 
 
@@ -124,7 +124,7 @@ def literal_words(node: Node | None) -> Iterator[str]:
         found = [*node.words, *(value for _, value in node.assignments)]
     elif isinstance(node, For):
         found = list(node.words or ())
-    if isinstance(node, (SimpleCommand, Group, If, For)):
+    if isinstance(node, (SimpleCommand, Group, For)):
         found += [redirect.target for redirect in node.redirects if redirect.target is not None]
     for word in found:
         if all(isinstance(part, WordText) for part in word.parts):
@@ -140,8 +140,6 @@ def children(node: Node | None) -> list[Node | None]:
         return list(node.commands)
     if isinstance(node, (Group, For)):
         return [node.body]
-    if isinstance(node, If):
-        return [*(part for branch in node.branches for part in branch), node.otherwise]
     return []
 
 

@@ -19,7 +19,6 @@ from readcache.shell.syntax import (
     For,
     Group,
     Heredoc,
-    If,
     Node,
     Opaque,
     Pipeline,
@@ -90,8 +89,9 @@ A, B, C, D = command("a"), command("b"), command("c"), command("d")
         ("( a && b )", Group(Sequence(((";", A), ("&&", B))), True)),
         ("( (a) )", Group(Group(A, True), True)),
         ("a && { b || c; }", Sequence(((";", A), ("&&", Group(Sequence(((";", B), ("||", C))), False))))),
-        ("if a; then b; fi", If(((A, B),))),
-        ("if a\nthen b\nelif c\nthen d\nelse a; b\nfi", If(((A, B), (C, D)), Sequence(((";", A), (";", B))))),
+        ("if a; then b; fi", grammar.conditional([A, B])),
+        ("if a\nthen b\nelif c\nthen d\nelse a\nfi", grammar.conditional([A, B, C, D, A])),
+        ("if a; then a; b; fi", grammar.conditional([A, Sequence(((";", A), (";", B)))])),
         ("for i in a b; do c; done", For("i", (A.words[0], B.words[0]), C)),
         ("for i in; do c; done", For("i", (), C)),
         ("for i\ndo c; done", For("i", None, C)),
@@ -134,7 +134,7 @@ def test_a_script_has_this_shape(source: str, expected: Node) -> None:
 def test_what_has_no_shape_is_opaque_and_no_more_than_that(source: str) -> None:
     assert parse_command(source) == Opaque(source)
     assert parse_command(f"a && {source}\nb; c") == Sequence(((";", A), ("&&", Opaque(source)), (";", B), (";", C)))
-    assert parse_command(f"if {source}; then a; fi | b") == Pipeline((If(((Opaque(source), A),)), B))
+    assert parse_command(f"if {source}; then a; fi | b") == Pipeline((grammar.conditional([Opaque(source), A]), B))
 
 
 def test_an_arithmetic_command_is_told_from_nested_subshells() -> None:
@@ -224,7 +224,7 @@ def test_a_redirection_is_understood_wherever_it_stands(source: str, expected: t
         assert (redirect.op, literal(redirect.target, {}), redirect.fd) == expected
     for compound in ("{ a; }", "if a; then b; fi", "for i in a; do b; done"):
         node = parse_command(f"{compound} {source}")
-        assert isinstance(node, (Group, If, For))
+        assert isinstance(node, (Group, For))
         assert [found.op for found in node.redirects] == [expected[0]]
 
 
@@ -287,8 +287,9 @@ def test_a_heredoc_stays_inside_its_substitution() -> None:
 def test_a_heredoc_inside_a_compound_is_found() -> None:
     node = parse_command("if a; then cat <<E | b\nx\nfi\nE\nfi\nc")
     assert isinstance(node, Sequence)
-    assert isinstance(node.items[0][1], If)
-    body = node.items[0][1].branches[0][1]
+    assert isinstance(node.items[0][1], Group)
+    assert isinstance(node.items[0][1].body, Sequence)
+    (_, body) = node.items[0][1].body.items[1]
     assert isinstance(body, Pipeline)
     assert heredocs(body.commands[0]) == [Heredoc("x\nfi\n", quoted=False)]
     assert parse_command("for i in a; do cat <<E\n$i\nE\ndone") is not None

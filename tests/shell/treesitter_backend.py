@@ -19,7 +19,6 @@ from readcache.shell.syntax import (
     For,
     Group,
     Heredoc,
-    If,
     Node,
     Opaque,
     Redirect,
@@ -243,21 +242,21 @@ class _Builder:
         word, read_to = read_word(source, at, skip_commands)
         return word if read_to == stop else Word((Unknown(source[at:stop]),), source[at:stop])
 
-    def conditional(self, tree: Tree) -> If:
-        branches: list[tuple[Node, Node]] = []
-        otherwise: Node | None = None
+    def conditional(self, tree: Tree) -> Node:
+        parts: list[Node] = []
+        otherwise: list[Node] = []
         clauses: list[list[Tree]] = [[]]
         for child in tree.children:
             if child.type == "elif_clause":
                 clauses.append(child.children)
             elif child.type == "else_clause":
-                otherwise = self.body(child.children[1:])
+                otherwise.append(self.body(child.children[1:]))
             elif child.type != "fi":
                 clauses[0].append(child)
         for clause in clauses:
             then = next(index for index, child in enumerate(clause) if child.type == "then")
-            branches.append((self.body(clause[1:then]), self.body(clause[then + 1 :])))
-        return If(tuple(branches), otherwise)
+            parts += [self.body(clause[1:then]), self.body(clause[then + 1 :])]
+        return grammar.conditional([*parts, *otherwise])
 
     def loop(self, tree: Tree) -> For:
         kinds = [child.type for child in tree.children]
@@ -281,7 +280,7 @@ def _last_statement(tree: Tree) -> Tree:
 
 
 def _with_redirects(node: Node, redirects: list[Redirect]) -> Node:
-    if isinstance(node, (SimpleCommand, Group, If, For)):
+    if isinstance(node, (SimpleCommand, Group, For)):
         return replace(node, redirects=(*node.redirects, *redirects))
     return node
 
