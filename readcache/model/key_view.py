@@ -47,7 +47,7 @@ class Invalidation:
 class KeyView:
     """The references of one key: a fold over what was shown of it and what made that stale."""
 
-    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "stale_before")
+    __slots__ = ("current", "invalid", "loose", "numbered", "stale", "stale_before", "total")
 
     def __init__(self) -> None:
         self.numbered: SpanMap[Reference] = SpanMap()
@@ -56,6 +56,7 @@ class KeyView:
         self.stale: list[Reference] = []
         self.invalid: Invalidation | None = None
         self.stale_before = 0  # deliveries whose `order` is lower are from before `invalid`
+        self.total: int | None = None  # lines in the file, where its end was seen
 
     def add(self, reference: Reference) -> None:
         """Take in one more reference."""
@@ -64,7 +65,10 @@ class KeyView:
         if not piece.first:
             self.loose.append(reference)
             return
-        self.numbered.assign(piece.first, piece.first + piece.count - 1, reference)
+        last = piece.first + piece.count - 1
+        self.numbered.assign(piece.first, last, reference)
+        if piece.eof:
+            self.total = last
 
     def add_late(self, reference: Reference) -> None:
         """Take in a reference of a delivery whose text became known only now."""
@@ -78,7 +82,7 @@ class KeyView:
         self.invalid, self.stale_before = step, order
         if self.current:
             self.stale += self.current
-            self.numbered, self.loose, self.current = SpanMap(), [], []
+            self.numbered, self.loose, self.current, self.total = SpanMap(), [], [], None
 
     def changed(self, change: Callable[[list[Reference]], list[Reference]]) -> KeyView:
         """A new view of the key, after `change` of its references, current and stale."""

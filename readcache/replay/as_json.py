@@ -38,6 +38,5 @@ def _policy(tally: PolicyTally) -> dict[str, Any]:
     return {
         **tally.counts,
         "by_tool": dict(tally.by_tool),
-        "by_kind": dict(tally.by_kind),
         "wrong_ones": tally.wrong,
     }

@@ -63,8 +63,6 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
             is_read = onlooker.call(item)
             bill.call(item, saved)
             conversations.call(item, is_read=is_read)
-            for name, arm in arms.items():
-                arm.credit(item, saved[name], is_read=is_read)
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
     if tally.counts["requests"] and prices:

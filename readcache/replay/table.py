@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from readcache.replay.arm import KINDS
 from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
 from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
@@ -28,9 +27,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str]:
     lines += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
-        lines += [_row("", policies), *_savings(total, arms), ""]
-        lines += [_row("characters saved, by kind", policies)]
-        lines += [_row(f"  {kind}", [f"{arm.by_kind[kind]:,}" for arm in arms]) for kind in KINDS]
+        lines += [_row("", policies), *_savings(total, arms)]
         lines += ["", *_ways(total.ways)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
         lines += [line for name in policies for line in _faults(name, total.policies[name])]

@@ -17,18 +17,16 @@ def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
 
 @dataclass(slots=True)
 class PolicyTally:
-    """One policy. `counts`: see `replayer`; by tool and by kind: characters saved, net."""
+    """One policy. `counts`: see `replayer`; by tool: characters saved, net."""
 
     counts: Counter[str] = field(default_factory=Counter)
     by_tool: Counter[str] = field(default_factory=Counter)
-    by_kind: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: PolicyTally) -> None:
         """Takes another one in."""
         self.counts.update(other.counts)
         self.by_tool.update(other.by_tool)
-        self.by_kind.update(other.by_kind)
         self.wrong = (self.wrong + other.wrong)[:MOST_NAMED]
 
 

@@ -181,7 +181,7 @@ def test_message_lists_of_every_api_are_understood_however_they_are_laid_out(
     }
     (found,) = made[layout]()
     assert [call.tool for call in calls(found)] == ["bash", "bash"]
-    assert replay(found).policies["default"].by_kind["covered"] > 1000
+    assert replay(found).policies["default"].counts["saved"] > 1000
 
 
 PATCH = "*** Begin Patch\n*** Update File: /a.py\n*** End Patch\n"
@@ -231,7 +231,7 @@ def test_what_stands_before_a_server_side_compaction_is_cut(shape: str, layout: 
         (found,) = load_document(tmp_path, rows) if layout == "list" else load_rows(tmp_path, rows)
         assert [(cut.kept, cut.compacts) for cut in cuts(found)] == [(frozenset(), True)]
         assert len(calls(found)) == 2
-        assert bool(replay(found).policies["default"].by_kind["covered"]) is (before == 0)
+        assert bool(replay(found).policies["default"].counts["saved"]) is (before == 0)
 
 
 def test_usage_fields_are_those_of_each_provider(tmp_path: Path) -> None:
@@ -403,7 +403,11 @@ def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) 
     (found,) = load_rows(tmp_path, gemini(first, kept, {"$set": {"messages": [summary, kept]}}, third))
     assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"two"}, True)]
     assert [call.call_id for call in calls(found)] == ["one", "two", "three"]
-    resumed: list[Row] = [{"$set": {"messages": []}}, {"$set": {"messages": [summary]}}, {"$set": {"messages": [first, kept]}}]
+    resumed: list[Row] = [
+        {"$set": {"messages": []}},
+        {"$set": {"messages": [summary]}},
+        {"$set": {"messages": [first, kept]}},
+    ]
     (found,) = load_rows(tmp_path, gemini(first, kept, *resumed, third))
     assert not cuts(found)
 

@@ -35,12 +35,12 @@ def check(world: World, reply: Reply, output: str = TEXT, batch: str = "") -> li
 def test_lines_that_stand_at_the_source_are_proven() -> None:
     (found,) = check(world(), middle_left_out())
     assert found.marker is not None
-    assert (found.marker.lines, found.marker.file, found.own) == (("beta", "gamma"), "/w/f", False)
+    assert (found.marker.lines, found.marker.file) == (("beta", "gamma"), "/w/f")
 
 
-def test_lines_that_the_agent_wrote_itself_are_proven_as_its_own() -> None:
+def test_lines_that_the_agent_wrote_itself_are_proven() -> None:
     (found,) = check(world("", f"cat >f <<E\n{TEXT}E"), middle_left_out())
-    assert found.own
+    assert found.marker is not None
 
 
 @pytest.mark.parametrize(

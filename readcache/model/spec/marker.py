@@ -30,13 +30,11 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about a marker, or about a whole reply (None). `own`: its lines stand in what the agent wrote
-    itself. `untold`: it cannot be told, and why."""
+    """What was found out about a marker, or about a whole reply (None). `untold`: it cannot be told, and why."""
 
     call: str
     marker: Marker | None
     fault: str = ""
-    own: bool = False
     untold: str = ""
 
 

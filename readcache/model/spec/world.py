@@ -209,10 +209,6 @@ class World:
             if marker.line >= 0
         ]
 
-    def sees(self, reader: str, call: str) -> bool:
-        """True while the reader's model is sent the call."""
-        return call in self._sent.get(reader, ())
-
     def _of(self, reader: str, *, insists: bool = False) -> dict[str, _SentCall]:
         """What the reader's model is sent, before one more event. `insists`: a request that is repeated after that
         event still comes right after the first one."""
@@ -238,12 +234,9 @@ class World:
             return Finding(call, marker, untold="the lines that it stands for are not known")
         if all(place.at >= 0 for place in marker.places):
             return Finding(call, marker, _misplaced(sent, marker, marker.lines))
-        results = [text for place in marker.places for text in _texts(sent, place, RESULT)]
-        commands = [text for place in marker.places for text in _texts(sent, place, COMMAND)]
-        if results and first_missing(marker.lines, results, marker.words) is None:
-            return Finding(call, marker)
-        missing = first_missing(marker.lines, results + commands, marker.words)
-        return Finding(call, marker, own=True) if missing is None else _not_there(call, marker, missing)
+        texts = [text for place in marker.places for text in _texts(sent, place)]
+        missing = first_missing(marker.lines, texts, marker.words)
+        return Finding(call, marker) if missing is None else _not_there(call, marker, missing)
 
     def _insistence(self, reader: str, request: str, markers: Sequence[Marker], output: str) -> str:
         """What is wrong with the answer to a reader who insists. Liveness: the same request right after an omission is
@@ -258,9 +251,8 @@ class World:
         return f"line {min(again) + 1} was left out again, and the reader had insisted" if again else ""
 
 
-def _texts(sent: Mapping[str, _SentCall], place: NamedPlace, kind: str) -> list[VisibleText]:
-    text = sent[place.call].texts.get(kind) if place.kind in ("", kind) else None
-    return [text.lines()] if text is not None else []
+def _texts(sent: Mapping[str, _SentCall], place: NamedPlace) -> list[VisibleText]:
+    return [text.lines() for kind, text in sent[place.call].texts.items() if place.kind in ("", kind)]
 
 
 def _anywhere(place: NamedPlace) -> NamedPlace:
