@@ -403,7 +403,11 @@ def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) 
     (found,) = load_rows(tmp_path, gemini(first, kept, {"$set": {"messages": [summary, kept]}}, third))
     assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"two"}, True)]
     assert [call.call_id for call in calls(found)] == ["one", "two", "three"]
-    resumed: list[Row] = [{"$set": {"messages": []}}, {"$set": {"messages": [summary]}}, {"$set": {"messages": [first, kept]}}]
+    resumed: list[Row] = [
+        {"$set": {"messages": []}},
+        {"$set": {"messages": [summary]}},
+        {"$set": {"messages": [first, kept]}},
+    ]
     (found,) = load_rows(tmp_path, gemini(first, kept, *resumed, third))
     assert not cuts(found)
 
