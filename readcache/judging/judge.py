@@ -56,7 +56,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     sources = Sources(view, call, policy)
     same = view.whole(call.digest)
     lines = text.split_lines(call.output)
-    trust = Trust(call.complete, failed=call.exit_code not in (0, None), uncut=call.uncut, exact=call.exact)
+    failed, wrote = call.exit_code not in (0, None), bool(call.reading.writes)
+    trust = Trust(call.complete, failed=failed, wrote=wrote, uncut=call.uncut, exact=call.exact)
     pieces = match(call.reading.claims, lines, view, trust)
     shown = (key for piece in pieces for key in piece.keys)
     if any(matches(key, policy.protected) for key in shown):

@@ -39,6 +39,7 @@ class Trust:
 
     complete: bool = True  # False: it was cut, or its command ran out of time
     failed: bool = False  # its command ended with another status than 0
+    wrote: bool = False  # its command wrote files: what is silent as a rule may have complained when it failed
     uncut: bool = False  # nobody can have cut it: we ran the command
     exact: bool = False  # it is lines of the file and nothing else: we read them ourselves
 
@@ -100,7 +101,7 @@ class _Layout:
         marks = find_landmarks(claims, self.lines)
         # A failed command that printed no landmark may never have run: `docker exec` says why not, and says it raw.
         certain = not self.trust.failed or bool(marks)
-        if self.cuts:
+        if self.cuts or (self.trust.failed and self.trust.wrote):
             return self._anywhere(claims, 0, count)
         known = {mark.claim for mark in marks}
         claims = [Anything() if _is_landmark(c) and n not in known else c for n, c in enumerate(claims)]

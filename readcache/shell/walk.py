@@ -218,10 +218,7 @@ class _Walk(ShellState):
             authored += authored_by(printed, [redirected.file], append=redirected.appends)
         with self.doubting(ran=not _hides_complaints(node.redirects)):
             self.author(authored)
-        if not redirected.prints:
-            return Stream(())
-        # What is silent as a rule may complain, and the rest of the command may run all the same.
-        return Stream() if effect.writes and not effect.claims else printed
+        return printed if redirected.prints else Stream(())
 
     def effect(self, program: Program) -> Effect:
         """What a program prints and writes."""

@@ -259,6 +259,13 @@ def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
     assert numbers(match([FileLines((F,))], ["other", *LINES], knowing((F, LINES[:9])), failed), F) == {}
 
 
+def test_a_command_that_wrote_and_failed_may_have_complained_anywhere() -> None:
+    claims: list[Claim] = [Literal("== f\n"), FileLines((F,)), Literal("done\n")]
+    output = ["== f", *LINES, "nothing to be done about g", "done"]
+    assert numbers(match(claims, output, View(), Trust(failed=True, wrote=True)), F) == {}
+    assert numbers(match(claims, output, View(), Trust(wrote=True)), F)[1] == 1
+
+
 NOTICES = [
     "... [160456 characters truncated] ...",
     "[... 120 lines omitted ...]",

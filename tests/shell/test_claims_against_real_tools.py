@@ -91,6 +91,7 @@ EXACT = [
     "if [ -f f ]; then sed -n '{a},{b}p' f; fi",
     "true && cat f || false",
     "export X=1; set -e; mkdir e; cat f",
+    "cp f out; rm out; cat f",
     "wc -l f >/dev/null; cat f",
     "# a comment\ncat f # another",
     "cat \\\n  f",

@@ -168,7 +168,7 @@ EXPECTED: dict[int, list[str]] = {
     # `$(( ))`: bashlex NotImplementedError
     41: ["/tmp/new_tests.txt 1-10", "> /tmp/new_tests.txt @0"],
     # edit, then read the same file
-    42: ["*", "/w/django/template/engine.py 149-165 '\\t'+0", "> /w/django/template/engine.py @0"],
+    42: ["/w/django/template/engine.py 149-165 '\\t'+0", "> /w/django/template/engine.py @0"],
     # heredoc, a tool rewrites the file, read; bashlex fails
     43: [
         "*",
@@ -178,11 +178,11 @@ EXPECTED: dict[int, list[str]] = {
         "(\n    SELECT my_id,\n        other_thing,\n        one_more\n    FROM\n        my_table\n)\n",
     ],
     # head/cat/tail >> then mv over the source
-    44: ["*", "> /tmp/new_file.py @0", "> /w/astroid/brain/brain_builtin_inference.py @0"],
+    44: ["> /tmp/new_file.py @0", "> /w/astroid/brain/brain_builtin_inference.py @0"],
     # cp, sed -i, mv back
-    45: ["*", "> /w/pvlib/tools.py.fixed @0", "> /w/pvlib/tools.py.fixed @1", "> /w/pvlib/tools.py @1"],
+    45: ["> /w/pvlib/tools.py.fixed @0", "> /w/pvlib/tools.py @0"],
     # BSD `-i ''`
-    46: ["*", "> /w/cmd/entire/cli/strategy/manual_commit_test.go @0"],
+    46: ["> /w/cmd/entire/cli/strategy/manual_commit_test.go @0"],
     # a patch in a file: what it writes is not known
     47: ["*", "> /testbed/pydicom/dataset.py @0"],
     # git apply of a patch in a heredoc
@@ -201,27 +201,19 @@ EXPECTED: dict[int, list[str]] = {
     54: ["*"],
     # in a loop with variables
     55: [
-        "= === Testing test_with_issue.sql ===\n",
-        "*",
-        "= Result:\n",
+        "= === Testing test_with_issue.sql ===\nResult:\n",
         "/testbed/test_with_issue.sql 1-",
-        "= \n=== Testing test_with_distinct.sql ===\n",
-        "*",
-        "= Result:\n",
+        "= \n=== Testing test_with_distinct.sql ===\nResult:\n",
         "/testbed/test_with_distinct.sql 1-",
-        "= \n=== Testing test_no_with.sql ===\n",
-        "*",
-        "= Result:\n",
+        "= \n=== Testing test_no_with.sql ===\nResult:\n",
         "/testbed/test_no_with.sql 1-",
-        "= \n=== Testing test_all_same_line.sql ===\n",
-        "*",
-        "= Result:\n",
+        "= \n=== Testing test_all_same_line.sql ===\nResult:\n",
         "/testbed/test_all_same_line.sql 1-",
         "= \n",
         "> /testbed/test_with_issue.sql @1",
-        "> /testbed/test_with_distinct.sql @5",
-        "> /testbed/test_no_with.sql @9",
-        "> /testbed/test_all_same_line.sql @13",
+        "> /testbed/test_with_distinct.sql @3",
+        "> /testbed/test_no_with.sql @5",
+        "> /testbed/test_all_same_line.sql @7",
     ],
     # output file of a run
     56: ["*", "/tmp/output.txt 1-", "> /tmp/output.txt @0"],
