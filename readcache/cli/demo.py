@@ -74,7 +74,9 @@ INTRODUCTION = """\
 An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
 """
-NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash tool."
+NEXT = """\
+Next: `readcache init claude-code` (or codex, gemini, opencode) switches your agent on;
+`readcache replay` says what your own conversations would have been spared."""
 
 
 def demo_command(options: argparse.Namespace, __: Settings) -> int:
