@@ -63,11 +63,12 @@ def headline() -> str:
     """The first figures that a visitor reads."""
     found, of_bill = replayed(), json.loads(BILLED.read_text(encoding="utf-8"))["policies"]
     default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
+    least, greatest = (_percent(of_bill[name]["bill"], 1) for name in ("default", "max"))
     return _paragraph(
         f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
         f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with all switched on), "
         f"among it {_percent(default['bound'], 0)} of the lines that agents read again, and **{wrong}**. Of a bill "
-        f"that is [{_percent(of_bill['default']['bill'], 1).removesuffix(' %')} to {_percent(of_bill['max']['bill'], 1)}]"
+        f"that is [{least.removesuffix(' %')} to {greatest}]"
         "(docs/measuring.md): a dollar or two of a hundred."
     )
 
