@@ -95,8 +95,8 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     _value(uninit, *_HOST, nargs="?")
     for command in (init, uninit):
         place = command.add_mutually_exclusive_group()
-        _flag(place, "--project", "for this directory's project (default)")
-        _flag(place, "--user", "for all of this user's projects")
+        _flag(place, "--project", "for all who work in this directory's project, in settings that a team may commit")
+        _flag(place, "--user", "for you, in all of your projects (default)")
         _flag(command, *_DRY_RUN)
     _flag(uninit, "--all", "take away all of readcache but the package: hosts, shims, servers, what is kept")
     _flag(uninit, "--yes", "--all: without asking")

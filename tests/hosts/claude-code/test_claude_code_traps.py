@@ -221,7 +221,7 @@ if event["tool_input"].get("command") == "cat shop.py":
 
 def test_a_hook_that_fails_leaves_the_result_and_the_model_is_not_told(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        settings = chat.root / ".claude/settings.json"
+        settings = Path(chat.talk.env["HOME"]) / ".claude/settings.json"
         broken = (
             settings.read_text()
             .replace("readcache hook", "no-such-program hook")
