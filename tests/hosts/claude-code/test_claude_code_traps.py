@@ -312,7 +312,7 @@ def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
 
 def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        command = [sys.executable, "-m", "readcache", "uninit", "claude-code", "--project"]
+        command = [sys.executable, "-m", "readcache", "uninit", "claude-code"]
         subprocess.run(command, cwd=chat.root, env=environment(chat.root), check=True, capture_output=True)
         chat.talk.close()
         chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
