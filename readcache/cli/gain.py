@@ -22,7 +22,7 @@ from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_table, short_line
 from readcache.report.gain.totals import Asked, Gain
 
-SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked for
+SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is asked for
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:

@@ -137,6 +137,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     report = add("report", "a session as a web page: what was shown and left out, and why", "-o page.html")
     _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")
     _value(report, "-o --output FILE", "the page; - is stdout; default: report.html in the state directory")
+    add("watch", "a running agent, live: what it reads, what was left out; needs readcache[watch]", "--session chat-17")
     stats = add("stats", "the counters of a session: calls, characters, tokens, reasons", "--json")
     log = add("log", "the events of a session, a line each, the newest last", "--session chat-17")
     explain = add("explain", "what was shown of a file, what is visible, and why", "app.py --at call_7")

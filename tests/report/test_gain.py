@@ -262,6 +262,15 @@ def test_a_damaged_row_is_counted_and_said(tmp_path: Path) -> None:
 # ------------------------------------------------------------ what is printed
 
 
+def test_a_line_of_blocks_has_the_savings_of_each_day(store: Store) -> None:
+    clock = Clock(NOON - 2 * DAY)
+    read_twice(session_in(store, session_id="old", clock=clock))
+    for name in ("a", "b"):
+        read_twice(session_in(store, session_id=name, clock=Clock(NOON)))
+    (line,) = [line for line in gain_table(gain_of(store)) if line.startswith("saved, last 30 days")]
+    assert line == f"saved, last 30 days |{' ' * 27}▄ █|"
+
+
 def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: Store) -> None:
     for name in ("s" * 300, "short"):
         read_twice(session_in(store, session_id=name, host="h" * 200))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 
 from readcache.report.gain.totals import Gain, Totals
 from readcache.report.log_check import MOST_NAMED
@@ -14,6 +15,8 @@ MOST_ROWS = 31  # of groups, where one kind is asked for
 FEW_ROWS = 8  # else
 NOTHING = "n/a"  # where there is nothing to have a share of
 FULL_BLOCK, ASCII_BLOCK = "█", "#"
+LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # of a day's savings; the lowest: none
+DAYS = 30  # in the line of savings by day
 
 Row = Callable[[Totals], str]
 
@@ -31,7 +34,12 @@ def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOC
     most = (width - label) // wide  # the longest stretches
     for name, *cells in rows:
         lines.append(f"{_fitted(name, label):{label}}" + "".join(f"{text:>{wide}}" for text in cells[-most:]))
+    if len(gain.by) > 1 and "day" in gain.by:
+        days = min(DAYS, width - 24)
+        lines.append(f"saved, last {days} days |{_spark(gain, LEVELS[block], days)}|")
     for dimension, groups in gain.by.items():
+        if dimension == "day" and len(gain.by) > 1:
+            continue
         most = MOST_ROWS if len(gain.by) == 1 else FEW_ROWS
         lines += ["", *_bars(dimension, groups, block, most, width)]
     return [line.rstrip() for line in lines] + ["", *_proof(gain)]
@@ -104,6 +112,13 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     for cause in ("internal_error", "store_failed"):
         if gain.total.counts[cause]:
             yield f"shown in full after {cause}", lambda t, cause=cause: f"{t.counts[cause]:,}"  # type: ignore[misc]
+
+
+def _spark(gain: Gain, levels: str, count: int) -> str:
+    days = (gain.asked.today - timedelta(days=ago) for ago in range(count - 1, -1, -1))
+    saved = [by_day.counts["tokens_saved"] if (by_day := gain.by["day"].get(day.isoformat())) else 0 for day in days]
+    most = max(*saved, 1)
+    return "".join(levels[-(-max(0, one) * (len(levels) - 1) // most)] for one in saved)
 
 
 def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, width: int) -> Iterator[str]:
