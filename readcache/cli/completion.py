@@ -16,13 +16,12 @@ def completion_command(options: argparse.Namespace, _: Settings) -> int:
     import shtab
 
     values = {"HOST": [*MODULES, *plugin_names("hosts")], "NAME": [*PRESETS]}
+    files = {"FILE": shtab.FILE, "PATH": shtab.FILE, "DIR": shtab.DIRECTORY}
     parser, commands = command_parsers()
     for command in commands.values():
         for action in command._actions:
-            if action.metavar in ("FILE", "PATH"):
-                action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab wants it
-            elif action.metavar == "DIR":
-                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+            if action.metavar in files:
+                action.complete = files[action.metavar]  # type: ignore[attr-defined]  # as shtab wants it
             elif action.metavar in values and action.dest in ("host", "policy"):
                 action.choices = values[action.metavar]
     for action in parser._actions:

@@ -121,8 +121,7 @@ def print_table(rows: Iterable[tuple[object, ...]]) -> None:
 
 def short(label: str) -> str:
     """The beginning of a command, as one line: longer in a wide terminal."""
-    label, columns = one_line(" ".join(label.split())), width(NO_TERMINAL)
-    most = LABEL_CHARS if columns == NO_TERMINAL else max(LABEL_CHARS, columns - OTHER_CHARS)
+    label, most = one_line(" ".join(label.split())), max(LABEL_CHARS, width(0) - OTHER_CHARS)
     return label if len(label) <= most else label[: most - 1] + "…"
 
 
