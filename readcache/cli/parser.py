@@ -137,7 +137,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     report = add("report", "a session as a web page: what was shown and left out, and why", "-o page.html")
     _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")
     _value(report, "-o --output FILE", "the page; - is stdout; default: report.html in the state directory")
-    add("watch", "a running agent, live: what it reads, what was left out; needs readcache[watch]", "--session chat-17")
+    add("watch", "a running agent's calls, live; needs readcache[watch]", "--session chat-17")
     stats = add("stats", "the counters of a session: calls, characters, tokens, reasons", "--json")
     log = add("log", "the events of a session, a line each, the newest last", "--session chat-17")
     explain = add("explain", "what was shown of a file, what is visible, and why", "app.py --at call_7")
@@ -164,7 +164,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _value(run, "-c STRING", "a command for bash -c; default: the words after the options")
     _shared(run, *RUN_OPTIONS)
     _flag(run, *_ADVISE)
-    shims = add("shims", "PATH shims for a sandbox: install, uninstall, what a shell is to eval", "install shims")
+    shims = add("shims", "PATH shims for a sandbox: install, uninstall, print its variables", "install shims")
     shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
     _value(shims, "action ACTION", "install, uninstall or env", choices=("install", "uninstall", "env"))
     _value(shims, "dir DIR", "their directory")
