@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     laws = settings(deadline=None, suppress_health_check=checks, max_examples=20 if _is_quick(config) else 300)
     settings.register_profile("tests", laws)
     settings.load_profile("tests")
+    os.environ.pop("COLUMNS", None)  # xdist sets it; our tables heed it
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

@@ -67,14 +67,17 @@ COMMANDS = (
     "sed -n '8,29p' shop.py",
     "sed -n '18,38p' shop.py; cat test_shop.py",
     "sed -i.bak 's/0.19/0.07/' shop.py && cat shop.py",  # with a suffix BSD's sed takes it too
+    "cat shop.py",
 )
 SESSION_ID = "demo"  # the tag in the markers is made from it
-MOST_LINES, HEAD_LINES, TAIL_LINES = 7, 3, 1  # printed of one output; of a longer one its head and tail
+MOST_LINES, HEAD_LINES, TAIL_LINES = 4, 1, 1  # printed of one output; of a longer one its head and tail
 INTRODUCTION = """\
 An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
 """
-NEXT = "Next: `bash = Session().wrap(bash)` puts this around your agent's bash tool."
+NEXT = """\
+Next: `readcache init claude-code` (codex, gemini, opencode) switches it on;
+`readcache replay` says what your own conversations would have been spared."""
 
 
 def demo_command(options: argparse.Namespace, __: Settings) -> int:
@@ -90,11 +93,10 @@ def demo_command(options: argparse.Namespace, __: Settings) -> int:
             _show(session, command, env)
         counts = session.stats()
     printed, shown, saved = (counts[name] for name in ("output_chars", "shown_chars", "tokens_saved"))
-    say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, markers")
-    say(f"included, and still has every line in view. That saves {saved} tokens, not counting the")
-    _say_all(f"{counts['tokens_bounced']} of the marker after which it asked again.\n\n{NEXT}")
+    say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,},")
+    _say_all(f"and has every line in view. That saves {saved} tokens, without those it asked for again.\n\n{NEXT}")
     if options.keep:
-        say(f"The sample is in {options.keep}: the README's examples run there.")
+        say(f"The sample is in {options.keep}: the examples of docs/python.md run there.")
     return 0
 
 

@@ -10,18 +10,19 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
-from readcache.cli.terminal import say
+from readcache.cli.terminal import say, say_row, width
 from readcache.log.store import Store, open_store
-from readcache.model.errors import StoreError, UsageError
+from readcache.log.store.open import without_password
+from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.plain import gain_json
-from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, gain_table, short_line
+from readcache.report.gain.table import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_table, short_line
 from readcache.report.gain.totals import Asked, Gain
 
-SHOWN = ("host", "tool", "reason")  # groups of the table where none is asked for
+SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is asked for
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -35,7 +36,9 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
     price, by = _price(options.price), _groups(options)
     found = Gain(_asked(options, by))
     with closing(open_store(spec)) as store:
-        for session, agent, _, newest in _contexts(store, options):
+        if not (contexts := list(_contexts(store, options))) and (options.session or options.agent):
+            raise ReadcacheError(f"no such session or agent in {without_password(spec)}: see `readcache sessions`")
+        for session, agent, _, newest in contexts:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
@@ -98,8 +101,9 @@ def _print(found: Gain, options: argparse.Namespace, price: float | None) -> Non
     if options.json:
         print(json.dumps(gain_json(found, price), indent=2))
     else:
-        for line in gain_table(found, price=price, block=FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK):
-            say(line)
+        columns, block = width(WIDTH), FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK
+        for line in gain_table(found, price=price, block=block, width=columns):
+            say_row(line, columns)
 
 
 def _can_print(text: str) -> bool:

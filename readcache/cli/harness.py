@@ -18,7 +18,7 @@ from typing import Any
 from readcache import RestorePlan, Session
 from readcache.cli.terminal import warn
 from readcache.log.store.open import without_password
-from readcache.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.model.errors import ReadcacheError, StoreError, UsageError, did_you_mean
 from readcache.model.events import Delivered
 from readcache.model.policy import Budget
 from readcache.process.held import chosen_policy
@@ -75,8 +75,13 @@ def settle_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records that everything after a call is gone; after an unknown one, that everything is. UsageError for that."""
+    """Records that everything after a call is gone. UsageError for an unknown one: nothing is recorded then."""
     with _open(settings, is_recorded=True) as session:
+        if options.call_id not in (known := _calls(session)):
+            raise UsageError(
+                f"unknown call {options.call_id!r}{did_you_mean(options.call_id, known)}: nothing was recorded; name a "
+                "call of `readcache log`, or run `readcache compacted` if everything is gone"
+            )
         session.rewind(options.call_id)
     return 0
 
@@ -181,9 +186,13 @@ def _reach(session: Session, trouble: str) -> None:
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
     """Warn about ids that are not in the log. They may be valid: `run` does not record commands that read and write
     nothing."""
-    known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
+    known = _calls(session)
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
         warn(f"unknown call ids, so nothing is kept for them: {', '.join(unknown)}")
+
+
+def _calls(session: Session) -> set[str]:
+    return {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
 
 
 def _read_plan(file: str) -> RestorePlan:

@@ -14,12 +14,16 @@ from readcache.cli.terminal import say
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
+from readcache.hosts.settings_files.files import FileChange
 from readcache.hosts.settings_files.switch import Switch, remembered_places
 from readcache.model.errors import UsageError
 from readcache.model.plugins import plugin_names
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings
 from readcache.process.state import state_directory
+
+MOST_LINES = 60  # of a new file that are printed, if it is not a dry run
+SHARED = ("readcache",)  # the program, in settings that others use too
 
 
 def init_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -28,19 +32,32 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     Policy.named(options.policy or "default").restoring(options.restore or "")
     given = {name: value for name in HOST_OPTIONS if (value := getattr(options, name))}
-    where = where_here(host, is_user=options.user, mode=mode)._replace(**given)
+    where = where_here(host, is_user=not options.project, mode=mode)._replace(**given)
     switch = Switch(host, where, memory())
     changes = switch.plan_on()
-    for change in changes:
-        print(change.diff(), end="")
-    if not options.dry_run:
-        switch.write(changes)
+    make_changes(switch, changes, is_dry=options.dry_run)
     why = host.why if mode == host.mode else "as requested"
     done = "already " if not changes else "would be " if options.dry_run else ""
     say(f"{host.name}: {done}{mode} ({why})")
-    if mode != "off":
-        say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
+    if mode == "off":
+        return 0
+    say(f"next: {host.todo(where)}")
+    if where.program == SHARED and host.keeps:  # mini-swe-agent's names no program
+        say("shared: whoever uses these settings needs `readcache` on PATH; without it, nothing changes for them")
+    say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
+    undo = f"readcache uninit {host.name}{'' if where.is_user else ' --project'}"
+    say(f"look: `readcache doctor --host {host.name}`, and `readcache gain` after some calls; undo: `{undo}`")
     return 0
+
+
+def make_changes(switch: Switch, changes: Sequence[FileChange], *, is_dry: bool) -> None:
+    """Prints them, and makes them. ReadcacheError."""
+    for change in changes:
+        lines = change.diff().splitlines(keepends=True)
+        is_long = change.before is None and len(lines) > MOST_LINES and not is_dry
+        print(f"+++ {change.path}: {len(lines):,} lines, all ours\n" if is_long else "".join(lines), end="")
+    if not is_dry:
+        switch.write(changes)
 
 
 def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callable[[Settings], str]]]:
@@ -60,7 +77,7 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
     found = [pair for pair in switched_on() if not names or pair[0].name in names]
     for host in map(find_host, dict.fromkeys(names)):
         if host.name not in [known.name for known, _ in found]:
-            found.append((host, where_here(host, is_user=False)))
+            found.append((host, where_here(host, is_user=True)))
     return [(host.name, partial(check, host, where)) for host, where in found]
 
 
@@ -71,7 +88,7 @@ def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
         known = remembered_places(memory())
     except UsageError:  # without a home nothing was switched on
         return []
-    here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (False, True)]
+    here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (True, False)]
     found = dict[tuple[str, str], tuple[Host, Where]]()
     for name, root, is_user in [*here, *(place for place in known if everywhere and place[1])]:
         host = find_host(name)
@@ -82,9 +99,9 @@ def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
 
 
 def where_here(host: Host, *, is_user: bool, mode: str = "") -> Where:
-    """This directory's project, or all of the user's."""
+    """All of the user's projects, or this directory's for all who work in it: no path of this machine is in that."""
+    program, client = (python_program(), find_client()) if is_user else (SHARED, "")
     home = os.path.expanduser("~")
-    program, client = python_program(), find_client()
     return Where(os.getcwd(), home, is_user, program, mode or host.mode, "default", dict(os.environ), client)
 
 

@@ -24,7 +24,8 @@ _MODULES = dict.fromkeys(_TOLD, "harness") | {
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
 _DO_WITHOUT_STORE = (
-    "clear", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit", "verify"
+    "clear", "completion", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit",
+    "verify",
 )  # fmt: skip
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from readcache import __version__
 from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES
+from readcache.cli.terminal import in_columns
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError, did_you_mean
 from readcache.model.policy import Budget
@@ -20,8 +21,9 @@ _DRY_RUN = "--dry-run", "print the changes without making them"
 _SINCE = "--since WHEN", "a date (2026-11-01) or an age (36h, 7d, 2w)"
 _AT = "--at CALL", "show the state right after this call; `log` lists the ids"
 _POLICY = "--policy NAME", "for a transcript: default, delta or max"
-_HOST, _CALL = ("host HOST", ", ".join(MODULES)), ("call_id CALL_ID", "the call")
+_HOST, _CALL = ("host HOST", ", ".join(MODULES)), ("call_id CALL_ID", "the call, as `readcache log` names it")
 _MESSAGES = "file FILE", "the message list, as JSON; - for stdin"
+SHELLS = ("bash", "zsh", "fish")
 _SEVERAL: dict[str, Any] = {"nargs": "*", "action": "extend", "default": []}
 
 
@@ -34,8 +36,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_words(argv: Sequence[str]) -> argparse.Namespace:
     """The options. UsageError; SystemExit(0) after --help and --version."""
-    parser, commands = _Parser(prog="readcache", allow_abbrev=False), dict[str, _Parser]()
-    _describe(parser, commands)
+    parser, commands = command_parsers()
     name = argv[0]
     if name.startswith("-") and name not in parser._option_string_actions:
         parser.error(f"{name} stands before the command: give the command first")
@@ -48,44 +49,54 @@ def parse_words(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _describe(parser: _Parser, commands: dict[str, _Parser]) -> None:
+def command_parsers() -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the whole command line, and that of each command."""
+    parser = _Parser(prog="readcache", allow_abbrev=False, add_help=False)
+    commands, rows = dict[str, _Parser](), list[tuple[str, str]]()
+    parser.usage = "readcache [COMMAND] [options]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
-        "Omits from tool results the lines that the agent can already see, and says where they are.\n"
-        "Without a command: where things stand."
+        "Omits from tool results the lines that the agent can already see, and says\nwhere they are."
+        " Without a command: where things stand.\n`readcache help COMMAND` has its options, and an example."
     )
-    variables = "".join(f"  {name:23} {what}\n" for name, what in VARIABLES.items())
-    statuses = "1 expected failure, 2 usage, 3 bug; `run` has the command's own"
-    parser.epilog = f"environment:\n{variables}\nexit status: {statuses}"
-    parser.add_argument("--version", action="version", version=f"readcache {__version__}")
-    added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    added = parser.add_subparsers(
+        dest="command", required=True, prog="readcache", parser_class=_Parser, help=argparse.SUPPRESS
+    )
 
-    def alone(name: str, text: str) -> _Parser:
-        commands[name] = added.add_parser(name, help=text, description=text, allow_abbrev=False)
+    def alone(name: str, text: str, example: str) -> _Parser:
+        rows.append((f"{name:10}", text))
+        epilog = f"example: readcache {name} {example}".rstrip()
+        commands[name] = added.add_parser(name, help=text, description=text, epilog=epilog, allow_abbrev=False)
         return commands[name]
 
-    def add(name: str, text: str) -> _Parser:
-        command = alone(name, text)
+    def add(name: str, text: str, example: str) -> _Parser:
+        command = alone(name, text, example)
         _shared(command, *READER_OPTIONS)
         return command
 
-    _add_beginnings(alone, add)
-    _add_looks(alone, add)
-    _add_runs(alone, add)
-    _add_tellings(add)
+    for title, add_commands in _GROUPS.items():
+        rows.clear()
+        add_commands(alone, add)
+        parser.add_argument_group(title, in_columns(rows, indent=2))
+    general = parser.add_argument_group("options")
+    general.add_argument("-h", "--help", action="help", help="show this help message and exit")
+    general.add_argument("--version", action="version", version=f"readcache {__version__}", help="show the version")
+    parser.add_argument_group("environment", in_columns(VARIABLES.items(), indent=2))
+    parser.epilog = "exit status: 1 expected failure, 2 usage, 3 bug; `run` has the command's own"
+    return parser, commands
 
 
 def _add_beginnings(alone: Any, add: Any) -> None:
-    demo = alone("demo", "show on a sample what an agent sees of its commands, and why")
+    demo = alone("demo", "show on a sample what an agent sees of its commands, and why", "--keep sample")
     _value(demo, "--keep DIR", "leave the sample there; default: leave nothing behind")
-    init = alone("init", "switch a host on: its settings are changed, and each change is printed")
-    uninit = alone("uninit", "take out of a host's settings what init put there")
+    init = alone("init", "switch an agent on: print each change of its settings, and make it", "claude-code")
+    uninit = alone("uninit", "take out of an agent's settings what init put there", "claude-code --dry-run")
     _value(init, *_HOST)
     _value(uninit, *_HOST, nargs="?")
     for command in (init, uninit):
         place = command.add_mutually_exclusive_group()
-        _flag(place, "--project", "for this directory's project (default)")
-        _flag(place, "--user", "for all of this user's projects")
+        _flag(place, "--project", "for all who work in this directory's project, in settings that a team may commit")
+        _flag(place, "--user", "for you, in all of your projects (default)")
         _flag(command, *_DRY_RUN)
     _flag(uninit, "--all", "take away all of readcache but the package: hosts, shims, servers, what is kept")
     _flag(uninit, "--yes", "--all: without asking")
@@ -95,16 +106,19 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     _flag(mode, "--off", "what is put there does nothing")
     _shared(init, *HOST_OPTIONS)
     _accept_former(init, "--compile", "--static")
-    alone("off", "omit nothing from now on, in agents that run already too, until `readcache on`")
-    alone("on", "the end of `readcache off`")
-    doctor = add("doctor", "check that everything needed is in order; exit 1 when something is broken")
+    alone("off", "omit nothing until `readcache on`, in running agents too", "")
+    alone("on", "end what `readcache off` began", "")
+    text = "check that all is in order; exit 1 when something is broken"
+    doctor = add("doctor", text, "--host claude-code")
     _value(doctor, "--shims DIR", "check these shims too")
     _value(doctor, "--host HOST", "check this host alone; fail unless it is on here", action="append", default=[])
     _flag(doctor, "--fire", "say how each host's hook was tried, and whether its answers are proven to reach the model")
+    completion = alone("completion", "print what completes commands in your shell", "bash >>~/.bashrc")
+    _value(completion, "shell SHELL", ", ".join(SHELLS), choices=SHELLS)
 
 
 def _add_looks(alone: Any, add: Any) -> None:
-    gain = add("gain", "what was saved, from the store: today, 7 days, 30 days, all; by host, tool and reason")
+    gain = add("gain", "what was saved, by time, host, tool and reason", "--by day --since 7d")
     _value(gain, "--by WHAT", f"{', '.join(DIMENSIONS)}: rows of that alone", choices=DIMENSIONS)
     _value(gain, *_SINCE)
     _value(gain, "--until WHEN", "the same; a date is the last day included")
@@ -112,8 +126,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     form = gain.add_mutually_exclusive_group()
     _flag(form, *_JSON)
     _flag(form, "--short", "one line for today, for a status bar")
-    text = "what recorded conversations would have been spared: files or directories of transcripts of any known host"
-    replay = alone("replay", text)
+    replay = alone("replay", "what your recorded conversations would have been spared", "~/.claude/projects")
     _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
     _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
     text = "keep conversations so: compact:N, clear:N:M (tokens, such as 160k) or mask:RESULTS; give several"
@@ -121,24 +134,24 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(replay, "--model NAME", "whose prices count; default: the model that a transcript names")
     _value(replay, "--prices FILE", "your own prices, as JSON: dollars for a million tokens, see docs/replay.md")
     _value(replay, *_SINCE)
-    text = "a session as one HTML page: what was shown, what was left out and why, what was in view when"
-    report = add("report", text)
+    report = add("report", "a session as a web page: what was shown and left out, and why", "-o page.html")
     _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")
     _value(report, "-o --output FILE", "the page; - is stdout; default: report.html in the state directory")
-    stats = add("stats", "the counters: calls, characters, tokens saved, and each reason")
-    log = add("log", "one line for each event of the session, newest last")
-    explain = add("explain", "what was shown of a file, what is visible now, why its last read was or was not cut")
+    add("watch", "a running agent's calls, live; needs readcache[watch]", "--session chat-17")
+    stats = add("stats", "the counters of a session: calls, characters, tokens, reasons", "--json")
+    log = add("log", "the events of a session, a line each, the newest last", "--session chat-17")
+    explain = add("explain", "what was shown of a file, what is visible, and why", "app.py --at call_7")
     _value(explain, "path PATH", "the file")
     for command in (log, explain, stats):
         _value(command, *_AT)
-    verify = add("verify", "prove every omission by the specification; exit 1 when one is wrong")
+    verify = add("verify", "prove every omission; exit 1 when one is wrong", "chat-17")
     _value(verify, "source SOURCE", "a session, a store's file, or transcripts", nargs="?")
     for command in (report, verify):
         _value(command, *_POLICY)
-    sessions = add("sessions", "what the store holds: a line for each session, newest last")
+    sessions = add("sessions", "what the store holds: a line for each session, the newest last", "")
     for command in (replay, stats, sessions):
         _flag(command, *_JSON)
-    clear = add("clear", "take sessions out of the store: those that are named or old, or all of them")
+    clear = add("clear", "take sessions out of the store: named ones, old ones, or all", "--older-than 7d --dry-run")
     _value(clear, "sessions SESSION", "a session's id", nargs="*")
     text = "remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
     _value(clear, "--older-than WHEN", text)
@@ -146,12 +159,12 @@ def _add_looks(alone: Any, add: Any) -> None:
 
 
 def _add_runs(alone: Any, add: Any) -> None:
-    run = add("run", "run one command through the session, print the reply, exit with the command's status")
+    run = add("run", "run a command through a session; exit with the command's status", "--session chat-17 cat app.py")
     run.usage = RUN_USAGE
     _value(run, "-c STRING", "a command for bash -c; default: the words after the options")
     _shared(run, *RUN_OPTIONS)
     _flag(run, *_ADVISE)
-    shims = add("shims", "PATH shims for a sandbox: install or uninstall them, or print what its shell is to eval")
+    shims = add("shims", "PATH shims for a sandbox: install, uninstall, print its variables", "install shims")
     shims.usage = "readcache shims (install DIR [--tools NAME…] | uninstall DIR | env DIR [--launch] [--policy NAME])"
     _value(shims, "action ACTION", "install, uninstall or env", choices=("install", "uninstall", "env"))
     _value(shims, "dir DIR", "their directory")
@@ -160,13 +173,12 @@ def _add_runs(alone: Any, add: Any) -> None:
     _flag(shims, "--launch", "env: for the harness's environment, through BASH_ENV")
     _flag(shims, "--whole-command", "env --launch: through `readcache run`")
     _shared(shims, "policy", "protected")
-    text = "answer one event of a host's hooks: JSON on stdin, JSON on stdout, nothing when anything fails"
-    hook = alone("hook", text)
+    hook = alone("hook", "answer one event of a host's hooks, as JSON; nothing on failure", "claude-code <event.json")
     _value(hook, *_HOST)
     _flag(hook, *_ADVISE)
     _flag(hook, "--off", "answer nothing")
     _shared(hook, *HOST_OPTIONS, "store")
-    serve = alone("serve", "answer requests, a line of JSON each: see docs/protocol.md")
+    serve = alone("serve", "answer requests, a line of JSON each: see docs/protocol.md", "--socket /tmp/readcache.sock")
     text = "--socket for sandboxes: serve the calls of this conversation alone; may be repeated"
     _value(serve, "--session ID", text, dest="sessions", action="append")
     _value(serve, "--socket PATH", "listen on a Unix socket, for many clients; default: stdin and stdout")
@@ -178,7 +190,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _flag(serve, "--stop", "stop the servers of this store that were started on demand")
     _shared(serve, "store", "clip", *HOST_OPTIONS)
     _flag(serve, *_ADVISE)
-    mcp = add("mcp", "an MCP server over stdio: read, run, write, edit and more; needs readcache[mcp]")
+    mcp = add("mcp", "an MCP server over stdio; needs readcache[mcp]", "--root .")
     _value(mcp, "--root DIR", "project directory for clients that name no roots (default: .)", default=".")
     text = "one conversation uses this server, and its host calls `compacted`; else nothing is omitted"
     _flag(mcp, "--one-reader", text)
@@ -187,33 +199,43 @@ def _add_runs(alone: Any, add: Any) -> None:
     _value(mcp, "--horizon TOKENS", "forget results after this many later tokens")
 
 
-def _add_tellings(add: Any) -> None:
-    compacted = add("compacted", "tell the session that the harness compacted; prints JSON: rewrites, restored_id")
+def _add_tellings(_: Any, add: Any) -> None:
+    compacted = add("compacted", "the harness compacted: print what to rewrite, as JSON", "--keep call_6 call_7")
     _value(compacted, "--keep ID", "calls that stay", **_SEVERAL)
     _value(compacted, "--restored FILE", "the plan that was put back, from restore --json; - for stdin")
-    restore = add("restore", "what to put back when the harness compacts: the section, or the plan as JSON")
+    restore = add("restore", "print what to put back when the harness compacts", "--keep call_7 --json")
     _value(restore, "--keep ID", "calls that will stay", **_SEVERAL)
     _value(restore, "--messages FILE", "the message list before the compaction, as JSON; - for stdin")
     _flag(restore, "--json", "one JSON object: items, left_out, text (the section)")
     for field in dataclasses.fields(Budget):
         option = f"--{field.name.replace('_', '-')} N"
         _value(restore, option, f"(default {field.default})", default=field.default)
-    prune = add("prune", "print a message list without what is repeated, outdated or too long; tell the session")
-    compact = add("compact", "print a message list with its old turns replaced by a summary; tell the session")
+    text = "print a message list without what is repeated, outdated or too long"
+    prune = add("prune", text, "messages.json")
+    text = "print a message list with its old turns replaced by a summary"
+    compact = add("compact", text, "messages.json --summary summary.txt")
     for command in (prune, compact):
         _value(command, *_MESSAGES)
     step = compact.add_mutually_exclusive_group()
     _flag(step, "--request", "print the messages that ask a model for the summary")
     _value(step, "--summary FILE", "the model's answer (default: do without it)")
-    wrote = add("wrote", "tell the session that the agent's own write or edit tool succeeded on a file")
+    wrote = add("wrote", "the agent's own write or edit tool wrote a file", "app.py")
     _value(wrote, "path PATH", "the file")
     _value(wrote, "--content-file FILE", "the whole file as the agent wrote it; - for stdin")
-    settle = add("settle", "tell the session what the harness finally showed of a call, after cutting or redacting it")
+    settle = add("settle", "the harness cut or redacted a result: what it finally showed", "call_7 <shown.txt")
     _value(settle, *_CALL)
     _value(settle, "--text-file FILE", "that text (stdin)", default="-")
-    rewind = add("rewind", "tell the session that everything after a call is gone from the conversation")
+    rewind = add("rewind", "everything after a call is gone from the conversation", "call_5")
     _value(rewind, *_CALL)
-    add("sync", "tell the session what is in view: the message list, as JSON on stdin; prints JSON: what to rewrite")
+    add("sync", "take the message list on stdin as the truth: print what to rewrite", "<messages.json")
+
+
+_GROUPS = {
+    "start": _add_beginnings,
+    "see": _add_looks,
+    "host and sandbox": _add_runs,
+    "from a harness": _add_tellings,
+}
 
 
 def _flag(parser: Any, name: str, text: str) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from readcache.cli.terminal import say, warn
+from readcache.cli.terminal import say_row, warn, width
 from readcache.model.errors import ReadcacheError, UsageError, did_you_mean
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
@@ -25,7 +25,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     from readcache.replay.conversations import DEFAULT_WAYS, LONG, parse_way
     from readcache.replay.prices import built_in_prices, find_prices, read_prices
     from readcache.replay.replayer import Choices
-    from readcache.replay.table import table
+    from readcache.replay.table import WIDTH, table
     from readcache.replay.workers import replay_files
     from readcache.transcripts.files import find_files
 
@@ -55,7 +55,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:
         for line in table(found, policies):
-            say(line)
+            say_row(line, width(WIDTH))
     total = found.total()
     if not total.counts["sessions"]:
         warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")

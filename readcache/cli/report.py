@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from urllib.parse import quote
 
 from readcache.cli.show import open_recorded
 from readcache.cli.terminal import say, warn
@@ -39,6 +40,10 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
     _write_file(output, lambda write: write_page(records, title, about, write, agent))
+    if not options.output and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(f"file://{quote(output)}")
     return 0
 
 

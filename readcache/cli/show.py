@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.terminal import one_line, say, warn
+from readcache.cli.terminal import NO_TERMINAL, one_line, say_row, warn, width
 from readcache.log.store.open import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError
@@ -18,7 +18,8 @@ from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, 
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
 
-LABEL_CHARS = 60
+LABEL_CHARS = 60  # of a command, at least
+OTHER_CHARS = 100  # of a line, besides that
 _COUNTERS = {
     "calls": "calls that were answered",
     "output_chars": "characters that they printed, as far as the harness shows them",
@@ -49,7 +50,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
             where = without_password(spec)
             raise ReadcacheError(f"no session {session_id} in {where}: see `readcache sessions`")
         if settings.agent not in agents:
-            warn(f"agent {settings.agent} has no events; agents with events: {', '.join(agents)}")
+            raise ReadcacheError(f"agent {settings.agent} has no events; agents with events: {', '.join(agents)}")
         cursor = Cursor(records, settings.agent)
         try:
             cursor.after(at) if at else cursor.end()
@@ -112,16 +113,16 @@ def print_table(rows: Iterable[tuple[object, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, texts in zip(rows, cells, strict=True):
         padded = [
-            text.rjust(width) if isinstance(cell, int) else text.ljust(width)
-            for cell, text, width in zip(row, texts, widths, strict=True)
+            text.rjust(most) if isinstance(cell, int) else text.ljust(most)
+            for cell, text, most in zip(row, texts, widths, strict=True)
         ]
-        say("  ".join(padded).rstrip())
+        say_row("  ".join(padded).rstrip(), width(NO_TERMINAL), sum(widths[:-1]) + 2 * len(widths[:-1]))
 
 
 def short(label: str) -> str:
-    """The beginning of a command, as one line."""
-    label = one_line(" ".join(label.split()))
-    return label if len(label) <= LABEL_CHARS else label[: LABEL_CHARS - 1] + "…"
+    """The beginning of a command, as one line: longer in a wide terminal."""
+    label, most = one_line(" ".join(label.split())), max(LABEL_CHARS, width(0) - OTHER_CHARS)
+    return label if len(label) <= most else label[: most - 1] + "…"
 
 
 def clock(at: float) -> str:

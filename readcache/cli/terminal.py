@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TextIO
+
+NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
 
 
 def say(line: str) -> None:
@@ -19,6 +22,32 @@ def warn(line: str) -> None:
 def one_line(text: str) -> str:
     """Newlines and other control characters as `\\n` and the like."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def width(default: int = 80) -> int:
+    """How many columns the terminal has ($COLUMNS, if it is set); `default` where stdout is no terminal."""
+    import shutil
+
+    return shutil.get_terminal_size((default, 24)).columns
+
+
+def say_row(line: str, columns: int, indent: int = 2) -> None:
+    """A line of a table on stdout; what has no room in so many columns stands below, indented."""
+    import textwrap
+
+    hanging = " " * (indent if columns >= 2 * indent else 2)
+    for part in textwrap.wrap(one_line(line), max(columns, 20), subsequent_indent=hanging) or [""]:
+        say(part)
+
+
+def in_columns(rows: Iterable[tuple[str, str]], *, indent: int = 0) -> str:
+    """A word and what it means in each row: as wide as the terminal, less an indent that is added later."""
+    import textwrap
+
+    rows = [*rows]
+    left = max(len(word) for word, _ in rows) + 2
+    paragraph = textwrap.TextWrapper(width() - indent, subsequent_indent=" " * left, break_on_hyphens=False)
+    return "\n".join(paragraph.fill(f"{word:{left}}{text}") for word, text in rows)
 
 
 def _print(line: str, stream: TextIO | None) -> None:

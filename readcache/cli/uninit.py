@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from readcache.cli import shims
-from readcache.cli.hosts import memory, switched_on, where_here
+from readcache.cli.hosts import make_changes, memory, switched_on, where_here
 from readcache.cli.serve import end_servers
 from readcache.cli.terminal import say, warn
 from readcache.hosts import find_host
@@ -29,13 +29,12 @@ def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
     if options.all:
         return _remove_all(settings, is_dry=options.dry_run, is_sure=options.yes)
     host = find_host(options.host)
-    switch = Switch(host, where_here(host, is_user=options.user), memory())
+    switch = Switch(host, where_here(host, is_user=not options.project), memory())
     changes = switch.plan_off()
-    for change in changes:
-        print(change.diff(), end="")
-    if not options.dry_run:
-        switch.write(changes)
+    make_changes(switch, changes, is_dry=options.dry_run)
     say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
+    for _, where in () if changes else [pair for pair in switched_on() if pair[0].name == host.name]:
+        say(f"it is on elsewhere: `readcache uninit {host.name} {where.place()}`")
     if changes and not options.dry_run and not _is_any_remembered():
         state = state_directory()
         with contextlib.suppress(OSError):  # something else is in it

@@ -93,3 +93,4 @@ class Host(NamedTuple):
     # Files in which an earlier version put something, and this one does not.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
+    todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written

@@ -68,7 +68,7 @@ class Bounces:
             own = _Left(when.call, when.batch, account.request, {})
             self._recent.append(own)
         answer = _Answer(when.call, before, own)
-        if not is_withheld(event):
+        if not is_withheld(event) or event.text:  # read back, it has its text
             return repeated + self._take_lines(event, answer)
         self._withheld.append(answer)  # what a repeat got is known, and its lines are not
         return repeated

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from readcache.model.errors import UsageError
+from readcache.model.errors import UsageError, did_you_mean
 
 
 class Insist(enum.Enum):
@@ -230,7 +230,7 @@ class Policy:
         """A preset: "default"; "delta", which also leaves out the unchanged lines of a file that was written; "max",
         which also leaves out the visible lines of any output. UsageError for any other name."""
         if name not in PRESETS:
-            raise UsageError(f"unknown policy {name!r}: choose from {', '.join(PRESETS)}")
+            raise UsageError(f"unknown policy {name!r}{did_you_mean(name, PRESETS)}: choose from {', '.join(PRESETS)}")
         return cls(delta=name != "default", any_output=name == "max")
 
     def protecting(self, globs: str) -> Policy:

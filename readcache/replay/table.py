@@ -1,18 +1,17 @@
-"""What a replay found, for people: at most 100 columns."""
+"""What a replay found, for people. Lines of words are as long as they are, for the terminal to wrap."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from textwrap import wrap
 
 from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
 from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
 from readcache.replay.verdict import dollars, many, share, verdict
 
-WIDTH = 100
-LABEL, CELL = 48, 13  # columns of a row's name, and of each policy
+WIDTH = 100  # columns, where there is no terminal
+LABEL, CELL = 41, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
 WAY = 18  # columns of the name of a way to keep a conversation
 
@@ -22,8 +21,7 @@ Row = Callable[[PolicyTally], str]
 def table(found: Sum, policies: Sequence[str]) -> list[str]:
     """The lines."""
     total = found.total()
-    said = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
-    lines = [line for part in said for line in wrap(part, WIDTH, subsequent_indent="  ")]
+    lines = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
     lines += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
@@ -31,7 +29,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str]:
         lines += ["", *_ways(total.ways)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
         lines += [line for name in policies for line in _faults(name, total.policies[name])]
-    return [line[:WIDTH] for line in lines] + list(_left_aside(found))
+    return [*lines, *_left_aside(found)]
 
 
 def _row(label: str, cells: Iterable[str]) -> str:
@@ -44,7 +42,7 @@ def _head(total: Tally) -> Iterator[str]:
     sizes = f"{many(counts['calls'], 'call')}, {counts['out']:,} characters of tool output"
     yield f"{many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
-    yield from wrap(f"formats: {forms}", WIDTH, subsequent_indent="  ")
+    yield f"formats: {forms}"
     if counts["calls"]:
         yield (
             f"lines of files, by any tool: {share(counts['read'], counts['out'])} of the output. Shown before: "
@@ -62,12 +60,11 @@ def _usage(total: Tally) -> Iterator[str]:
     yield f"usage fields in {many(counts['billed_sessions'], 'conversation')}: {sizes}"
     if counts["bill"]:
         labels = ", ".join(label for label, _ in ranked(total.models) if label)
-        bill = f"  the bill: {dollars(counts['bill'])}, by the prices of {labels}"
-        yield from wrap(bill, WIDTH, subsequent_indent="  ")
+        yield f"  the bill: {dollars(counts['bill'])}, by the prices of {labels}"
     if total.unpriced:
         names = ", ".join(name for name, _ in ranked(total.unpriced))
         aside = many(total.unpriced.total(), "conversation")
-        yield from wrap(f"  no prices for {names} ({aside}): give them in --prices FILE", WIDTH, subsequent_indent="  ")
+        yield f"  no prices for {names} ({aside}): give them in --prices FILE"
 
 
 def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
@@ -80,7 +77,7 @@ def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
         ("  of all input, by usage fields", lambda arm: share(arm.counts["saved_input"], counts["prompt"])),
         ("  of the bill, by usage fields", lambda arm: share(arm.counts["saved_bill"], counts["bill"])),
         ("priced while carried, of all tool output", _priced),
-        ("break-even: cuts that may each cost a turn", _break_even),
+        ("break-even: cuts that may cost a turn", _break_even),
         ("results with something left out", lambda arm: f"{arm.counts['omissions']:,}"),
         ("markers", lambda arm: f"{arm.counts['markers']:,}"),
         ("bounces: asked for again at once", _bounces),
@@ -138,9 +135,9 @@ def _way_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
 
 
 def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
-    yield _row(f"{'characters saved, by tool':26}{'calls':>9}{'output':>13}", policies)
+    yield _row(f"{'saved, by tool':20}{'calls':>8}{'output':>13}", policies)
     for tool, out in ranked(total.out_by_tool)[:MOST_TOOLS]:
-        label = f"  {_fitted(tool, 23):24}{total.calls_by_tool[tool]:>9,}{out:>13,}"
+        label = f"  {_fitted(tool, 17):18}{total.calls_by_tool[tool]:>8,}{out:>13,}"
         yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
     rest = len(total.out_by_tool) - MOST_TOOLS
     if rest > 0:

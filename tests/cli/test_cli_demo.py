@@ -1,4 +1,4 @@
-"""`readcache demo --keep`: the sample, for the README's examples."""
+"""`readcache demo --keep`: the sample, for the examples of docs/python.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Capture = pytest.CaptureFixture[str]
 def test_the_sample_stays_as_the_examples_need_it(work: Path, capfd: Capture) -> None:
     for _ in range(2):
         assert main(["demo", "--keep", "new/place"]) == 0
-    assert capfd.readouterr().out.endswith("The sample is in new/place: the README's examples run there.\n")
+    assert capfd.readouterr().out.endswith("The sample is in new/place: the examples of docs/python.md run there.\n")
     assert {path.name: path.read_text() for path in (work / "new/place").iterdir()} == SAMPLE
 
 

@@ -53,6 +53,17 @@ def test_a_session_has_the_counters_of_its_stats(capfd: Capture, store: str) -> 
     assert gain["windows"]["today"] == gain["windows"]["all"]
 
 
+def test_what_bounced_off_a_command_of_run_is_in_both(capfd: Capture) -> None:
+    """`run` logs an answer in two steps, which `stats` reads as one."""
+    for command in ("cat f", "head -200 f", "cat f"):
+        main(["run", "-c", command])
+    gain = json.loads(said(capfd, "--json"))
+    assert main(["stats", "--json"]) == 0
+    stats = json.loads(capfd.readouterr().out)
+    assert stats["bounces"] == 1
+    assert {"session": "s", "agent": "main", **gain["windows"]["all"]["counters"]} == stats
+
+
 def test_the_session_of_the_environment_is_not_what_is_asked_for(
     capfd: Capture, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,11 +83,15 @@ def test_what_came_after_the_call_rewound_to_is_shown_again(run: Run) -> None:
     assert not shows_all(run, "head -100 f")
 
 
-def test_after_a_rewind_to_an_unknown_call_everything_is_shown_again(run: Run) -> None:
-    """The call may be one that read nothing, which `run` does not record."""
-    run("run", "--call-id", "a", "-c", "cat f")
-    assert run("rewind", "misspelt").returncode == 2
-    assert shows_all(run, "cat f")
+def test_a_rewind_to_an_unknown_call_changes_nothing_and_says_what_to_do(run: Run) -> None:
+    run("run", "--call-id", "call_7", "-c", "cat f")
+    before = run("log").stdout
+    done = run("rewind", "cal_7")
+    assert done.returncode == 2
+    assert b"unknown call 'cal_7' (did you mean call_7?): nothing was recorded" in done.stderr
+    assert b"run `readcache compacted` if everything is gone" in done.stderr
+    assert run("log").stdout == before
+    assert not shows_all(run, "cat f")
 
 
 # ------------------------------------------------------------ sync

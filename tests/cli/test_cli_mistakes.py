@@ -111,6 +111,7 @@ def test_who_names_a_session_that_is_not_there_is_told_where_they_are_listed(cap
             ["run", "--sesion", "a", "ls"],
             "run: option --sesion not recognized (did you mean --session?); see readcache run --help",
         ),
+        (["completion", "csh"], "argument SHELL: invalid choice: 'csh' (choose from "),
         (["gain", "--by", "hour"], "argument --by: invalid choice: 'hour'"),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_page_of_text_that_is_no_utf_8_can_be_written(work: Path, store: str) 
         (["no/such.jsonl"], 2, "no/such.jsonl does not exist: give a transcript, or the id of a session"),
         (["nobody"], 1, "no session nobody"),
         (["f"], 1, "neither JSON nor lines of JSON objects"),
-        (["new", "--agent", "nobody"], 1, "Session new: nothing recorded for agent nobody"),
+        (["new", "--agent", "nobody"], 1, "agent nobody has no events; agents with events: "),
         (["f", "--policy", "none"], 2, "unknown policy 'none'"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

@@ -24,7 +24,7 @@ def everything(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
     other = tmp_path / "other"
     other.mkdir()
     monkeypatch.chdir(other)
-    assert main(["init", "gemini"]) == 0
+    assert main(["init", "gemini", "--project"]) == 0
     monkeypatch.chdir(work)
     assert main(["init", "codex", "--user"]) == 0
     assert main(["shims", "install", str(tmp_path / "shims")]) == 0

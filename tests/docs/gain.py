@@ -29,7 +29,7 @@ def gain_block() -> str:
         for number, talk in enumerate(TALKS):
             _hold(place, store, f"talk-{number}", *talk)
     gain = gain_of(store)
-    gain.by = {name: gain.by[name] for name in ("host", "tool", "reason")}
+    gain.by = {name: gain.by[name] for name in ("day", "host", "tool", "reason")}
     lines = [
         "$ readcache gain --price 3",
         *gain_table(gain, price=3.0),

@@ -16,6 +16,7 @@ from functools import partial
 from readcache import Budget, Policy, Reply
 from tests.docs import failures, faults, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
+from tests.docs.picture import PICTURE, picture
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
@@ -46,6 +47,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "bill": rivals.bill,
     "reread": rivals.reread,
     "rivals": rivals.contest,
+    "beside": rivals.beside,
     "power": tables.power,
     "failures": failures.failures,
     "faults": faults.faults,
@@ -76,6 +78,10 @@ def main() -> int:
             outdated.append(name)
             if write:
                 path.write_text(after, encoding="utf-8")
+    if PICTURE.read_text(encoding="utf-8") != (drawn := picture()):
+        outdated.append(str(PICTURE.relative_to(TOP)))
+        if write:
+            PICTURE.write_text(drawn, encoding="utf-8")
     for name in outdated:
         print(f"{name} {'was brought up to date' if write else 'is out of date: run with --write'}")
     return 1 if outdated and not write else 0

@@ -63,13 +63,13 @@ def headline() -> str:
     """The first figures that a visitor reads."""
     found, of_bill = replayed(), json.loads(BILLED.read_text(encoding="utf-8"))["policies"]
     default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
+    least, greatest = (_percent(of_bill[name]["bill"], 1) for name in ("default", "max"))
     return _paragraph(
         f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
-        f"{_percent(default['bound'], 0)} of what they read again, which is {_percent(default['plain'], 0)} of all "
-        f"tool output; {_percent(most['plain'], 0)} with everything switched on; and **{wrong}**. Of a bill that is "
-        f"[{_percent(of_bill['default']['bill'], 1).removesuffix(' %')} to {_percent(of_bill['max']['bill'], 1)}]"
-        "(docs/measuring.md). "
-        "This is what `readcache demo` prints:"
+        f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with all switched on), "
+        f"among it {_percent(default['bound'], 0)} of the lines that agents read again, and **{wrong}**. Of a bill "
+        f"that is [{least.removesuffix(' %')} to {greatest}]"
+        "(docs/measuring.md): a dollar or two of a hundred."
     )
 
 
@@ -135,6 +135,17 @@ def contest() -> str:
         rows = ((what, *_cells(corpus["contestants"][name])) for name, what in CONTESTANTS.items())
         parts.append(f"{_facts(corpus)}\n\n{table(head, rows)}")
     return "\n".join(parts)
+
+
+def beside() -> str:
+    """The rivals that a visitor asks about, over all sessions."""
+    found = measured()[-1]
+    rows = []
+    for name in ("exact key", "headroom", "default", "max"):
+        row = found["contestants"][name]
+        saved, priced, _, break_even = _of_rival(row)
+        rows.append((CONTESTANTS[name], saved, priced, f"{row['calls']:,}", break_even))
+    return table(("", "of all tool output", "priced", "shortened replies", "break-even"), rows)
 
 
 def _facts(corpus: dict[str, Any], digits: int = 64) -> str:

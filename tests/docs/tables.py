@@ -71,7 +71,7 @@ def reasons() -> str:
 
 def command_line() -> str:
     """Every command, from its own --help, and the options that all but `demo` take."""
-    names = re.findall(r"^ {4}([a-z-]+)(?:\s|$)", _help(), re.MULTILINE)
+    names = re.findall(r"^  ([a-z]+)  ", _help(), re.MULTILINE)
     common = " [-h] [--session ID] [--store FILE] [--agent ID]"
     out = []
     for name in names:

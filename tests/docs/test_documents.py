@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -20,6 +21,7 @@ from readcache.cli.main import main
 from readcache.cli.options import VARIABLES
 from tests.docs import rivals
 from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
+from tests.docs.picture import PICTURE, picture
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for top in ("docs", "readcache") for path in (TOP / top).rglob("*.md"))
@@ -44,6 +46,18 @@ def test_a_document_holds_what_running_the_code_gives(name: str) -> None:
 
 def test_every_block_has_its_place_in_one_document() -> None:
     assert sorted(name for document in DOCUMENTS for name in block_names(text_of(document))) == sorted(BLOCKS)
+
+
+def test_the_picture_is_what_a_session_gives() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == picture(), REGENERATE
+    drawn = ElementTree.parse(PICTURE).getroot()
+    texts = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert [text for text in texts if text.startswith("[UNCHANGED ")]
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(|<script", picture())
+
+
+def test_the_readme_is_short() -> None:
+    assert len(text_of("README.md").splitlines()) <= 150
 
 
 def test_a_block_that_was_edited_by_hand_is_noticed() -> None:

@@ -86,8 +86,8 @@ def inner_seen(bodies: Sequence[dict[str, Any]]) -> list[Seen]:
 
 
 def switch_on(root: Path, *words: str) -> None:
-    """`readcache init claude-code --project`, with these words."""
-    command = [sys.executable, "-m", "readcache", "init", "claude-code", "--project", *words]
+    """`readcache init claude-code`, with these words."""
+    command = [sys.executable, "-m", "readcache", "init", "claude-code", *words]
     subprocess.run(command, cwd=root, env=environment(root), check=True, capture_output=True)
 
 

@@ -40,9 +40,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings_of(project: Path, text: str | None = None) -> Path:
-    path = project / ".gemini" / "settings.json"
+    path = project.parent / "home/.gemini/settings.json"
     if text is not None:
-        path.parent.mkdir()
+        path.parent.mkdir(parents=True)
         path.write_bytes(text.encode())
     return path
 
@@ -136,6 +136,59 @@ def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bo
     assert files_below(project.parent) == before
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_team_may_commit_names_no_path_of_this_machine(
+    project: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", name, "--project"]) == 0
+    made = files_below(project)
+    assert made
+    for text in made.values():
+        assert str(project.parent).encode() not in text
+        assert os.path.dirname(sys.executable).encode() not in text
+    assert ("needs `readcache` on PATH" in capfd.readouterr().out) == (name != "mini-swe-agent")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_without_an_option_no_file_of_the_project_changes(project: Path, name: str) -> None:
+    assert main(["init", name]) == 0
+    assert not files_below(project)
+    assert files_below(project.parent)
+
+
+@pytest.mark.parametrize(("name", "todo"), [("codex", "type /hooks"), ("claude-code", "start Claude Code anew")])
+@pytest.mark.parametrize("place", [[], ["--project"]])
+def test_init_says_what_is_left_to_do_how_to_look_and_how_to_undo(
+    project: Path, name: str, todo: str, place: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files_below(project.parent)
+    assert main(["init", name, *place]) == 0
+    lines = dict(line.split(": ", 1) for line in capfd.readouterr().out.splitlines() if ": " in line)
+    assert todo in lines["next"]
+    assert f"`readcache doctor --host {name}`" in lines["look"]
+    undo = lines["look"].partition("undo: `readcache ")[2].rstrip("`").split()
+    assert main(undo) == 0
+    assert files_below(project.parent) == before
+
+
+def test_uninit_names_the_place_where_the_host_is_on(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    main(["init", "claude-code", "--project"])
+    capfd.readouterr()
+    assert main(["uninit", "claude-code"]) == 0
+    assert "it is on elsewhere: `readcache uninit claude-code --project`" in capfd.readouterr().out
+    assert files_below(project)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_long_file_of_ours_is_printed_only_by_a_dry_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "opencode", "--dry-run"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) > 100
+    assert main(["init", "opencode"]) == 0
+    out = capfd.readouterr().out
+    assert len(out.splitlines()) < 10
+    assert "/opencode/plugin/readcache.js: " in out
+
+
 def files_below(folder: Path) -> dict[str, bytes]:
     """What is there, but for the state directory."""
     paths = [path for path in folder.rglob("*") if path.is_file() and folder / "state" not in path.parents]
@@ -186,7 +239,7 @@ def test_a_link_stays_a_link_and_its_file_is_edited(project: Path) -> None:
     real = project / "dotfiles.json"
     real.write_text(USERS)
     path = settings_of(project)
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.symlink_to(real)
     assert main(["init", "gemini"]) == 0
     assert path.is_symlink()
@@ -392,7 +445,7 @@ def test_doctor_says_whether_a_host_is_in_force(
     assert doctors_line(capfd, "gemini") == []
     assert doctors_line(capfd, "gemini", "--host", "gemini")[0].startswith("broken")
     main(["init", "gemini", "--on", "--policy", "delta"])
-    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     on, policy delta (--project)")
+    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     on, policy delta (--user)")
     path = settings_of(project)
     good = path.read_text()
     path.write_text(good.replace("{", '{"hooksConfig": {"enabled": false},', 1))
@@ -403,7 +456,7 @@ def test_doctor_says_whether_a_host_is_in_force(
     assert doctors_line(capfd, "gemini")[0].startswith("broken")
     path.write_text(good)
     main(["init", "gemini", "--off"])
-    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     off (--project)")
+    assert doctors_line(capfd, "gemini")[0].startswith("ok      gemini     off (--user)")
     main(["uninit", "gemini"])
     assert doctors_line(capfd, "gemini") == []
 

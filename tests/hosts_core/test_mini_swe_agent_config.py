@@ -34,7 +34,7 @@ def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path,
     (made,) = HOST.changes(where(home, is_user=is_user))
     assert isinstance(made, OwnFile)
     assert made.path == str(home / ("mini-swe-agent" if is_user else "project") / "readcache.yaml")
-    assert f"mini -c mini.yaml -c {made.path}\n" in made.text
+    assert f"mini -c mini.yaml -c {made.path if is_user else 'readcache.yaml'}\n" in made.text
     assert f"model:\n  model_class: {MODEL}\n  readcache:\n    mode: 'on'\n" in made.text
 
 

@@ -126,7 +126,7 @@ def test_what_would_have_been_saved_is_never_mixed_with_what_was(store: Store) -
     assert gain.total.saved == gain.total.chars_saved == gain.total.cuts == gain.total.priced_net == 0
     would = gain.total.counts["tokens_saved_if_on"]
     assert would > 0
-    assert next(line for line in gain_table(gain) if f"{would:,}" in line).startswith("not saved, only advised")
+    assert next(line for line in gain_table(gain) if f"{would:,}" in line).startswith("only advised, not saved")
 
 
 def test_what_the_host_cuts_anyway_is_not_credited(store: Store) -> None:
@@ -219,7 +219,7 @@ def _without_places(event: Delivered) -> Pointer:
 
 def test_what_run_does_not_record_is_named_beside_the_total(store: Store) -> None:
     read_twice(session_in(store, host="run"))
-    assert "not counted: commands that neither read nor write a file; run do not" in "\n".join(
+    assert "not counted: commands that neither read nor write a file: not recorded by run" in "\n".join(
         gain_table(gain_of(store))
     )
 
@@ -262,13 +262,25 @@ def test_a_damaged_row_is_counted_and_said(tmp_path: Path) -> None:
 # ------------------------------------------------------------ what is printed
 
 
-def test_the_table_fits_a_hundred_columns_whatever_things_are_called(store: Store) -> None:
+def test_a_line_of_blocks_has_the_savings_of_each_day(store: Store) -> None:
+    clock = Clock(NOON - 2 * DAY)
+    read_twice(session_in(store, session_id="old", clock=clock))
+    for name in ("a", "b"):
+        read_twice(session_in(store, session_id=name, clock=Clock(NOON)))
+    (line,) = [line for line in gain_table(gain_of(store)) if line.startswith("saved, last 30 days")]
+    assert line == f"saved, last 30 days |{' ' * 27}▄ █|"
+
+
+def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: Store) -> None:
     for name in ("s" * 300, "short"):
         read_twice(session_in(store, session_id=name, host="h" * 200))
     gain = gain_of(store)
     gain.proof.faults = ["a session of many words, " * 9]
     gain.damaged = ["event 7 in the store cannot be read, " * 9]
-    assert max(map(len, gain_table(gain, price=3.0))) <= 100
+    for width in (40, 60, 75, 80, 100, 160):
+        lines = gain_table(gain, price=3.0, width=width)
+        table = lines[lines.index("") : next(n for n, line in enumerate(lines) if line.startswith("omissions checked"))]
+        assert 0.85 * width < max(map(len, table)) <= width
     assert not [line for line in gain_table(gain, block="#") if not line.isascii()]
 
 

@@ -141,6 +141,24 @@ def test_the_totals_are_the_sessions(page: Node) -> None:
     assert totals["failures of readcache"] == "0"
 
 
+def test_a_verdict_in_money_and_turns_stands_first(page: Node) -> None:
+    gain = gain_of(told().reader.log.store).total
+    (said,) = [p.text for p in page.all("p", "verdict")]
+    assert said.startswith(f"{100 * gain.chars_net / gain.counts['output_chars']:.1f}\xa0% of what tools printed")
+    assert "less 2 turns spent on asking again" in said
+    assert f"worth {gain.priced_net:+,.0f} tokens" in said
+    assert f"${abs(gain.priced_net) * 3 / 1e6:.3f} at $3 a million" in said
+
+
+@pytest.mark.parametrize(("mode", "said"), [(Mode.ON, "Nothing was left out."), (Mode.ADVISE, "only advised")])
+def test_where_nothing_was_left_out_the_verdict_says_so(mode: Mode, said: str) -> None:
+    session = Session("/w", policy=Policy(mode=mode))
+    for command in ("cat f", "cat f" if mode is Mode.ADVISE else "cat g"):
+        session.observe(command, TEXT.replace("line", command))
+    (verdict,) = [p.text for p in parse(page_of(session.events())).all("p", "verdict")]
+    assert said in verdict
+
+
 def test_failures_and_restored_sections_are_shown() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="c1")

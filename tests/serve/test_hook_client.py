@@ -119,14 +119,15 @@ def test_init_has_hooks_start_the_client_whatever_options_of_an_earlier_version_
     at: ServerPlace, project: Path, program: tuple[str, ...], former: list[str]
 ) -> None:
     assert at.readcache("init", "codex", *former).returncode == 0
-    settings = (project / ".codex" / "hooks.json").read_text()
+    path = project.parent / "codex/hooks.json"
+    settings = path.read_text()
     assert f'"{program[0]} ' in settings
     assert " hook codex" in settings
     assert b"already " in at.readcache("init", "codex").stdout
     assert not (at.state / "readcache" / "bin").exists()
     assert told_of(at, "client") == ["ok", "client", program[0]]
     assert at.readcache("uninit", "codex").returncode == 0
-    assert not (project / ".codex" / "hooks.json").exists()
+    assert not path.exists()
 
 
 def test_a_hook_that_starts_the_program_of_an_earlier_version_is_told_of_and_replaced(
@@ -134,7 +135,7 @@ def test_a_hook_that_starts_the_program_of_an_earlier_version_is_told_of_and_rep
 ) -> None:
     """It stood in the state directory, and a script beside it started Python."""
     at.readcache("init", "gemini")
-    path = project / ".gemini" / "settings.json"
+    path = project.parent / ".gemini/settings.json"
     settings = json.loads(path.read_text())
     hook = settings["hooks"]["AfterTool"][0]["hooks"][0]
     hook["command"] = f"{at.state}/readcache/bin/readcache hook gemini --advise"

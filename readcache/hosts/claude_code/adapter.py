@@ -77,4 +77,13 @@ def _own_files(session: Session) -> list[str]:
 
 
 WHY = "its transcript tells what the model still sees"
-HOST = Host("claude-code", "on", WHY, changes, claude_hook, in_force=in_force, former_files=former_files)
+HOST = Host(
+    "claude-code",
+    "on",
+    WHY,
+    changes,
+    claude_hook,
+    in_force=in_force,
+    former_files=former_files,
+    todo=lambda _: "start Claude Code anew: it reads its hooks when it starts",
+)

@@ -71,4 +71,5 @@ HOST = Host(
     _hook,
     in_force=lambda where: codex_runs(_hooks_file(where), where.line("hook", "codex"), where.root),
     trial=trial_events,
+    todo=lambda _: "start Codex anew, type /hooks in it, and trust ours: until then it runs none of them",
 )

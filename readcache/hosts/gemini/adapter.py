@@ -109,4 +109,5 @@ HOST = Host(
     _hook,
     in_force=nothing_forbids,
     trial=trial_chat,
+    todo=lambda _: "start Gemini CLI anew, in a folder that it trusts",
 )

@@ -59,7 +59,8 @@ def _changes(where: Where) -> Sequence[OwnFile]:
     lines = "".join(f"    {key}: '{value}'\n" for key, value in own.items())
     told = f"# Made by readcache init. Name it last: mini -c {path.name if path else 'mini.yaml'} -c "
     overlay = _overlay(where)
-    return [OwnFile(str(overlay), f"{told}{overlay}\nmodel:\n  model_class: {MODEL}\n  readcache:\n{lines}")]
+    told += str(overlay) if where.is_user else overlay.name  # of a file that a team shares, no path of this machine
+    return [OwnFile(str(overlay), f"{told}\nmodel:\n  model_class: {MODEL}\n  readcache:\n{lines}")]
 
 
 def _overlay(where: Where) -> Path:
@@ -86,4 +87,5 @@ HOST = Host(
     changes=_changes,
     in_force=_in_force,
     keeps=False,
+    todo=lambda where: f"name the file to mini each time: mini -c mini.yaml -c {_overlay(where)}",
 )

@@ -39,4 +39,5 @@ HOST = Host(
     why="opencode gives its plugins every message list before it is sent, so that nothing can leave unnoticed",
     changes=_changes,
     in_force=lambda where: f"opencode loads {_path(where)} when it starts",
+    todo=lambda _: "start opencode anew: it loads plugins when it starts",
 )

@@ -1,36 +1,48 @@
-"""What was saved, for people: at most 100 columns, and one line for a status bar."""
+"""What was saved, for people: a table, and one line for a status bar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from textwrap import wrap
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 
 from readcache.report.gain.totals import Gain, Totals
 from readcache.report.log_check import MOST_NAMED
 
-WIDTH = 100
-LABEL, CELL = 48, 13  # columns of a row's name, and of each stretch of days
-NAME, BAR = 30, 16  # columns of a group's name, and of its bar
+WIDTH = 100  # columns; a narrow terminal has fewer
+LABEL, CELL = 36, 11  # columns of a row's name, and at least of each stretch of days
+NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group's name, at least; of its numbers; of its bar, at most
 MOST_ROWS = 31  # of groups, where one kind is asked for
 FEW_ROWS = 8  # else
 NOTHING = "n/a"  # where there is nothing to have a share of
 FULL_BLOCK, ASCII_BLOCK = "█", "#"
+LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # of a day's savings; the lowest: none
+DAYS = 30  # in the line of savings by day
 
 Row = Callable[[Totals], str]
 
 
-def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK) -> list[str]:
-    """The lines. `price`: money for a million tokens of input that no cache holds. `block`: what bars are made of."""
+def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK, width: int = WIDTH) -> list[str]:
+    """The lines. `price`: money for a million tokens of input that no cache holds. `block`: what bars are made of.
+    `width`: in columns; lines of words may be longer."""
     if not gain.sessions:
         return [*_head(gain), *_proof(gain)]
     lines = [*_head(gain), ""]
-    lines += [_cells("", gain.windows)] if len(gain.windows) > 1 else []
-    lines += [_cells(label, map(cell, gain.windows.values())) for label, cell in _rows(gain, price)]
+    rows = [["", *gain.windows]] if len(gain.windows) > 1 else []
+    rows += [[label, *map(cell, gain.windows.values())] for label, cell in _rows(gain, price)]
+    wide = max([CELL, *(len(text) + 1 for row in rows for text in row[1:])])
+    label = min(LABEL, width - wide)
+    most = (width - label) // wide  # the longest stretches
+    for name, *cells in rows:
+        lines.append(f"{_fitted(name, label):{label}}" + "".join(f"{text:>{wide}}" for text in cells[-most:]))
+    if len(gain.by) > 1 and "day" in gain.by:
+        days = min(DAYS, width - 24)
+        lines.append(f"saved, last {days} days |{_spark(gain, LEVELS[block], days)}|")
     for dimension, groups in gain.by.items():
+        if dimension == "day" and len(gain.by) > 1:
+            continue
         most = MOST_ROWS if len(gain.by) == 1 else FEW_ROWS
-        lines += ["", *_bars(dimension, groups, block, most)]
-    proven = (part for line in _proof(gain) for part in wrap(line, WIDTH, subsequent_indent="  "))
-    return [line[:WIDTH].rstrip() for line in lines] + ["", *proven]
+        lines += ["", *_bars(dimension, groups, block, most, width)]
+    return [line.rstrip() for line in lines] + ["", *_proof(gain)]
 
 
 def _proof(gain: Gain) -> Iterator[str]:
@@ -46,7 +58,7 @@ def _proof(gain: Gain) -> Iterator[str]:
         yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
         yield from gain.damaged[:MOST_NAMED]
     if doors := [host for host in ("run", "shims") if host in gain.hosts]:
-        yield f"not counted: commands that neither read nor write a file; {' and '.join(doors)} do not record them"
+        yield f"not counted: commands that neither read nor write a file: not recorded by {' or '.join(doors)}"
 
 
 def short_line(gain: Gain | None) -> str:
@@ -79,46 +91,54 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
     yield "results with something left out", lambda t: f"{t.cuts:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
-    yield "  what bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
+    yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
     yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
     yield "  of the results that were cut", lambda t: _share(t.chars_net, t.cut_chars)
-    yield "  of all output of tools that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
-    yield "priced while carried, tokens of uncached input", lambda t: f"{t.priced_tokens:,.0f}"
+    yield "  of all output that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
+    yield "priced while carried, input tokens", lambda t: f"{t.priced_tokens:,.0f}"
     yield "  what bounced", lambda t: _less(t.priced_bounced)
     yield "  a turn for each bounce", lambda t: _less(t.priced_turns)
     yield "  left", lambda t: f"{t.priced_net:,.0f}"
-    yield "  of all output of tools, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
+    yield "  of all output, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
     if price is not None:
         yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
     yield "bounces", lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})"
     if gain.total.counts["removed_chars"]:
-        yield "characters that left later: pruned, compacted", lambda t: f"{t.counts['removed_chars']:,}"
-        yield "  calls that read them again, within 20 calls", lambda t: f"{t.counts['reread_calls']:,}"
+        yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
+        yield "  calls that soon read them again", lambda t: f"{t.counts['reread_calls']:,}"
         yield "  answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
     if gain.total.counts["tokens_saved_if_on"]:
-        yield "not saved, only advised: tokens it would have", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
+        yield "only advised, not saved: tokens", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
     for cause in ("internal_error", "store_failed"):
         if gain.total.counts[cause]:
-            yield f"failures of readcache, shown in full: {cause}", lambda t, cause=cause: f"{t.counts[cause]:,}"  # type: ignore[misc]
+            yield f"shown in full after {cause}", lambda t, cause=cause: f"{t.counts[cause]:,}"  # type: ignore[misc]
 
 
-def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int) -> Iterator[str]:
+def _spark(gain: Gain, levels: str, count: int) -> str:
+    days = (gain.asked.today - timedelta(days=ago) for ago in range(count - 1, -1, -1))
+    saved = [by_day.counts["tokens_saved"] if (by_day := gain.by["day"].get(day.isoformat())) else 0 for day in days]
+    most = max(*saved, 1)
+    return "".join(levels[-(-max(0, one) * (len(levels) - 1) // most)] for one in saved)
+
+
+def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, width: int) -> Iterator[str]:
     names = sorted(groups, key=lambda name: (-groups[name].counts["tokens_saved"], name))
     names = [*sorted(groups)[-most:]] if dimension == "day" else names
-    yield f"{'by ' + dimension:{NAME}}{'calls':>9}{'output':>14}{'saved, tokens':>15}{'of output':>11}"
+    room, spare = width >= NAME + NUMBERS, max(0, width - WIDTH + 12) // 2
+    space = NAME + spare if room else width - 26
+    long = min(BAR, width - space - NUMBERS) if room else 0
+    sizes = f"{'calls':>9}{'output':>14}" if room else ""
+    yield f"{'by ' + dimension:{space}}{sizes}{'saved, tokens':>15}{'of output':>11}"
     longest = max((totals.counts["tokens_saved"] for totals in groups.values()), default=0)
     for name in names[:most]:
         totals = groups[name]
         saved, out = totals.counts["tokens_saved"], totals.counts["output_chars"]
-        bar = block * max(saved > 0, round(BAR * saved / longest)) if longest > 0 else ""
-        label = f"  {_fitted(name, NAME - 3):{NAME - 2}}{totals.counts['calls']:>9,}{out:>14,}{saved:>15,}"
+        bar = block * max(saved > 0, round(long * saved / longest)) if long > 0 and longest > 0 else ""
+        sizes = f"{totals.counts['calls']:>9,}{out:>14,}" if room else ""
+        label = f"  {_fitted(name, space - 3):{space - 2}}{sizes}{saved:>15,}"
         yield f"{label}{_share(totals.chars_net, out):>11}  {bar}"
     if (rest := len(groups) - most) > 0:
         yield f"  and {rest:,} more: --by {dimension} --json has them all"
-
-
-def _cells(label: str, cells: Iterable[str]) -> str:
-    return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
 
 
 def _less(tokens: float) -> str:

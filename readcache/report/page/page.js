@@ -38,6 +38,8 @@
     if (!details.open) return;
     if (details.classList.contains("fill")) fillGap(details);
     all(":scope > .body pre[data-same]", details).forEach(fillSame);
+    if (document.activeElement === details.firstElementChild && details.matches(".calls > li > details"))
+      details.scrollIntoView({ block: details.offsetHeight < innerHeight ? "nearest" : "start" });
   }, true);
 
   // ---- jumps
@@ -99,7 +101,8 @@
     const find = bar.querySelector("input");
     const buttons = all("button", bar);
     const said = bar.querySelector("output");
-    const texts = items.map((item) => item.querySelector(".what").textContent.toLowerCase());
+    const names = items.map((item) => item.querySelector(".what").textContent.toLowerCase());
+    let texts; // of all that unfolds: many megabytes, so made at the first search
     let kind = "";
     bar.hidden = false;
     for (const button of buttons) {
@@ -117,9 +120,10 @@
     find.addEventListener("input", sift);
     function sift() {
       const word = find.value.trim().toLowerCase();
+      if (word) texts ||= items.map((item) => item.textContent.toLowerCase());
       let count = 0;
       items.forEach((item, at) => {
-        item.hidden = !((!kind || item.classList.contains(kind)) && (!word || texts[at].includes(word)));
+        item.hidden = !((!kind || item.classList.contains(kind)) && (!word || names[at].includes(word) || texts[at].includes(word)));
         count += !item.hidden;
       });
       said.textContent = kind || word ? `${count.toLocaleString("en")} of ${items.length.toLocaleString("en")}` : "";
@@ -134,7 +138,8 @@
     while (items[at] && !(isShown(items[at]) && fits(items[at]))) at += step;
     if (!items[at]) return;
     summaryOf(items[at]).focus({ preventScroll: true });
-    items[at].scrollIntoView({ block: "nearest" });
+    items[at].scrollIntoView({ block: fits === any ? "nearest" : "center" });
+    history.replaceState(null, "", `#${items[at].id}`); // the address of what is looked at
   }
   const any = () => true;
   const isCut = (item) => item.classList.contains("left");

@@ -19,6 +19,7 @@ from readcache.report.page.markup import escaped, number, plural
 
 # A page begins so: by this a file is known to be one that may be written over.
 BEGINNING = "<!doctype html>\n<!-- made by `readcache report` -->\n"
+DOLLARS = 3  # for a million tokens of input that no cache holds, as an example: the log names no model
 _FILTERS = (
     ("", "all"),
     ("left", "left out"),
@@ -107,10 +108,30 @@ def _top(
         )
         yield "</ul></nav>"
     yield '</header>\n<main>\n<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
+    yield f'<p class="verdict">{_verdict(totals)}</p>\n'
     markers = sum(lane.markers for lane in lanes)
     steps = [step for lane in lanes for step in lane.steps if step.record.agent_id == lane.agent_id]
     yield from _totals(totals, markers, [event for step in steps for event in step.events])
     yield "</section>\n"
+
+
+def _verdict(totals: Totals) -> str:
+    """In money and turns, of which a marker after which the reader asked again costs one."""
+    counts = totals.counts
+    if would := counts["tokens_saved_if_on"]:
+        return f"readcache only advised: it would have left out about {number(would)} tokens."
+    if not totals.cuts:
+        return "Nothing was left out."
+    share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
+    turns = f"{plural(counts['bounces'], 'turn')} spent on asking again"
+    worth = f"{totals.priced_net:+,.0f} tokens of input that no cache holds"
+    return f"{share} was left out, net. While carried, and less {turns}, that is worth {worth}: {_money(totals)}."
+
+
+def _money(totals: Totals) -> str:
+    return (
+        f"{'-' if totals.priced_net < 0 else ''}${abs(totals.priced_net) * DOLLARS / 1e6:,.3f} at ${DOLLARS} a million"
+    )
 
 
 def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
@@ -166,7 +187,7 @@ def _reader(lane: Lane, place: int, began: float, *, single: bool) -> Iterator[s
 def _filter(place: int) -> Iterator[str]:
     """Hidden until the script is there that makes it work."""
     yield f'<div class="filter" role="group" aria-label="Which calls" hidden><label for="find-{place}">Filter</label> '
-    yield f'<input id="find-{place}" type="search" placeholder="a word of the command" autocomplete="off">'
+    yield f'<input id="find-{place}" type="search" placeholder="a word of a command or text" autocomplete="off">'
     for kind, text in _FILTERS:
         pressed = "false" if kind else "true"
         yield f'<button type="button" data-show="{kind}" aria-pressed="{pressed}">{text}</button>'

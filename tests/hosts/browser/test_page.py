@@ -213,6 +213,33 @@ def test_the_filter_leaves_what_was_asked_for_and_says_how_much(open_page: Open)
     assert focused_step(page) == "3"
 
 
+def test_a_word_of_a_text_finds_the_calls_that_showed_it(open_page: Open) -> None:
+    page = open_page(told().events())
+    word = TEXT.split("\n")[3].strip()
+    page.keyboard.press("/")
+    page.keyboard.type(word)
+    items = page.locator(".reader").first.locator(".calls > li")
+    found = [item for item in items.all() if item.is_visible()]
+    assert found
+    assert all(word in (item.text_content() or "") for item in found)
+    assert len(found) < items.count()
+
+
+def test_the_address_follows_the_keys_and_what_is_unfolded_is_in_view(open_page: Open) -> None:
+    page = open_page(told().events(), viewport={"width": 1000, "height": 400})
+    for _ in range(2):
+        page.keyboard.press("n")
+    step = page.evaluate("document.activeElement.closest('li').id")
+    assert page.evaluate("location.hash") == f"#{step}"
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.closest('details').open")
+    box = page.evaluate(
+        "(({top, bottom}) => [top, bottom])(document.activeElement.closest('li').getBoundingClientRect())"
+    )
+    assert box[0] >= -1
+    assert box[1] <= 402 or box[0] < 60
+
+
 def test_a_place_in_the_drawing_leads_to_its_call(open_page: Open) -> None:
     page = open_page(told().events())
     drawing = page.locator(".all svg").first

@@ -221,7 +221,7 @@ if event["tool_input"].get("command") == "cat shop.py":
 
 def test_a_hook_that_fails_leaves_the_result_and_the_model_is_not_told(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        settings = chat.root / ".claude/settings.json"
+        settings = Path(chat.talk.env["HOME"]) / ".claude/settings.json"
         broken = (
             settings.read_text()
             .replace("readcache hook", "no-such-program hook")
@@ -312,7 +312,7 @@ def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
 
 def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        command = [sys.executable, "-m", "readcache", "uninit", "claude-code", "--project"]
+        command = [sys.executable, "-m", "readcache", "uninit", "claude-code"]
         subprocess.run(command, cwd=chat.root, env=environment(chat.root), check=True, capture_output=True)
         chat.talk.close()
         chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
