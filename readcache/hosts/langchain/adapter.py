@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -17,7 +19,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from readcache import Budget, Mode, Policy, Reply
 from readcache.hosts.adapter_settings import adapter_settings
-from readcache.hosts.fallback import fallback
+from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
@@ -27,8 +29,13 @@ from readcache.hosts.langchain.messages import (
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
+from readcache.hosts.langchain.sent import NotSent, sent_if
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
+_NOT_LAST = (
+    "middleware listed after ReadcacheMiddleware removed lines that markers point at, so readcache omits nothing from "
+    "now on: list ReadcacheMiddleware last"
+)
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
 
 
@@ -64,11 +71,21 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """The model's answer to messages of which each marker is true."""
-        return handler(self._mended(request))
+        sent = self._mended(request)
+        try:
+            with sent_if(partial(self._is_true, sent)):
+                return handler(sent)
+        except NotSent:
+            return handler(self._without_markers(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, awaited."""
-        return await handler(await asyncio.to_thread(self._mended, request))
+        sent = await asyncio.to_thread(self._mended, request)
+        try:
+            with sent_if(partial(self._is_true, sent)):
+                return await handler(sent)
+        except NotSent:
+            return await handler(self._without_markers(request))
 
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over all agents and threads."""
@@ -79,7 +96,8 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         self._readers.close()
 
     def _shown(self, request: Any, result: Any) -> Any:
-        return fallback(lambda: self._judged(request, result), result)
+        is_off = self._settings.policy.mode is Mode.OFF
+        return result if is_off else fallback(lambda: self._judged(request, result), result)
 
     def _judged(self, request: Any, result: Any) -> Any:
         """Untouched stay commands to the graph, answers to the user, and results that a program asked for."""
@@ -105,8 +123,19 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         after = fallback(lambda: self._true(request, before), None)
         if after is None:  # a marker that may be untrue must not stay
             after = [in_full(message) for message in before]
-        is_same = len(after) == len(before) and all(a is b for a, b in zip(after, before, strict=False))
-        return request if is_same else request.override(messages=after)
+        return request.override(messages=after)
+
+    def _is_true(self, request: Any, sent: Sequence[BaseMessage]) -> bool:
+        """True if each marker of the request is true also when the model is sent these messages."""
+        ours, chat = [[as_chat(message) for message in messages] for messages in (request.messages, sent)]
+        texts = [str(message.text) for message in sent if isinstance(message, ToolMessage)]
+        return chat[-len(ours) :] == ours or fallback(lambda: self._readers.of(request).stays_true(chat, texts), False)
+
+    def _without_markers(self, request: Any) -> Any:
+        """The request with every line. Nothing is omitted any more."""
+        LOG.warning(_NOT_LAST)
+        self._settings = replace(self._settings, policy=replace(self._settings.policy, mode=Mode.OFF))
+        return self._mended(request)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages with every marker true; without markers if nothing may be omitted."""

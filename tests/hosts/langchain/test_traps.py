@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
+    AgentMiddleware,
     ClearToolUsesEdit,
     ContextEditingMiddleware,
     HostExecutionPolicy,
     HumanInTheLoopMiddleware,
     ModelRequest,
+    ModelRetryMiddleware,
     ShellToolMiddleware,
     SummarizationMiddleware,
     ToolRetryMiddleware,
@@ -161,6 +163,47 @@ def test_a_fresh_result_whose_source_is_cleared_before_the_next_request_is_shown
     ask(agent, thread())  # the state still has the marker
     assert "GONE" not in results(model.requests[-1])[1]
     assert not markers(results(model.requests[-1])[1])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "with retries"])
+def test_of_a_middleware_behind_ours_that_clears_results_is_warned_and_no_marker_is_sent(
+    root: Path, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clearing, model = Clearing(), Script(answers=[says(CAT), says(HEAD)])
+    behind = [ContextEditingMiddleware(edits=[clearing]), *([ModelRetryMiddleware()] if way == "with retries" else [])]
+    agent = agent_of(root, model, ReadcacheMiddleware(str(root)), *behind, saver=InMemorySaver())
+    ask(agent, thread())
+    assert markers(results(model.requests[-1])[1]), "nothing is cleared yet"
+    assert not caplog.messages
+    clearing.cleared, model.answers = 1, [says(TAIL), says(CAT)]
+    turn, before = {"messages": [("user", "go on")]}, len(model.requests)
+    if way == "ainvoke":
+        asyncio.run(agent.ainvoke(turn, thread()))
+    elif way == "stream":
+        list(agent.stream(turn, thread(), stream_mode="messages"))
+    else:
+        agent.invoke(turn, thread())
+    assert len(model.requests) == before + 3
+    text = (root / "shop.py").read_text()
+    head, tail = "".join(text.splitlines(True)[:40]), "".join(text.splitlines(True)[-40:])
+    assert results(model.requests[before]) == ["[cleared]", head]
+    assert results(model.requests[-1]) == ["[cleared]", head, tail, text]
+    assert [message for message in caplog.messages if "list ReadcacheMiddleware last" in message] == caplog.messages
+    assert len(caplog.messages) == 1
+
+
+def test_a_middleware_behind_ours_that_takes_no_line_changes_nothing(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Reminds(AgentMiddleware):  # type: ignore[misc]  # no types here
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            Script().invoke("which tools are needed?")  # a model of its own
+            return handler(request.override(messages=[*request.messages, HumanMessage("mind the tests")]))
+
+    model = Script(answers=[says(CAT), says(HEAD), says(TAIL)])
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root)), Reminds()))
+    assert [bool(markers(text)) for text in results(model.requests[-1])] == [False, True, True]
+    assert not caplog.messages
 
 
 def test_arguments_that_are_cleared_are_no_source_though_a_copy_of_them_stays(root: Path) -> None:
