@@ -32,10 +32,6 @@ from readcache.hosts.langchain.readers import AgentReaders
 from readcache.hosts.langchain.sent import NotSent, sent_if
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
-_NOT_LAST = (
-    "middleware listed after ReadcacheMiddleware removed lines that markers point at, so readcache omits nothing from "
-    "now on: list ReadcacheMiddleware last"
-)
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
 
 
@@ -133,7 +129,10 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def _without_markers(self, request: Any) -> Any:
         """The request with every line. Nothing is omitted any more."""
-        LOG.warning(_NOT_LAST)
+        LOG.warning(
+            "middleware listed after ReadcacheMiddleware removed lines that markers point at, so readcache omits "
+            "nothing from now on: list ReadcacheMiddleware last"
+        )
         self._settings = replace(self._settings, policy=replace(self._settings.policy, mode=Mode.OFF))
         return self._mended(request)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
-from readcache import Budget, Mode, Policy, Reply, Session, UsageError
+from readcache import Budget, Mode, Policy, Reply, Session
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.hosts.tool_results import ToolResult
 from readcache.model.policy import PRESETS
@@ -37,7 +38,7 @@ from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
 from tests.hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
-from tests.hosts.user_tools import MEANINGLESS
+from tests.hosts.user_tools import check_settings
 
 # LangChain's shell leaves its pipes to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -393,10 +394,9 @@ def test_a_redaction_of_the_state_is_not_undone(root: Path) -> None:
         assert secret not in results(other.requests[-1])[0]
 
 
-@pytest.mark.parametrize("wrong", MEANINGLESS)
-def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        ReadcacheMiddleware("/repo", **wrong)
+def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = lambda ours: (ours._settings.policy, ours._settings.store)  # noqa: E731
+    check_settings(partial(ReadcacheMiddleware, str(tmp_path)), kept, monkeypatch, tmp_path)
 
 
 def test_counters_and_replies_are_told(root: Path) -> None:
