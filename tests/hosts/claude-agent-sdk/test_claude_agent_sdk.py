@@ -88,6 +88,24 @@ def test_conversations_of_one_program_are_kept_apart(tmp_path: Path) -> None:
     assert [bool(markers(text)) for text in first + second] == [False, True, False, True]
 
 
+def test_a_fork_is_another_conversation_and_its_source_goes_on(tmp_path: Path) -> None:
+    """Its lines are shown once more: Claude Code gives a fork a name of its own."""
+    make_project(tmp_path / "p")
+    model, ours = ScriptedModel(str(tmp_path / "p")), hooks(sessions_by_settings(str(tmp_path / "p")))
+    with messages_api(model) as address:
+        talk = SdkTalk(tmp_path / "p", address, ours)
+        AgentSdk().step(talk, model, (CAT,))
+        source = talk.session
+        talk.again("--fork-session")
+        shown = [AgentSdk().step(talk, model, (CAT,)).results[0] for _ in range(2)]
+        assert talk.session != source
+        talk.session = source
+        talk.again()
+        (again,) = AgentSdk().step(talk, model, (HEAD,)).results
+        talk.close()
+    assert [bool(markers(text)) for text in (*shown, again)] == [False, True, True]
+
+
 def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def make(on_reply: Any = None, **given: Any) -> Sessions:
         hooks(sessions := sessions_by_settings(str(tmp_path), **given), on_reply=on_reply)
