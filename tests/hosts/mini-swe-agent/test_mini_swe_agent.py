@@ -460,7 +460,7 @@ def test_settings_are_checked_and_come_from_the_environment(
     def make(**given: Any) -> Any:
         if wrapper is ReadcacheEnvironment:
             return wrapper(readcache={"clip": None, **given})
-        return wrapper(readcache={"model_class": "deterministic", **given}, outputs=[])
+        return wrapper(readcache={"model_class": "deterministic", **given}, model_name="m", outputs=[])
 
     kept = lambda ours: (ours._settings.policy, ours._settings.store)  # noqa: E731
     check_settings(make, kept, monkeypatch, tmp_path, lacks=["tools"])
