@@ -6,6 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -508,6 +509,7 @@ def test_a_call_that_the_host_tries_again_is_sound(root: Path) -> None:
 # ------------------------------------------------------------ shells and tools
 
 
+@pytest.mark.skipif(version("langgraph") < "1.2", reason="langgraph 1.1 cannot keep the shell in a checkpoint")
 def test_a_shell_that_stays_is_followed_into_other_directories(root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub/shop.py").write_text((root / "shop.py").read_text())
