@@ -92,8 +92,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         self._readers.close()
 
     def _shown(self, request: Any, result: Any) -> Any:
-        is_off = self._settings.policy.mode is Mode.OFF
-        return result if is_off else fallback(lambda: self._judged(request, result), result)
+        return result if self._is_off() else fallback(lambda: self._judged(request, result), result)
 
     def _judged(self, request: Any, result: Any) -> Any:
         """Untouched stay commands to the graph, answers to the user, and results that a program asked for."""
@@ -115,11 +114,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return with_reply(result, reply, reader.session.session_id)
 
     def _mended(self, request: Any) -> Any:
-        before: Sequence[BaseMessage] = request.messages
-        after = fallback(lambda: self._true(request, before), None)
+        after = None if self._is_off() else fallback(lambda: self._true(request, request.messages), None)
         if after is None:  # a marker that may be untrue must not stay
-            after = [in_full(message) for message in before]
+            after = [in_full(message) for message in request.messages]
         return request.override(messages=after)
+
+    def _is_off(self) -> bool:
+        return self._settings.policy.mode is Mode.OFF
 
     def _is_true(self, request: Any, sent: Sequence[BaseMessage]) -> bool:
         """True if each marker of the request is true also when the model is sent these messages."""
@@ -137,15 +138,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return self._mended(request)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages with every marker true; without markers if nothing may be omitted."""
-        mode = self._settings.policy.mode
-        if mode is Mode.OFF:
-            return [in_full(message) for message in messages]
+        """The messages with every marker true; without markers if readcache only advises."""
+        is_on = self._settings.policy.mode is Mode.ON
         reader = self._readers.of(request, messages)
         state = messages_of(request.state)
         if [message.type for message in state[-1:]] == ["human"]:
             reader.shells.clear()  # the agent begins, and its shells with it
-        messages = [in_full(m, reader.session.session_id if mode is Mode.ON else "") for m in messages]
+        messages = [in_full(m, reader.session.session_id if is_on else "") for m in messages]
         messages = reader.with_restored(messages, state)
         chat = [as_chat(message) for message in messages]
         pairs = zip(messages, chat, reader.mend(chat), strict=True)
