@@ -11,7 +11,6 @@ from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
 from readcache.cli.options import HOST_OPTIONS
 from readcache.cli.terminal import say
-from readcache.disk.restorable import in_repositories
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
@@ -39,9 +38,6 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     why = host.why if mode == host.mode else "as requested"
     done = "already " if not changes else "would be " if options.dry_run else ""
     say(f"{host.name}: {done}{mode} ({why})")
-    committed = in_repositories([change.path for change in changes if where.program[0] in change.diff()])
-    if committed and not options.user:
-        say(f"note: {', '.join(committed)}: names a path of this machine; do not commit it")
     if mode != "off":
         say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
     return 0

@@ -44,12 +44,6 @@ def current_lines(path: str) -> list[str] | str:
     return why_not if why_not is not None else split_lines(got.text)
 
 
-def in_repositories(paths: Sequence[str]) -> list[str]:
-    """Those of the paths that stand in a git repository, and that git does not ignore."""
-    ignored = _ignored(paths)
-    return [path for path in paths if path not in ignored and _repository(os.path.realpath(os.path.dirname(path)))]
-
-
 def _ignored(paths: Iterable[str]) -> list[str]:
     """The paths that git ignores. It never ignores a tracked file."""
     real = functools.cache(os.path.realpath)  # git refuses to look beyond a symbolic link

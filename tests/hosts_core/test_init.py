@@ -142,22 +142,6 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
-@pytest.mark.parametrize("kept", ["in the repository", "ignored", "of the user", "outside"])
-def test_who_may_commit_a_path_of_this_machine_is_told(
-    name: str, kept: str, project: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A colleague's clone has it too, where it names nothing (failure N28)."""
-    if kept != "outside":
-        subprocess.run(["git", "init", "-q", str(project)], check=True)
-    if kept == "ignored":
-        (project / ".gitignore").write_text(".*/\n")
-    main(["init", name, *(["--user"] if kept == "of the user" else [])])
-    notes = [line for line in capfd.readouterr().out.splitlines() if line.startswith("note: ")]
-    assert [line.endswith("do not commit it") for line in notes] == ([True] if kept == "in the repository" else [])
-    assert all(f"{project}/." in note for note in notes)
-
-
 def test_a_second_init_changes_nothing_and_another_mode_changes_ours(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
