@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -73,6 +74,12 @@ class Sessions:
         with self._lock:
             sessions = [next(iter(readers.values())) for readers in self._open.values() if readers]
         return [found for session in sessions for found in session.markers_in(text)]
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over the readers of all open conversations."""
+        with self._lock:
+            counts = [Counter(session.stats()) for readers in self._open.values() for session in readers.values()]
+        return dict(sorted(sum(counts, Counter[str]()).items()))
 
     def close(self, conversation: str, *, in_order: bool = True) -> None:
         """End a conversation: close its sessions and drop it from memory. An unknown name has no effect. `in_order`:

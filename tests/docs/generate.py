@@ -42,6 +42,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
+    "versions": hosts.versions,
     "headline": rivals.headline,
     "presets": rivals.presets,
     "bill": rivals.bill,

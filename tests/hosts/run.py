@@ -5,11 +5,12 @@
     python tests/hosts/run.py mcp codex    # these
     python tests/hosts/run.py --write mcp  # and keep what is measured, see measured.py
     python tests/hosts/run.py --jobs 2     # two hosts at a time, the output of each at its end
+    python tests/hosts/run.py --oldest     # with the oldest versions as well that pyproject.toml allows
 
 `tests/hosts/NAME/needs.json` says what a host needs: "pip" (packages), "npm" (packages, whose programs are put on
-PATH), "python" (the lowest version), "quick" (false: only when it is named, or with --all), and "variants" (a list of
-further "pip" lists that the same tests are run with). Environments are kept in $READCACHE_TEST_HOSTS (default: a
-directory of this user below the temporary one) for the next run.
+PATH), "python" (the lowest version), "quick" (false: only when it is named, or with --all), "variants" (a list of
+further "pip" lists that the same tests are run with), and "oldest" (one more such list, for --oldest). Environments are
+kept in $READCACHE_TEST_HOSTS (default: a directory of this user below the temporary one) for the next run.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[
     }
 
 
-def run_apart(name: str, write: bool) -> bool:
+def run_apart(name: str, given: argparse.Namespace) -> bool:
     """The same in a process of its own, whose output is printed when it has ended, and whole."""
-    words = [sys.executable, __file__, name, *(["--write"] if write else [])]
+    options = [f"--{option}" for option in ("write", "oldest") if getattr(given, option)]
+    words = [sys.executable, __file__, name, *options]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     with _PRINTING:
         sys.stdout.buffer.write(done.stdout)
@@ -84,15 +86,16 @@ def run_apart(name: str, write: bool) -> bool:
     return not done.returncode
 
 
-def run(name: str, write: bool) -> bool:
-    """Runs the tests of one host, with each of its variants; false when they fail. `write`: keeps what is measured."""
+def run(name: str, given: argparse.Namespace) -> bool:
+    """Runs the tests of one host, with each of its variants; false when they fail."""
     wants = needs(name)
     python = interpreter(wants.get("python", "3.10"))
     if python is None:
         print(f"== {name}: no Python {wants['python']} is here", flush=True)
         return False
-    fine, written = True, {"READCACHE_WRITE_MEASURED": "1"} if write else {}
-    for pip in [wants.get("pip", []), *wants.get("variants", [])]:
+    fine, written = True, {"READCACHE_WRITE_MEASURED": "1"} if given.write else {}
+    oldest = [wants["oldest"]] if given.oldest and "oldest" in wants else []
+    for pip in [wants.get("pip", []), *wants.get("variants", []), *oldest]:
         began = time.monotonic()
         print(f"== {name}: {' '.join([*pip, *wants.get('npm', [])])}", flush=True)
         env = environment(name, pip, wants.get("npm", []), python) | written
@@ -114,6 +117,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--all", action="store_true", help="those as well that take long to install")
     parser.add_argument("--write", action="store_true", help="keep what is measured")
+    parser.add_argument("--oldest", action="store_true", help="with the oldest versions, too")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="hosts at a time")
     given = parser.parse_args(words)
     if unknown := set(given.names) - set(known):
@@ -121,7 +125,7 @@ def main(words: list[str]) -> int:
     chosen = given.names or [name for name in known if given.all or needs(name).get("quick", True)]
     chosen.sort(key=lambda name: name.startswith("examples-"))  # the short ones fill the gaps at the end
     with ThreadPoolExecutor(given.jobs) as at_once:
-        fine = at_once.map(run if given.jobs == 1 else run_apart, chosen, [given.write] * len(chosen))
+        fine = at_once.map(run if given.jobs == 1 else run_apart, chosen, [given] * len(chosen))
         results = dict(zip(chosen, fine, strict=True))
     if len(chosen) > 1:
         print(*(f"{name}: {'passed' if fine else 'FAILED'}" for name, fine in results.items()), sep="\n")

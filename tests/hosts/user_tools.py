@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from readcache import Mode, Policy, UsageError
 from readcache.testing.hosts import Bash, Edit, Read, ToolUse
 
-# Settings that every adapter has to refuse.
+# What no adapter takes, and what none takes from the environment.
 MEANINGLESS: list[dict[str, Any]] = [
     {"policy": "maxx"},
     {"store": "reddis://localhost"},
-    {"restore": "yes"},
+    {"restore": "much"},
     {"on_reply": "print"},
     {"tools": {"bash": "bsh"}},
 ]
+MISSPELT = {"READCACHE": "onn", "READCACHE_POLICY": "maxx", "READCACHE_STORE": "reddis://localhost"}
+
+
+def check_settings(
+    make: Callable[..., Any],
+    keeps: Callable[[Any], tuple[Policy, object]],
+    monkeypatch: pytest.MonkeyPatch,
+    directory: Path,
+    *,
+    lacks: Sequence[str] = (),
+    error: type[Exception] = UsageError,
+) -> None:
+    """What is true of each adapter in Python. `make`: makes it, with settings by name; `keeps`: its policy and its
+    store; `lacks`: names of settings that it has not; `error`: what it raises for what means nothing."""
+    for wrong in MEANINGLESS:
+        if not wrong.keys() & {*lacks}:
+            with pytest.raises(error):
+                make(**wrong)
+    for name, value in MISSPELT.items():
+        with monkeypatch.context() as environment:
+            environment.setenv(name, value)
+            with pytest.raises(error):
+                make()
+    monkeypatch.setenv("READCACHE_POLICY", "max")
+    monkeypatch.setenv("READCACHE_STORE", named := str(directory / "named.db"))
+    assert keeps(make()) == (Policy.named("max"), named)
+    assert keeps(make(policy="delta", store=f"{named}2")) == (Policy.named("delta"), f"{named}2")
+    monkeypatch.setenv("READCACHE", "off")
+    assert keeps(make())[0].mode is Mode.OFF
 
 
 def user_tools(root: Path) -> list[Callable[..., str]]:

@@ -32,6 +32,17 @@ def test_a_write_of_one_reader_is_known_to_the_others_of_its_conversation() -> N
     assert sessions.get("a").observe("cat f", TEXT).reason is Reason.WRITTEN
 
 
+def test_counters_of_all_open_conversations_are_summed() -> None:
+    sessions = Sessions("/w")
+    assert sessions.stats() == {}
+    readers = [sessions.get("a"), sessions.get("a", "sub"), sessions.get("b")]
+    replies = [reader.observe("cat f", TEXT) for reader in readers * 2]
+    assert sessions.stats()["calls"] == 6
+    assert sessions.stats()["tokens_saved"] == sum(reply.tokens_saved for reply in replies) > 0
+    sessions.close("b")
+    assert sessions.stats()["calls"] == 4
+
+
 def test_the_policy_is_that_of_every_session() -> None:
     policy = Policy(delta=True)
     assert Sessions("/w", policy=policy).get("a").policy is policy

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.claude_code.settings import changes, former_files, in_force
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
-    from readcache import Session, Sessions
+    from readcache import Reply, Session, Sessions
 
 Event = Mapping[str, Any]
 _MOST_OWN = 5
 
 
-def claude_hook(event: Event, sessions: Sessions) -> dict[str, Any] | None:
-    """The answer to one event of Claude Code's hooks; None: change nothing."""
+def claude_hook(
+    event: Event, sessions: Sessions, told: Callable[[Reply], object] = lambda _: None
+) -> dict[str, Any] | None:
+    """The answer to one event of Claude Code's hooks; None: change nothing. `told` is given each Reply."""
     name = event.get("hook_event_name")
     if name in ("PostToolUse", "PostToolUseFailure"):
-        return _after_tool(event, sessions)
+        return _after_tool(event, sessions, told)
     if name == "SessionStart" and event.get("source") == "compact":
         return _after_compaction(event, _session(event, sessions))
     return None
@@ -37,7 +39,7 @@ def _session(event: Event, sessions: Sessions) -> Session:
     return sessions.get(event["session_id"], event.get("agent_id") or "main")
 
 
-def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
+def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object]) -> dict[str, Any] | None:
     from readcache import Outcome
     from readcache.hosts.claude_code.proof import TranscriptProof
     from readcache.hosts.claude_code.results import judged
@@ -49,11 +51,11 @@ def _after_tool(event: Event, sessions: Sessions) -> dict[str, Any] | None:
         return None
     for _ in range(2):  # the second time is a repeat, which is shown
         reply = result.answer()
-        if reply.outcome is Outcome.FULL:
-            return None
-        if proof.of(reply, session):
+        is_full = reply.outcome is Outcome.FULL
+        if is_full or proof.of(reply, session):
+            told(reply)
             output = {"hookEventName": event["hook_event_name"], "updatedToolOutput": result.put(reply)}
-            return {"hookSpecificOutput": output}
+            return None if is_full else {"hookSpecificOutput": output}
     session.settle(reply.call_id, reply.full_text)
     return None
 

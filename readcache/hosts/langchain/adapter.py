@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -17,7 +19,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from readcache import Budget, Mode, Policy, Reply
 from readcache.hosts.adapter_settings import adapter_settings
-from readcache.hosts.fallback import fallback
+from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
@@ -27,6 +29,7 @@ from readcache.hosts.langchain.messages import (
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
+from readcache.hosts.langchain.sent import NotSent, sent_if
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
@@ -64,11 +67,21 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """The model's answer to messages of which each marker is true."""
-        return handler(self._mended(request))
+        sent = self._mended(request)
+        try:
+            with sent_if(partial(self._is_true, sent)):
+                return handler(sent)
+        except NotSent:
+            return handler(self._without_markers(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, awaited."""
-        return await handler(await asyncio.to_thread(self._mended, request))
+        sent = await asyncio.to_thread(self._mended, request)
+        try:
+            with sent_if(partial(self._is_true, sent)):
+                return await handler(sent)
+        except NotSent:
+            return await handler(self._without_markers(request))
 
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over all agents and threads."""
@@ -79,7 +92,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         self._readers.close()
 
     def _shown(self, request: Any, result: Any) -> Any:
-        return fallback(lambda: self._judged(request, result), result)
+        return result if self._is_off() else fallback(lambda: self._judged(request, result), result)
 
     def _judged(self, request: Any, result: Any) -> Any:
         """Untouched stay commands to the graph, answers to the user, and results that a program asked for."""
@@ -101,23 +114,37 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return with_reply(result, reply, reader.session.session_id)
 
     def _mended(self, request: Any) -> Any:
-        before: Sequence[BaseMessage] = request.messages
-        after = fallback(lambda: self._true(request, before), None)
+        after = None if self._is_off() else fallback(lambda: self._true(request, request.messages), None)
         if after is None:  # a marker that may be untrue must not stay
-            after = [in_full(message) for message in before]
-        is_same = len(after) == len(before) and all(a is b for a, b in zip(after, before, strict=False))
-        return request if is_same else request.override(messages=after)
+            after = [in_full(message) for message in request.messages]
+        return request.override(messages=after)
+
+    def _is_off(self) -> bool:
+        return self._settings.policy.mode is Mode.OFF
+
+    def _is_true(self, request: Any, sent: Sequence[BaseMessage]) -> bool:
+        """True if each marker of the request is true also when the model is sent these messages."""
+        ours, chat = [[as_chat(message) for message in messages] for messages in (request.messages, sent)]
+        texts = [str(message.text) for message in sent if isinstance(message, ToolMessage)]
+        return chat[-len(ours) :] == ours or fallback(lambda: self._readers.of(request).stays_true(chat, texts), False)
+
+    def _without_markers(self, request: Any) -> Any:
+        """The request with every line. Nothing is omitted any more."""
+        LOG.warning(
+            "middleware listed after ReadcacheMiddleware removed lines that markers point at, so readcache omits "
+            "nothing from now on: list ReadcacheMiddleware last"
+        )
+        self._settings = replace(self._settings, policy=replace(self._settings.policy, mode=Mode.OFF))
+        return self._mended(request)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages with every marker true; without markers if nothing may be omitted."""
-        mode = self._settings.policy.mode
-        if mode is Mode.OFF:
-            return [in_full(message) for message in messages]
+        """The messages with every marker true; without markers if readcache only advises."""
+        is_on = self._settings.policy.mode is Mode.ON
         reader = self._readers.of(request, messages)
         state = messages_of(request.state)
         if [message.type for message in state[-1:]] == ["human"]:
             reader.shells.clear()  # the agent begins, and its shells with it
-        messages = [in_full(m, reader.session.session_id if mode is Mode.ON else "") for m in messages]
+        messages = [in_full(m, reader.session.session_id if is_on else "") for m in messages]
         messages = reader.with_restored(messages, state)
         chat = [as_chat(message) for message in messages]
         pairs = zip(messages, chat, reader.mend(chat), strict=True)

@@ -33,6 +33,11 @@ class AgentReader:
         self._sent = messages
         return self.session.mend(messages)
 
+    def stays_true(self, messages: list[dict[str, Any]], results: Sequence[str]) -> bool:
+        """True if these messages, with these texts of results, can be sent without mending. Without our markers they
+        are not the reader's: middleware asks models of its own, too."""
+        return not any(map(self.session.markers_in, results)) or self.mend(messages) is messages
+
     def with_restored(self, messages: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages, with what the reader loses by a summary behind it: the same section in each request. `state`:
         the messages of the agent's state, of which some summaries take none away."""

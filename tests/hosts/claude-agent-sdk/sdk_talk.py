@@ -36,6 +36,8 @@ class SdkTalk(Talk):
         super().__init__(root, address)
 
     def _start(self, *words: str) -> None:
+        forks = "--fork-session" in words
+        words = tuple(word for word in words if word != "--fork-session")
         given = dict(zip((word.removeprefix("--") for word in words[::2]), words[1::2], strict=True))
         options = ClaudeAgentOptions(
             cwd=self.root,
@@ -44,6 +46,7 @@ class SdkTalk(Talk):
             permission_mode="bypassPermissions",
             model="claude-sonnet-4-5",
             resume=given.pop("resume", None),
+            fork_session=forks,
             extra_args=dict(given),
         )
         self._client = ClaudeSDKClient(options)

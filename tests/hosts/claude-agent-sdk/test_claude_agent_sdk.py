@@ -11,16 +11,18 @@ from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import pytest
 from claude_agent_sdk import HookMatcher
 from sdk_talk import AgentSdk, SdkTalk
 
-from readcache import Sessions
-from readcache.hosts.claude_agent_sdk import hooks
+from readcache import Outcome, Reply, Sessions
+from readcache.hosts.claude_agent_sdk import hooks, sessions_by_settings
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Edit, Read, Step
 from readcache.testing.requests import markers
 from tests.hosts.measured import Run, record
 from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars
+from tests.hosts.user_tools import check_settings
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
 
@@ -84,6 +86,40 @@ def test_conversations_of_one_program_are_kept_apart(tmp_path: Path) -> None:
     first = results(tmp_path / "a", ours, (CAT,), (HEAD,))
     second = results(tmp_path / "b", ours, (CAT,), (HEAD,))
     assert [bool(markers(text)) for text in first + second] == [False, True, False, True]
+
+
+def test_a_fork_is_another_conversation_and_its_source_goes_on(tmp_path: Path) -> None:
+    """Its lines are shown once more: Claude Code gives a fork a name of its own."""
+    make_project(tmp_path / "p")
+    model, ours = ScriptedModel(str(tmp_path / "p")), hooks(sessions_by_settings(str(tmp_path / "p")))
+    with messages_api(model) as address:
+        talk = SdkTalk(tmp_path / "p", address, ours)
+        AgentSdk().step(talk, model, (CAT,))
+        source = talk.session
+        talk.again("--fork-session")
+        shown = [AgentSdk().step(talk, model, (CAT,)).results[0] for _ in range(2)]
+        assert talk.session != source
+        talk.session = source
+        talk.again()
+        (again,) = AgentSdk().step(talk, model, (HEAD,)).results
+        talk.close()
+    assert [bool(markers(text)) for text in (*shown, again)] == [False, True, True]
+
+
+def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(on_reply: Any = None, **given: Any) -> Sessions:
+        hooks(sessions := sessions_by_settings(str(tmp_path), **given), on_reply=on_reply)
+        return sessions
+
+    check_settings(make, lambda made: (made.policy, made._store), monkeypatch, tmp_path, lacks=["tools"])
+
+
+def test_counters_and_replies_are_told(tmp_path: Path) -> None:
+    heard, sessions = list[Reply](), sessions_by_settings(str(tmp_path / "p"))
+    shown = results(tmp_path / "p", hooks(sessions, on_reply=heard.append), (CAT,), (HEAD,))
+    assert [reply.outcome for reply in heard] == [Outcome.FULL, Outcome.UNCHANGED]
+    assert shown[1].startswith(heard[1].text.rstrip("\n"))
+    assert sessions.stats()["tokens_saved"] == heard[1].tokens_saved > 0
 
 
 def test_characters_and_time_before_and_after(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import ContextEditingMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -14,7 +15,7 @@ from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
-from tests.hosts.langchain.agents import Script, ask, hold, results, says, thread
+from tests.hosts.langchain.agents import Clearing, Script, ask, hold, results, says, thread
 from tests.hosts.measured_script import STEPS, measure
 
 pytest.importorskip("deepagents")
@@ -82,6 +83,23 @@ def test_a_forked_sub_agent_knows_what_its_parent_saw_and_not_the_other_way_roun
     assert [len(results(request)) for request in in_fork] == [1, 2, 3]
     assert markers(results(in_fork[1])[1]), "it has its parent's messages"
     assert not markers(results(model.requests[-1])[-1]), "its parent has not got its own"
+
+
+def test_of_a_middleware_behind_ours_that_clears_results_is_warned(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute, clearing, model = ("execute", {"command": "cat shop.py"}), Clearing(), Script()
+    backend = LocalShellBackend(root_dir=root, virtual_mode=True, inherit_env=True)
+    listed = [ReadcacheMiddleware(str(root)), ContextEditingMiddleware(edits=[clearing])]
+    agent = create_deep_agent(model, backend=backend, middleware=listed, checkpointer=InMemorySaver())
+    model.answers = [says(execute), says(execute)]
+    ask(agent, thread())
+    assert markers(results(model.requests[-1])[1])
+    clearing.cleared = 1
+    ask(agent, thread())
+    assert results(model.requests[-1])[0] == "[cleared]"
+    assert "def item_60(count: int)" in results(model.requests[-1])[1]
+    assert "list ReadcacheMiddleware last" in caplog.text
 
 
 def test_what_a_parent_knows_stays_while_a_sub_agent_works(root: Path) -> None:

@@ -22,14 +22,15 @@ from minisweagent.models import GLOBAL_MODEL_STATS, get_model
 from minisweagent.run.benchmarks import swebench
 from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
 
-from readcache import Session
+from readcache import Reply, Session
 from readcache.hosts.host import OwnFile, Where
-from readcache.hosts.mini_swe_agent import ReadcacheModel
+from readcache.hosts.mini_swe_agent import ReadcacheEnvironment, ReadcacheModel
 from readcache.hosts.mini_swe_agent.adapter import HOST
 from readcache.testing.conformance import Conformance
 from readcache.testing.requests import markers
 from tests.hosts.chat_api import Json, ScriptedModel, result_chars
 from tests.hosts.measured import Run, record
+from tests.hosts.user_tools import check_settings
 
 SHOP = "".join(f"def item_{n}(count):\n    return count * {n} + {n * n} < {n}\n\n\n" for n in range(60))
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt"
@@ -450,3 +451,24 @@ def test_without_a_window_nothing_is_compacted(tmp_path: Path) -> None:
         run_mini(model, repo, overlay(tmp_path))
     lengths = [len(request) for request in model.requests]
     assert lengths == sorted(lengths)
+
+
+@pytest.mark.parametrize("wrapper", [ReadcacheModel, ReadcacheEnvironment])
+def test_settings_are_checked_and_come_from_the_environment(
+    wrapper: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(**given: Any) -> Any:
+        if wrapper is ReadcacheEnvironment:
+            return wrapper(readcache={"clip": None, **given})
+        return wrapper(readcache={"model_class": "deterministic", **given}, model_name="m", outputs=[])
+
+    kept = lambda ours: (ours._settings.policy, ours._settings.store)  # noqa: E731
+    check_settings(make, kept, monkeypatch, tmp_path, lacks=["tools"])
+
+
+def test_replies_are_told(tmp_path: Path) -> None:
+    heard = list[Reply]()
+    ours = ReadcacheEnvironment(readcache={"root": str(tmp_path), "on_reply": heard.append}, cwd=str(tmp_path))
+    ours.execute({"command": "echo hello"})
+    assert [reply.text for reply in heard] == ["hello\n"]
+    assert ours.stats()["calls"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,6 +62,10 @@ class AgentsHost:
 
     def __init__(self) -> None:
         self.store: Path | None = None
+
+    def normal(self, text: str) -> str:
+        """Without the directory of the project, which some versions name in errors."""
+        return re.sub(r"/with(?:out)?(?=/)", "", text)
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """One conversation; each step is a run of its own that goes on with the last one's items."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,11 +16,11 @@ from agents.run import CallModelData, ModelInputData
 from agents.testing import ScriptedModel, assistant_message, function_call
 from openai.types.responses import ResponseCompactionItem
 
-from readcache import Budget, Reply, UsageError
+from readcache import Budget, Reply
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.testing.requests import markers
 from tests.hosts.openai_agents.agents_host import make_tools
-from tests.hosts.user_tools import MEANINGLESS
+from tests.hosts.user_tools import check_settings
 
 SHOP = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 61))
 HEADING = "Files restored after compaction"
@@ -235,10 +236,9 @@ def test_counters_and_replies_are_told(root: Path) -> None:
     assert ours.stats() == stats, "those of conversations that ended count"
 
 
-@pytest.mark.parametrize("wrong", MEANINGLESS)
-def test_a_setting_that_means_nothing_is_an_error_at_once(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        ReadcacheFilter("/repo", **wrong)
+def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = lambda ours: (ours._settings.policy, ours._settings.store)  # noqa: E731
+    check_settings(partial(ReadcacheFilter, str(tmp_path)), kept, monkeypatch, tmp_path)
 
 
 def test_the_store_is_named_in_the_environment(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

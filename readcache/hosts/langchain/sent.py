@@ -1,0 +1,39 @@
+"""What a model is really sent: middleware that is listed behind ours may have changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.tracers.context import register_configure_hook
+
+
+class NotSent(BaseException):
+    """Ends a request before it is sent. No Exception: middleware that tries again must not catch it."""
+
+
+class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
+    def __init__(self, is_true: Callable[[Sequence[BaseMessage]], bool]) -> None:
+        self._is_true = is_true
+
+    def on_chat_model_start(self, _: Any, messages: list[list[BaseMessage]], **__: Any) -> None:
+        if not all(map(self._is_true, messages)):
+            raise NotSent
+
+
+_LOOK: ContextVar[_Look | None] = ContextVar("readcache_look", default=None)
+register_configure_hook(_LOOK, inheritable=False)
+
+
+@contextmanager
+def sent_if(is_true: Callable[[Sequence[BaseMessage]], bool]) -> Iterator[None]:
+    """Within it, no chat model is sent messages for which `is_true` is false: NotSent then."""
+    token = _LOOK.set(_Look(is_true))
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
