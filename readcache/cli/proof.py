@@ -27,7 +27,8 @@ def model_has_our_answers(host: str, settings: Settings) -> str:
                 events = [record.event for record in store.records(session, agent)]
                 replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
                 markers = {pointer.marker for reply in replies for pointer in reply.pointers if pointer.marker}
-                for path in glob(f"{escape(folder)}/**/*{escape(session)}*.jsonl", recursive=True) if markers else ():
+                named = f"{escape(folder)}/**/*{escape(session[:8])}*.jsonl"  # Gemini's names have no more of it
+                for path in glob(named, recursive=True) if markers else ():
                     if _has_one(path, markers):
                         return f"the model's copy: proven by {path}"
     todo = "have it read a file twice, then run this again" if folder else "no transcripts of it can be read"
