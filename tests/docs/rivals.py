@@ -66,10 +66,9 @@ def headline() -> str:
     least, greatest = (_percent(of_bill[name]["bill"], 1) for name in ("default", "max"))
     return _paragraph(
         f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
-        f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with all switched on), "
-        f"among it {_percent(default['bound'], 0)} of the lines that agents read again, and **{wrong}**. Of a bill "
-        f"that is [{least.removesuffix(' %')} to {greatest}]"
-        "(docs/measuring.md): a dollar or two of a hundred."
+        f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with everything switched "
+        f"on), {_percent(default['bound'], 0)} of the lines that agents read again, and **{wrong}**. That is "
+        f"[{least.removesuffix(' %')} to {greatest}](docs/measuring.md) of a bill: a dollar or two of a hundred."
     )
 
 
