@@ -78,8 +78,11 @@ class Sessions:
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over the readers of all open conversations."""
         with self._lock:
-            counts = [Counter(session.stats()) for readers in self._open.values() for session in readers.values()]
-        return dict(sorted(sum(counts, Counter[str]()).items()))
+            sessions = [session for readers in self._open.values() for session in readers.values()]
+        counts = Counter[str]()
+        for session in sessions:
+            counts.update(session.stats())
+        return dict(counts)
 
     def close(self, conversation: str, *, in_order: bool = True) -> None:
         """End a conversation: close its sessions and drop it from memory. An unknown name has no effect. `in_order`:

@@ -38,6 +38,7 @@ def test_counters_of_all_open_conversations_are_summed() -> None:
     readers = [sessions.get("a"), sessions.get("a", "sub"), sessions.get("b")]
     replies = [reader.observe("cat f", TEXT) for reader in readers * 2]
     assert sessions.stats()["calls"] == 6
+    assert sessions.stats().keys() == readers[0].stats().keys()
     assert sessions.stats()["tokens_saved"] == sum(reply.tokens_saved for reply in replies) > 0
     sessions.close("b")
     assert sessions.stats()["calls"] == 4
