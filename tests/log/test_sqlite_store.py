@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -661,14 +662,14 @@ def projections(path: Path) -> list[list[tuple[object, ...]]]:
 
 
 @given(log=st.lists(strategies.events(), max_size=8))
-def test_the_projections_can_be_made_again_from_the_events(
-    path: Path, store: SqliteStore, log: list[Delivered]
-) -> None:
-    store.append("s", "a", log, 1.0)
-    store.append("s", "b", [shows("c1"), shows("c2"), Compacted(frozenset({"c2"})), Rewound("c2")], 1.0)
-    copy = path.with_name("copy.db")
-    copy.unlink(missing_ok=True)
-    with closing(SqliteStore(copy)) as other:
+def test_the_projections_can_be_made_again_from_the_events(log: list[Delivered]) -> None:
+    with (
+        TemporaryDirectory() as folder,
+        closing(SqliteStore(Path(folder, "log.db"))) as store,
+        closing(SqliteStore(Path(folder, "copy.db"))) as other,
+    ):
+        store.append("s", "a", log, 1.0)
+        store.append("s", "b", [shows("c1"), shows("c2"), Compacted(frozenset({"c2"})), Rewound("c2")], 1.0)
         for record in store.records("s"):
             other.append("s", record.agent_id, [record.event], record.at)
         assert found(other) == found(store)
