@@ -14,6 +14,7 @@ import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from readcache.disk.forks import LOGS, ForkLock
 from readcache.judging.line_index import LineIndex
@@ -105,7 +106,8 @@ class Log:
     def append_later(self, events: Iterable[Event]) -> None:
         """Events that the store would not take now. Until it does, the view goes on with them: a compaction that could
         not be stored is a compaction all the same. What was shown is not stored later: others may write its files
-        meanwhile, and it would count as shown after that."""
+        meanwhile, and it would count as shown after that. Only the markers of a fork are, without any file's lines, so
+        that they can be rewritten."""
         with self.lock:
             for event in map(_storable, events):
                 is_folded = any(event is one for one in self._folded)
@@ -115,6 +117,9 @@ class Log:
                 elif not is_folded:
                     self._fold_later()
                     self._fold(event, self.clock())
+                    if event.pointers:
+                        self._later.append(replace(event, pieces=()))
+                        self._in_view += 1
             self._fold_later()
             self._distrusted = True
 

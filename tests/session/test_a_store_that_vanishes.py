@@ -101,3 +101,13 @@ def test_a_fork_made_meanwhile_mends_the_messages_that_it_starts_with(session: S
     operations.is_gone = True
     child = session.fork("child", inherit=True)
     assert child.sync(message_list("openai", without(turns))).keys() == {"c2"}
+
+
+def test_a_fork_made_meanwhile_knows_its_markers_when_the_store_is_back(
+    session: Session, operations: Operations
+) -> None:
+    read_twice(session)
+    operations.is_gone = True
+    child = session.fork("child", inherit=True)
+    operations.is_gone = False
+    assert child.compacted(keep=["c2"]).rewrites.keys() == {"c2"}
