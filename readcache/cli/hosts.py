@@ -43,7 +43,7 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
         return 0
     say(f"next: {host.todo(where)}")
     if where.program == SHARED and host.keeps:  # mini-swe-agent's names no program
-        say("shared: whoever uses these settings needs `readcache` on PATH; without it, nothing changes for them")
+        say("shared: everyone who uses these settings needs `readcache` on PATH; without it they have no effect")
     say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
     undo = f"readcache uninit {host.name}{'' if where.is_user else ' --project'}"
     say(f"look: `readcache doctor --host {host.name}`, and `readcache gain` after some calls; undo: `{undo}`")

@@ -76,12 +76,9 @@ def _plan(tool: str, args: list[str]) -> Plan | None:
     from readcache.disk.virtual import is_virtual
 
     try:
-        line = _agents_line()
-        plan = (
-            None
-            if line is None
-            else plan_call(Caller("tool", [tool, *args], os.getcwd(), os.environ, line=line), is_virtual)
-        )
+        if (line := _agents_line()) is None:
+            return None
+        plan = plan_call(Caller("tool", [tool, *args], os.getcwd(), os.environ, line=line), is_virtual)
     except (OSError, ValueError):  # the caller is another user's, or the directory is gone
         return None
     named = [arg for arg in args if os.path.lexists(arg)]

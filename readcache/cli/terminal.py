@@ -25,14 +25,14 @@ def one_line(text: str) -> str:
 
 
 def width(default: int = 80) -> int:
-    """How many columns the terminal has ($COLUMNS, if it is set); `default` where stdout is no terminal."""
+    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal."""
     import shutil
 
     return shutil.get_terminal_size((default, 24)).columns
 
 
 def say_row(line: str, columns: int, indent: int = 2) -> None:
-    """A line of a table on stdout; what has no room in so many columns stands below, indented."""
+    """Print a line of a table on stdout. Wrap it to so many columns, and indent the rest."""
     import textwrap
 
     hanging = " " * (indent if columns >= 2 * indent else 2)
@@ -41,7 +41,7 @@ def say_row(line: str, columns: int, indent: int = 2) -> None:
 
 
 def in_columns(rows: Iterable[tuple[str, str]], *, indent: int = 0) -> str:
-    """A word and what it means in each row: as wide as the terminal, less an indent that is added later."""
+    """Rows of a word and its meaning, as wide as the terminal, less an indent that is added later."""
     import textwrap
 
     rows = [*rows]

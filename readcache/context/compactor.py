@@ -209,7 +209,7 @@ class Compactor:
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
     def _read_new(self, messages: Sequence[Raw]) -> list[Message]:
-        """The harness's list, read anew only where a message is no longer what it was."""
+        """The harness's list. Only the messages that changed are read again."""
         try:
             pairs = zip_longest(self._read[: len(messages)], messages)
             self._read = [m if m is not None and _holds(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs]

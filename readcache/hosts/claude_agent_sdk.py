@@ -39,7 +39,7 @@ def hooks(
     on_reply: Callable[[Reply], object] | None = None,
 ) -> dict[HookEvent, list[HookMatcher]]:
     """For `ClaudeAgentOptions(hooks=...)`. `sessions`: of any number of clients. `more`: hooks of your own, which are
-    called as without us. `on_reply` is given each Reply. UsageError if that is no function."""
+    called as without us. `on_reply` is called with each Reply. UsageError if it is not a function."""
     from claude_agent_sdk import HookMatcher
 
     sessions.host, settings = "claude-agent-sdk", adapter_settings({"on_reply": on_reply}, {})

@@ -10,7 +10,7 @@ from readcache.replay.rereads import WATCHED
 from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
 from readcache.replay.verdict import dollars, many, share, verdict
 
-WIDTH = 100  # columns, where there is no terminal
+WIDTH = 100  # columns, if stdout is not a terminal
 LABEL, CELL = 41, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
 WAY = 18  # columns of the name of a way to keep a conversation

@@ -116,7 +116,7 @@ def _top(
 
 
 def _verdict(totals: Totals) -> str:
-    """In money and turns, of which a marker after which the reader asked again costs one."""
+    """The verdict in money and turns. Each time the reader asked again for omitted lines cost a turn."""
     counts = totals.counts
     if would := counts["tokens_saved_if_on"]:
         return f"readcache only advised: it would have left out about {number(would)} tokens."
@@ -124,8 +124,8 @@ def _verdict(totals: Totals) -> str:
         return "Nothing was left out."
     share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
     turns = f"{plural(counts['bounces'], 'turn')} spent on asking again"
-    worth = f"{totals.priced_net:+,.0f} tokens of input that no cache holds"
-    return f"{share} was left out, net. While carried, and less {turns}, that is worth {worth}: {_money(totals)}."
+    worth = f"{totals.priced_net:+,.0f} uncached input tokens"
+    return f"{share} was left out, net of markers. After {turns}, that is worth {worth}: {_money(totals)}."
 
 
 def _money(totals: Totals) -> str:
