@@ -30,6 +30,7 @@ _COUNTERS = {
     "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
     "reread_calls": "calls that read again what had left the conversation, within 20 calls",
     "reread_answered": "those of them that a restored section answered",
+    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
 

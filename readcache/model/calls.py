@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from readcache.model.bounces import Bounces
-from readcache.model.events import Account, Delivered, Settled, Wrote
+from readcache.model.events import Account, Delivered, Origin, Settled, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.model.lost_lines import LostLines
 from readcache.model.reply import Outcome, Reason
@@ -76,6 +76,8 @@ class Calls:
                 self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
             self._note(event.account, event.when.call)
+        elif event.origin is Origin.RESTORED:
+            self._lost.put_back(event)
 
     def take_back(self, answers: Iterable[Delivered]) -> None:
         """The call is answered anew: nobody was shown these answers."""
@@ -112,6 +114,8 @@ class Calls:
         of a file that was shown."""
         if event.call_id:  # else another reader of the session wrote
             self.number, self._under_way = event.call, event.call_id
+        if self._lost.write(event.keys) and event.call_id:
+            self.counts["turns_avoided"] += 1
         if is_news and self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
             self.bounces.clear()

@@ -31,11 +31,13 @@ class LostLines:
     def __init__(self) -> None:
         self._spans: dict[str, tuple[Span, ...]] = {}
         self._until = 0
+        self._put_back: set[str] = set()  # keys of restored sections that were not read or written since
 
     def lose(self, pieces: Iterable[Piece], number: int) -> None:
         """These lines left after call `number`."""
         spans: dict[str, list[Span]] = {}
         for piece in pieces:
+            self._put_back.difference_update(piece.keys)
             if len(piece.keys) == 1 and piece.first:
                 spans.setdefault(piece.keys[0], []).append((piece.first, piece.first + piece.count - 1))
         if number > self._until:
@@ -46,6 +48,8 @@ class LostLines:
 
     def read(self, event: Delivered) -> Reread:
         """Take in an answer with its lines. It is a re-read if at least half of its lines were lost."""
+        self._put_back.difference_update(key for piece in event.pieces for key in piece.keys)
+        self._put_back.difference_update(pointer.path for pointer in event.pointers if pointer.path)
         if event.when.call > self._until or event.account is None:
             return Reread(False, False)
         asked = lines_of(event, shown=True)
@@ -54,3 +58,13 @@ class LostLines:
         is_one = total > 0 and 2 * sum(map(size_of, left.values())) <= total
         stands = (stand for pointer in event.pointers for stand in pointer.stands)
         return Reread(is_one, is_one and any(stand.origin is Origin.RESTORED for stand in stands))
+
+    def put_back(self, section: Delivered) -> None:
+        """A compactor put lines of files back."""
+        self._put_back.update(key for piece in section.pieces for key in piece.keys if key in self._spans)
+
+    def write(self, keys: Iterable[str]) -> bool:
+        """Take in a write. True if a file of it was put back and not read again: its writer was spared a read."""
+        known = self._put_back.intersection(keys)
+        self._put_back -= known
+        return bool(known)

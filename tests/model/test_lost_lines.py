@@ -72,3 +72,39 @@ def test_what_left_is_counted_whoever_took_it(session: Session) -> None:
     assert session.stats()["removed_chars"] == len(F) - len(F) // 2
     session.compacted()
     assert session.stats()["removed_chars"] == len(F) + len(G)
+
+
+def avoided(session: Session) -> int:
+    return session.stats().get("turns_avoided", 0)
+
+
+def put_back(session: Session) -> None:
+    session.compacted(restored=session.restore_plan())
+
+
+def test_a_write_of_what_was_put_back_spared_a_read_once(session: Session) -> None:
+    session.wrote("f")
+    assert avoided(session) == 0, "nothing was put back"
+    put_back(session)
+    session.wrote("g")
+    session.wrote("g")
+    assert avoided(session) == 1
+
+
+@pytest.mark.parametrize("command", ["cat g", "sed -n 1,40p g"])
+def test_it_spared_none_where_the_file_was_read_again(session: Session, command: str) -> None:
+    put_back(session)
+    session.observe(command, G if command == "cat g" else "".join(G.splitlines(True)[:40]))
+    session.wrote("g")
+    assert avoided(session) == 0
+
+
+def test_nor_where_the_section_left_or_somebody_else_wrote(session: Session) -> None:
+    other = session.fork("other")
+    put_back(session)
+    other.wrote("g")
+    session.wrote("g")
+    put_back(session)
+    session.compacted()
+    session.wrote("f")
+    assert avoided(session) == avoided(other) == 0

@@ -62,7 +62,8 @@ class Conversation:
             self.files[name] = self.files[name].replace(f"{first}: ", f"{first}: new ", 1)
             session.wrote(name, call_id=call_id)
         elif kind == "compact":
-            session.compacted(keep=calls[-first % 5 :] if flag else ())
+            plan = session.restore_plan() if count % 2 else None
+            session.compacted(keep=calls[-first % 5 :] if flag else (), restored=plan)
         elif kind == "rewind" and calls:
             session.rewind(calls[-1 - first % min(3, len(calls))])
         elif kind == "settle" and calls:

@@ -78,9 +78,6 @@ class ReaderFold:
         view = self._view
         if self._check is not None:
             self._check.take(event)
-        if isinstance(event, Wrote):
-            view.apply(event)
-            return
         before, bounced, carried = view.calls.counts.copy(), len(view.calls.bounced), view.carried
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
@@ -108,7 +105,7 @@ class ReaderFold:
         counts = self._view.calls.counts
         changed = {name: counts[name] - before[name] for name in counts.keys() | before.keys()}
         call = self._by_id.get(getattr(event, "call_id", ""))
-        if isinstance(event, (Compacted, Forgot)) and self._calls:
+        if isinstance(event, (Compacted, Forgot, Wrote)) and self._calls:
             call = self._calls[-1]
         if isinstance(event, Failed):
             call = AnsweredCall(at, self._session, self._host, "", event.cause)

@@ -9,7 +9,7 @@ from readcache.report.gain.totals import Gain, Totals
 # Of the counters of `Session.stats` those that are numbers of calls, characters and tokens; the others are reasons.
 SUMS = (
     *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
-    *("removed_chars", "reread_calls", "reread_answered", "tokens_saved_if_on"),
+    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "tokens_saved_if_on"),
 )
 
 

@@ -107,6 +107,7 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
         yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
         yield "  calls that soon read them again", lambda t: f"{t.counts['reread_calls']:,}"
         yield "  answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
+        yield "  writes of what was put back, not read again", lambda t: f"{t.counts['turns_avoided']:,}"
     if gain.total.counts["tokens_saved_if_on"]:
         yield "only advised, not saved: tokens", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
     for cause in ("internal_error", "store_failed"):
