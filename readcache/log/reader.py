@@ -12,6 +12,7 @@ failure is counted.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log, Position
 from readcache.log.store import StoreGone
+from readcache.log.telemetry import LISTENERS, tell_answered, tell_counted
 from readcache.model.call import Call
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
@@ -91,21 +93,36 @@ class Reader:
             call = replace(call, trouble=Reason.MODE_OFF)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
+        since = time.perf_counter()
         try:
             reply, log_shown = self._judge(call, began, announce, is_shown=show is None)
+            took = time.perf_counter() - since
         except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
+            tell_counted(self.rules.host, {reason.value: 1})
             if self.log.view.is_visible(call.call_id):  # the id names the newer text
                 self.log.append_later([Forgot(frozenset([call.call_id]))])
         else:
             if show is not None:
                 log_shown(show(reply))
+            tell_answered(self.rules.host, reply, took)
             return reply
         writes = call.reading.writes
         if writes:
             number = self.log.view.calls.number_of(call.call_id)
             self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
-        return with_frame(pass_through(call, reason), call)
+        reply = with_frame(pass_through(call, reason), call)
+        tell_answered(self.rules.host, reply, time.perf_counter() - since)
+        return reply
+
+    def _append(self, events: Sequence[Event], at: float | None = None) -> None:
+        """Within a transaction: log them, and tell what they change in the counters."""
+        before = dict(self.log.view.calls.counts) if LISTENERS else None
+        self.log.append(events, at)
+        if before is not None:
+            counts = self.log.view.calls.counts.items()
+            changed = ((name, count - before.get(name, 0)) for name, count in counts)
+            tell_counted(self.rules.host, {name: count for name, count in changed if count})
 
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
@@ -122,7 +139,7 @@ class Reader:
                 call = replace(call, started=log.calls_at(began))
             writes = call.reading.writes
             if writes:
-                log.append(events_before(view, call, policy))
+                self._append(events_before(view, call, policy))
             judgement = decide(view, call, self.rules, log.line_index())
             answered, delivered = compose(view, call, judgement, self.rules)
             reply = with_frame(answered, call)
@@ -134,7 +151,7 @@ class Reader:
                 announce()
                 return reply, partial(self._log_announced, delivered, log.position(), view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
-            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
+            self._append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, partial(self._log_text, delivered)
 
     def _log_text(self, delivered: Delivered, at: float | None) -> None:
@@ -159,7 +176,7 @@ class Reader:
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
                 is_first = self.log.only_grew_since(end) and not view.of_call(delivered.call_id)
                 delivered = replace(delivered, when=when)
-                self.log.append([delivered if is_first else withhold(delivered)], at)
+                self._append([delivered if is_first else withhold(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
 
@@ -216,7 +233,7 @@ class Reader:
                 with log.transaction() as view:
                     self._go_on(view)
                     made = events(view)
-                    log.append(made, at)
+                    self._append(made, at)
             except StoreError as error:
                 log.fail(call_id, error)
                 log.append_later(events(log.view) if made is None else made)

@@ -1,0 +1,93 @@
+"""What a process tells of its answers, and under which names: metrics of `readcache serve`, events of OpenTelemetry.
+
+Nothing is told unless somebody looks, and nothing that fails here reaches an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from readcache.model.reply import Omitted, Reason, Reply
+
+
+class Metric(NamedTuple):
+    """A counter for Prometheus, which adds `_total` to its name. It sums those of `Session.stats` that are `counted`;
+    with a `label`, each of them is a value of it."""
+
+    name: str
+    help: str
+    counted: tuple[str, ...]
+    label: str = ""
+
+
+_LEFT_OUT = Reason.COVERED, Reason.OVERLAP, Reason.UNCHANGED_LINES, Reason.IDENTICAL, Reason.REPEATED_LINES
+FAILED = Reason.INTERNAL_ERROR, Reason.STORE_FAILED
+METRICS = (
+    Metric("readcache_calls", "Tool results that were judged", ("calls",)),
+    Metric("readcache_omissions", "Results with lines left out", tuple(r.value for r in _LEFT_OUT), "reason"),
+    Metric("readcache_left_out_tokens", "Tokens left out, net of markers", ("tokens_saved", "tokens_bounced")),
+    Metric("readcache_asked_again_tokens", "Those of them that were asked for again at once", ("tokens_bounced",)),
+    Metric("readcache_bounces", "Omissions that were asked for again at once: a turn each", ("bounces",)),
+    Metric("readcache_turns_avoided", "Writes of what was put back and not read again", ("turns_avoided",)),
+    Metric("readcache_failures", "Results shown in full for a failure", tuple(r.value for r in FAILED), "cause"),
+)
+SECONDS = Metric("readcache_judging_seconds", "Time from a result to its reply", ())
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)  # seconds
+HOST, OTHER = "host", "other"  # the label of all, and its value for a name that nobody vouches for
+# How the ways in name themselves. A sandbox may name itself anything, so that its name is no label.
+HOSTS = frozenset(
+    (
+        *("claude-agent-sdk", "claude-code", "codex", "gemini", "langchain", "mcp", "mini-swe-agent", "openai-agents"),
+        *("opencode", "openhands", "python", "run", "serve", "shims"),
+    )
+)
+EVENT = "readcache.reply"  # on the span in which a call is answered
+
+
+class Listener(Protocol):
+    """Sees the answers of this process. It must be quick: the log is locked meanwhile."""
+
+    def counted(self, host: str, changed: Mapping[str, int]) -> None:
+        """What an answer, or what the harness told, changed in the counters of `Session.stats`."""
+
+    def took(self, host: str, seconds: float) -> None:
+        """How long it took to judge a call."""
+
+
+LISTENERS: list[Listener] = []
+
+
+def tell_failed(host: str) -> None:
+    """Tell the listeners that a result was shown in full because of a bug of ours, which no log has."""
+    tell_counted(host, {Reason.INTERNAL_ERROR.value: 1})
+
+
+def tell_counted(host: str, changed: Mapping[str, int]) -> None:
+    """Tell the listeners."""
+    for listener in LISTENERS:
+        with contextlib.suppress(Exception):
+            listener.counted(host, changed)
+
+
+def tell_answered(host: str, reply: Reply, seconds: float) -> None:
+    """Tell the listeners, and the current span: there is one only where the program has imported OpenTelemetry."""
+    for listener in LISTENERS:
+        with contextlib.suppress(Exception):
+            listener.took(host, seconds)
+    if (trace := sys.modules.get("opentelemetry.trace")) is not None:
+        with contextlib.suppress(Exception):
+            span = trace.get_current_span()
+            if span.is_recording():
+                span.add_event(EVENT, dict(_attributes(host, reply)))
+
+
+def _attributes(host: str, reply: Reply) -> Iterator[tuple[str, str | int | list[str]]]:
+    omitted = [segment for segment in reply.segments if isinstance(segment, Omitted)]
+    yield "readcache.host", host
+    yield "readcache.outcome", reply.outcome.value
+    yield "readcache.reason", reply.reason.value
+    yield "readcache.tokens_saved", reply.tokens_saved
+    yield "readcache.sources", [*dict.fromkeys(source for segment in omitted for source in segment.sources)]
