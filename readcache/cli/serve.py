@@ -19,7 +19,7 @@ from readcache import Sessions, __version__
 from readcache.cli.options import IDLE_SECONDS
 from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.shim_files import bring_up_to_date
-from readcache.cli.terminal import say
+from readcache.cli.terminal import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Mode
 from readcache.process import failures
@@ -45,11 +45,12 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
             raise UsageError("--stop stops servers that were started on demand; send SIGTERM to one with --socket")
         return _stop(settings)
     if options.on_demand:
-        return _serve_on_demand(settings, IDLE_SECONDS if options.idle is None else options.idle)
+        return _serve_on_demand(options, settings)
     if options.idle is not None:
         raise UsageError("--idle only applies with --on-demand: any other server runs until it is stopped")
     if options.local and options.socket is not None:
         raise UsageError("--local is for a client on stdin: clients of a socket may be in a sandbox")
+    _show_metrics(options, settings)
     if options.sessions:
         return _serve_sandboxes(options, settings)
     policy, store = chosen_policy(settings), _store(options, settings)
@@ -120,24 +121,35 @@ def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
         connection.close()
 
 
-def _serve_on_demand(settings: Settings, idle_seconds: float) -> int:
+def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
+    idle_seconds = IDLE_SECONDS if options.idle is None else options.idle
     path, file = server_place(settings.store)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     lock = place.inherited_lock(path)
     if lock is None:
         lock = place.take_lock(path)
     if lock is None:  # another one was faster, and serves as well
+        if options.metrics is not None:
+            raise ReadcacheError("this store has a server, which nobody can ask for metrics: `readcache serve --stop`")
         return 0
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.excepthook = _note
     sys.setswitchinterval(_SWITCH)
     _warm_up()
+    _show_metrics(options, settings)
     try:
         with closing(ShortWay(file, ServedHooks(file))) as way:
             return server.answer_calls(path, way, idle_seconds)
     finally:
         os.close(lock)
+
+
+def _show_metrics(options: argparse.Namespace, settings: Settings) -> None:
+    if options.metrics is not None:
+        from readcache.serve.metrics import serve_metrics
+
+        warn(f"metrics at {serve_metrics(options.metrics, [settings.host])}")
 
 
 def _warm_up() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache.hosts.hooks import HookSessions, hook_answer, hook_settings, make_sessions
+from readcache.log.telemetry import tell_failed
 from readcache.model.errors import UsageError
 from readcache.process import failures
 from readcache.process.settings import Settings
@@ -88,4 +89,5 @@ def _answer(name: str, data: bytes, words: Sequence[str], sessions: HookSessions
         return hook_answer(name, data, sessions)
     except Exception as error:  # the host goes on as without us
         failures.note_error(f"hook {' '.join(words)}", error)
+        tell_failed(name)
         return ""

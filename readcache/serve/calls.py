@@ -20,6 +20,7 @@ from typing import Protocol
 from readcache import Reply, __version__
 from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
+from readcache.log.telemetry import tell_failed
 from readcache.process import failures
 from readcache.process.held import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
@@ -126,6 +127,7 @@ class ShortWay:
             pass  # what was not printed is not a source
         except Exception as error:
             failures.note_error(plan.settings.session, error)
+            tell_failed(plan.settings.host)
         finally:
             # Those that the store has not taken yet; when it does, they are in the log as well.
             for failed in held.take_new_failures():

@@ -1,5 +1,5 @@
 """What a hook costs whom a server answers, beside a start of nothing and of Python; and what that costs with a large
-store and many conversations.
+store, many conversations, and metrics.
 
 python tests/benchmarks/serving.py [--short] [--check]
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -41,6 +42,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         try:
             by_process(asks, rounds, table)
             beside_nothing(asks, rounds, table)
+            with_metrics(asks, rounds, table)
             by_size(asks, rounds, 2_000 if chosen.short else 20_000, table)
         finally:
             subprocess.run([sys.executable, "-m", "readcache", "serve", "--stop"], check=False, capture_output=True)
@@ -137,6 +139,25 @@ def spawned(words: list[str], event: Path) -> bytes:
         data = pipe.read()
     os.waitpid(pid, 0)
     return data
+
+
+def with_metrics(asks: _Asks, rounds: int, table: Table) -> None:
+    """The same event, in turns, by a server that counts for Prometheus and is scraped, and by one that does not."""
+    counting = _Asks(asks.top, *server_place(str(asks.top / "counted.db")))
+    words = ["serve", "--on-demand", "--store", counting.store, "--metrics", "127.0.0.1:0"]
+    with subprocess.Popen([sys.executable, "-m", "readcache", *words], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        url = server.stderr.readline().split()[-1]
+        counting.start()
+        counting.ask(counting.event(number=0))
+        ratios = []
+        for round_ in range(rounds):
+            if not round_ % 20:  # at a call in 20: an agent's take seconds, and so do scrapes
+                urllib.request.urlopen(url).close()
+            sides = {who: who.ask(who.event()) for who in ((asks, counting) if round_ % 2 else (counting, asks))}
+            ratios.append(sides[counting] / sides[asks])
+        server.terminate()
+    table.row("with metrics, beside without", statistics.median(ratios), f"quartiles {quartiles(ratios)}", most=1.05)
 
 
 def by_size(asks: _Asks, rounds: int, many: int, table: Table) -> None:

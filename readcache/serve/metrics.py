@@ -1,0 +1,69 @@
+"""`readcache serve --metrics`: what this process answered, for Prometheus to scrape. Scrapes have threads of their own,
+so that no client waits for one."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OTHER, SECONDS
+from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.plugins import plugin_names
+
+
+def serve_metrics(address: str, hosts: Collection[str]) -> str:
+    """Count from now on, and answer scrapes until the process ends. Returns the URL. `hosts`: names that are labels
+    besides the known ones. UsageError for an address that others could reach, ReadcacheError for one that is taken."""
+    ip, port = _loopback(address)
+    try:
+        from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, start_http_server
+    except ImportError:
+        raise ReadcacheError("`serve --metrics` needs prometheus_client: pip install 'readcache[metrics]'") from None
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    registry, known = CollectorRegistry(), HOSTS.union(plugin_names("hosts"), hosts) - {""}
+    counters = [(m, Counter(m.name, m.help, [HOST, *filter(None, [m.label])], registry=registry)) for m in METRICS]
+    seconds = Histogram(SECONDS.name, SECONDS.help, [HOST], buckets=BUCKETS, registry=registry)
+
+    @cache
+    def series_of(host: str) -> tuple[dict[str, list[Counter]], Histogram]:
+        """Of a host, by the names that they count. All begin at 0 when it is first seen: a rate takes no notice of the
+        first value of a series."""
+        found: dict[str, list[Counter]] = {}
+        for metric, counter in counters:
+            for name in metric.counted:
+                series = counter.labels(host, *[name] * bool(metric.label))
+                found.setdefault(name, []).append(series)
+        return found, seconds.labels(host)
+
+    class Counted:
+        def counted(self, host: str, changed: Mapping[str, int]) -> None:
+            series, sums = series_of(host if host in known else OTHER)[0], dict[Counter, int]()
+            for name in changed.keys() & series.keys():
+                for one in series[name]:
+                    sums[one] = sums.get(one, 0) + changed[name]
+            for one, amount in sums.items():
+                one.inc(max(0, amount))
+
+        def took(self, host: str, took: float) -> None:
+            series_of(host if host in known else OTHER)[1].observe(took)
+
+    try:
+        server, _ = start_http_server(port, ip, registry)
+    except OSError as error:
+        raise ReadcacheError(f"cannot serve metrics at {address}: {error.strerror}; choose another port") from None
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a scraper that left is no news
+    LISTENERS.append(Counted())
+    return f"http://{f'[{ip}]' if ':' in ip else ip}:{server.server_port}/metrics"
+
+
+def _loopback(address: str) -> tuple[str, int]:
+    """The host and the port of "127.0.0.1:9464". UsageError."""
+    named, _, port = address.rpartition(":")
+    host = "127.0.0.1" if named == "localhost" else named.removeprefix("[").removesuffix("]")
+    try:
+        if ipaddress.ip_address(host).is_loopback and port.isdecimal() and int(port) < 1 << 16:
+            return host, int(port)
+    except ValueError:
+        pass
+    raise UsageError(f"--metrics {address!r} is not an address of this machine alone: give 127.0.0.1:9464 or the like")
