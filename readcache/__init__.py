@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from readcache.disk.changes import Change, notice
     from readcache.model.errors import ReadcacheError, StoreError, UsageError
     from readcache.model.frame import Frame
-    from readcache.model.policy import Budget, Head, HeadTail, Insist, Mode, Policy
+    from readcache.model.policy import Budget, Head, HeadTail, Insist, Marks, Mode, Policy
     from readcache.model.reply import Omitted, Outcome, Reason, Reply, Shown
     from readcache.model.view import View
     from readcache.restore.plan import Compaction, RestoreItem, RestorePlan
@@ -31,6 +31,7 @@ __all__ = [
     "Head",
     "HeadTail",
     "Insist",
+    "Marks",
     "Mode",
     "Omitted",
     "Outcome",
@@ -73,7 +74,7 @@ __getattr__ = lazy_names(
         "readcache.model.errors": "ReadcacheError StoreError UsageError",
         "readcache.model.frame": "Frame",
         "readcache.model.view": "View",
-        "readcache.model.policy": "Budget Head HeadTail Insist Mode Policy",
+        "readcache.model.policy": "Budget Head HeadTail Insist Marks Mode Policy",
         "readcache.model.reply": "Omitted Outcome Reason Reply Shown",
         "readcache.restore.plan": "Compaction RestoreItem RestorePlan",
         "readcache.session": "Session Sessions",

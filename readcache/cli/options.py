@@ -45,6 +45,7 @@ VARIABLES = {
     "READCACHE_POLICY": "default, delta or max",
     "READCACHE_PROTECTED": "globs, with commas between, of files never to omit or store, besides the usual secrets",
     "READCACHE_RESTORE": "how many tokens are put back after a compaction (default: 5000; 0: none)",
+    "READCACHE_CLEAR": "ABOVE:DOWN_TO in tokens: when old results are cleared, in hosts that give us their messages",
     "READCACHE_CLIP": "HEAD or HEAD,TAIL: how many characters of an output the harness shows",
     "READCACHE_BATCH": "an id that calls share which the model made at once",
     "READCACHE_HOST": "the harness's name in `readcache gain`",

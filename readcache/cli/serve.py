@@ -53,7 +53,8 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
     _show_metrics(options, settings)
     if options.sessions:
         return _serve_sandboxes(options, settings)
-    policy, store = chosen_policy(settings), _store(options, settings)
+    policy = chosen_policy(settings).clearing(os.environ.get("READCACHE_CLEAR", ""))
+    store = _store(options, settings)
     if policy.mode is Mode.OFF:  # nothing is recorded, so nothing needs a store
         store = ""
     may_run = options.socket is None or options.run  # our parent may run anything anyway

@@ -1,12 +1,12 @@
 """Message lists: what compactors work on.
 
-from readcache.context import Compactor, clear, prune
+from readcache.context import Compactor, clear, mend_and_clear, prune
 """
 
 from __future__ import annotations
 
 from readcache.context.api import is_overflow
-from readcache.context.clearing import clear
+from readcache.context.clearing import clear, mend_and_clear
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
 from readcache.context.prompt import SUMMARY_PROMPT, summary_request
@@ -20,6 +20,7 @@ __all__ = [
     "Report",
     "clear",
     "is_overflow",
+    "mend_and_clear",
     "prune",
     "serialize_transcript",
     "summary_request",

@@ -1,6 +1,7 @@
 """Clearing: when a conversation has grown too long, its oldest results give way to a note of one line each.
 
     messages = clear(messages, session, above=160_000, down_to=60_000)  # before each call of the model
+    messages = mend_and_clear(messages, session)  # the same by the policy's marks, if it has any
 
 Rarely and much at once: each clearing has the prompt cache written again from the first cleared result on. What is
 cleared once is never rewritten.
@@ -8,47 +9,77 @@ cleared once is never rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.context.compaction import count_tokens
+from readcache.context.notes import is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
-from readcache.messages.messages import Message, Raw, normalise, raw_messages
+from readcache.messages.editing import with_results
+from readcache.messages.messages import Kind, Message, Raw, normalise, raw_messages
 from readcache.messages.structure import repair
-from readcache.model.errors import UsageError
-from readcache.model.policy import Mode
+from readcache.model.events import Origin
+from readcache.model.policy import Marks
 
 if TYPE_CHECKING:
     from readcache.session import Session
 
+M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
+
 KEPT_TURNS = 2  # the newest, as in a compaction
 
 
-def clear(messages: list[Raw], session: Session, *, above: int, down_to: int) -> list[Raw]:
+def mend_and_clear(messages: list[M], session: Session) -> list[M]:
+    """`Session.mend`, and `clear` where the policy has marks for it (`Policy.clear`). The messages may be those of the
+    last call, or again those that the host keeps, with every result as it was."""
+    marks = session.policy.clear
+    if marks is None:
+        return session.mend(messages)
+    return clear(messages, session, above=marks.above, down_to=marks.down_to)
+
+
+def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> list[M]:
     """The messages with results cleared, if they have more than `above` tokens: oldest first, until they have no more
-    than `down_to`, or nothing is left to clear. The very same list when nothing is cleared.
+    than `down_to`, or nothing is left to clear. The very same list when nothing is cleared, and every marker is true.
 
     These stay: the last two turns and what a marker in them points at, all that is not a result, results too short to
-    be worth a note, protected files and files of instructions (`Policy.always`). What any other marker points at is as
-    old as that marker; when it goes, the marker says so. Each cleared result leaves a line that says what stood there.
+    be worth a note or that the session does not know, protected files and files of instructions (`Policy.always`). What
+    any other marker points at is as old as that marker; when it goes, the marker says so. Each cleared result leaves a
+    line that says what stood there. Where the list has the result again, by its call's id, that line takes its place.
 
     The session is told: the next read of these lines is answered in full. With one that only advises, or is off,
     nothing is cleared, nor in a list that is not well formed (see `repair`). Raises UsageError for marks that have no
     meaning.
     """
-    if not 0 <= down_to <= above:
-        raise UsageError(f"above={above} and down_to={down_to}: give 0 <= down_to <= above")
-    policy = session.policy
+    Marks(above, down_to)
+    if not session.may_shorten:
+        return session.mend(messages)
+    messages = session.mend(_cleared_before(messages, session))
     normal: Sequence[Message] = normalise(messages)
-    if policy.mode is not Mode.ON or count_tokens(normal, policy) <= above or repair(messages) is not messages:
+    if count_tokens(normal, session.policy) <= above or repair(messages) is not messages:
         return messages
-    while (excess := count_tokens(normal, policy) - down_to) > 0:
+    while (excess := count_tokens(normal, session.policy) - down_to) > 0:
         shorter = _clear_oldest(normal, session, excess)
         if shorter is normal:
             break
         normal = mend_list(session, shorter)  # the markers that it mends may have become longer
-        messages = raw_messages(normal)
+        messages = cast("list[M]", raw_messages(normal))
     return messages
+
+
+def _cleared_before(messages: list[M], session: Session) -> list[M]:
+    """The messages with notes for the results that were cleared. Only a host that keeps the results has them again."""
+    events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
+    cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
+    if not cleared:
+        return messages
+    parts = [(at, part) for at, message in enumerate(normalise(messages)) for part in message.parts]
+    places = [(at, part.call_id, part.text) for at, part in parts if part.kind is Kind.RESULT]
+    times = Counter(call_id for _, call_id, _ in places)
+    again = {one: cleared[one[1]] for one in places if one[1] in cleared and times[one[1]] == 1}
+    again = {place: note for place, note in again.items() if place[2] != note}
+    return cast("list[M]", with_results(cast("list[Raw]", messages), again))
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:
@@ -57,7 +88,9 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens
     for one in _oldest_first(work):
-        if excess > 0 and one.may_go(though_pinned=True):
+        # What is not known to be there is not known to have been cleared, either, once the host shows it again.
+        is_known = any(known.event.text and known.event.origin is Origin.RESULT for known in one.call.known)
+        if excess > 0 and is_known and one.may_go(though_pinned=True):
             before = count(one.text)
             one.note("; cleared to make room")
             excess -= before - count(one.text)

@@ -19,6 +19,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from readcache.context.api import is_overflow, prompt_tokens
+from readcache.context.clearing import mend_and_clear
 from readcache.context.compaction import (
     AskModel,
     CompactionResult,
@@ -74,8 +75,8 @@ class Compactor:
     shorter conversations are left alone; 0.8 of the window if not given. `keep_turns`: so many of the last turns (see
     `turns`) stay verbatim, fewer where they leave too little room. `budget`: of what is put back. `strategies`: of
     `prune`. `is_overflow(error)`: did a request fail because it was too long? `prompt`: in place of `SUMMARY_PROMPT`;
-    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. Raises UsageError for
-    what has no meaning.
+    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. Where the session's policy
+    has marks (`Policy.clear`), results are cleared by these first. Raises UsageError for what has no meaning.
     """
 
     def __init__(
@@ -174,6 +175,10 @@ class Compactor:
     ) -> list[Any]:
         """The list for the harness: its own objects where a message is as it was, and copies of the others."""
         options = self._options
+        if options.session.policy.clear is not None and not is_forced:
+            longer, messages = messages, mend_and_clear(messages, options.session)
+            if tokens is not None and messages is not longer:
+                tokens -= options.tokens(normalise(longer)) - options.tokens(normalise(messages))
         normal = self._read_new(messages)
         before = options.tokens(normal)
         counted = before + self._uncounted if tokens is None else tokens

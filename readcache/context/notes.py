@@ -25,9 +25,9 @@ def note_line(tag: str, text: str) -> str:
     return f"[PRUNED {tag}: {text}]" if tag else f"[PRUNED: {text}]"
 
 
-def is_note(text: str) -> bool:
-    """True for a note and nothing else."""
-    return text.startswith("[PRUNED") and text.endswith("]") and "\n" not in text
+def is_note(text: str, tag: str = "") -> bool:
+    """True for a note and nothing else: of the session with that tag, if one is given."""
+    return text.startswith(f"[PRUNED {tag}: " if tag else "[PRUNED") and text.endswith("]") and "\n" not in text
 
 
 def has_note(text: str) -> bool:

@@ -1,7 +1,8 @@
 """What a user may set for an adapter that runs inside its host, in Python or in the host's own configuration.
 
 The environment has its say as everywhere: `READCACHE=off` switches everything off, `READCACHE_POLICY` names a preset,
-`READCACHE_STORE` a store, `READCACHE_PROTECTED` files, and `READCACHE_RESTORE` the size of a restored section.
+`READCACHE_STORE` a store, `READCACHE_PROTECTED` files, `READCACHE_RESTORE` the size of a restored section, and
+`READCACHE_CLEAR` at which sizes old results are cleared.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import Budget, HeadTail, Mode, Policy, Reply, Session, UsageError
+from readcache import Budget, HeadTail, Marks, Mode, Policy, Reply, Session, UsageError
 from readcache.hosts.fallback import fallback
 from readcache.process.mode import mode_named
 
-_SETTINGS = ("policy", "mode", "clip", "root", "store", "protected", "restore", "on_reply")
+_SETTINGS = ("policy", "mode", "clip", "root", "store", "protected", "restore", "clear", "on_reply")
 _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, False: Mode.OFF}  # YAML's on is True
 
 
@@ -25,7 +26,7 @@ class AdapterSettings:
 
     root: str  # the directory that relative paths are of
     store: Any  # as for `Session`; None: in memory
-    policy: Policy  # which says what is put back behind a compaction: nothing, where nothing is omitted
+    policy: Policy  # also of what is cleared, and put back behind a compaction: nothing, where nothing is omitted
     on_reply: Callable[[Reply], object] | None
 
     def told(self, reply: Reply | None) -> Reply | None:
@@ -49,8 +50,9 @@ def adapter_settings(
 ) -> AdapterSettings:
     """The settings in `given`: those of `policy_by_settings`; "root" (else the directory where this process is);
     "store"; "restore" (a Budget, a number of tokens, a share of the model's `window` of so many tokens, True for the
-    policy's, False or None for nothing); "on_reply" (a function that is given each Reply). Any other setting that is
-    None counts as not given. UsageError for what means nothing."""
+    policy's, False or None for nothing); "clear" (Marks, [above, down_to] in tokens, True for the default marks in that
+    window, False for none); "on_reply" (a function that is given each Reply). Any other setting that is None counts as
+    not given. UsageError for what means nothing."""
     given, put_back = {name: value for name, value in given.items() if value is not None}, given
     policy = policy_by_settings(given, environment)
     budget = _budget(put_back.get("restore", True), policy.restore)
@@ -61,7 +63,8 @@ def adapter_settings(
         raise UsageError(f"invalid on_reply {heard!r}: give a function that takes a Reply")
     if policy.mode is not Mode.ON:
         budget = Budget(max_tokens=0)
-    policy = replace(policy, restore=budget if window is None else budget.within(window))
+    marks = _marks(given["clear"], window) if "clear" in given else policy.clear
+    policy = replace(policy, restore=budget if window is None else budget.within(window), clear=marks)
     return AdapterSettings(str(given.get("root") or "."), store, policy, heard)
 
 
@@ -82,6 +85,7 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     policy = Policy.named(str(policy or environment.get("READCACHE_POLICY") or "default"))
     protected = str(given.get("protected") or environment.get("READCACHE_PROTECTED", ""))
     policy = policy.protecting(protected).restoring(environment.get("READCACHE_RESTORE", ""))
+    policy = policy.clearing(environment.get("READCACHE_CLEAR", ""))
     clip = given.get("clip")
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
@@ -92,3 +96,12 @@ def _budget(given: object, default: Budget) -> Budget:
     if not isinstance(given, (int, float, type(None))):
         raise UsageError(f"invalid restore {given!r}: use True, False, a number of tokens or a Budget")
     return Budget(max_tokens=given or 0)
+
+
+def _marks(given: object, window: int | None) -> Marks | None:
+    if isinstance(given, (Marks, bool)):
+        default = Marks() if window is None else Marks.of_window(window)
+        return given if isinstance(given, Marks) else default if given else None
+    if not (isinstance(given, (list, tuple)) and [type(size) for size in given] == [int, int]):
+        raise UsageError(f"invalid clear {given!r}: use True, False, Marks or [above, down_to] in tokens")
+    return Marks(*given)

@@ -15,7 +15,7 @@ MOST = 10_000  # bytes in UTF-8
 def answer_compaction(session: Session, without: Collection[str] = ()) -> dict[str, Any] | None:
     """The answer to `SessionStart` after a compaction, which has been told to the session. `without`: as for
     `restore_plan`."""
-    plan = _fitting(session, without) if session.may_restore else RestorePlan()
+    plan = _fitting(session, without) if session.may_shorten else RestorePlan()
     session.compacted(restored=plan)
     if not plan.items:
         return None

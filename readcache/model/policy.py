@@ -100,6 +100,10 @@ MIN_CHARS = 300
 # The share of one more turn. Chosen by replay, see tests/benchmarks/README.md.
 MIN_WORTH = 0.125
 
+# Tokens; of a smaller window at most these shares. Chosen by replay, see tests/benchmarks/README.md.
+CLEAR_ABOVE, CLEAR_DOWN_TO = 160_000, 60_000
+MOST_ABOVE, MOST_DOWN_TO = 0.8, 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -167,6 +171,28 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """Two sizes of a conversation: above the first, its oldest results are cleared down to the second. UsageError
+    unless 0 <= down_to <= above. Both count the messages, by `Policy.count_tokens`.
+
+    By what 52 long conversations needed later, the defaults are the cheapest marks with which at most 3 % of that is
+    missed, whether cached input costs a tenth or a twentieth."""
+
+    above: int = CLEAR_ABOVE
+    down_to: int = CLEAR_DOWN_TO
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.down_to <= self.above:
+            raise UsageError(f"above={self.above} and down_to={self.down_to}: give 0 <= down_to <= above")
+
+    @classmethod
+    def of_window(cls, window: int) -> Marks:
+        """The default marks for a model whose context holds so many tokens. What is carried costs the same in a larger
+        window."""
+        return cls(min(CLEAR_ABOVE, int(MOST_ABOVE * window)), min(CLEAR_DOWN_TO, int(MOST_DOWN_TO * window)))
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """How a session decides. Sizes are in characters of text unless the name says tokens."""
 
@@ -207,6 +233,9 @@ class Policy:
     `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine."""
     restore: Budget = Budget()
     """What is put back after a compaction in a host that compacts by itself. `Budget(max_tokens=0)`: nothing."""
+    clear: Marks | None = None
+    """When old results are cleared, in a host that gives us the messages of each request: `Marks(160_000, 60_000)`.
+    None: never."""
     count_tokens: Callable[[str], int] = count_by_chars
     """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
     mode: Mode = Mode.ON
@@ -243,6 +272,15 @@ class Policy:
         if tokens and not tokens.isdecimal():
             raise UsageError(f"READCACHE_RESTORE or --restore {tokens!r} is not a number of tokens")
         return replace(self, restore=replace(self.restore, max_tokens=int(tokens))) if tokens else self
+
+    def clearing(self, marks: str) -> Policy:
+        """This policy with these marks, ABOVE:DOWN_TO in tokens; "" changes nothing. UsageError."""
+        if not marks:
+            return self
+        above, _, down_to = marks.partition(":")
+        if not (above.isdecimal() and down_to.isdecimal()):
+            raise UsageError(f"READCACHE_CLEAR {marks!r} is not ABOVE:DOWN_TO in tokens, such as 160000:60000")
+        return replace(self, clear=Marks(int(above), int(down_to)))
 
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""

@@ -29,6 +29,7 @@ from readcache import (
     UsageError,
     __version__,
 )
+from readcache.context.clearing import mend_and_clear
 from readcache.context.pruner import prune
 from readcache.context.steps import compact_with, compaction_request
 from readcache.serve.fields import (
@@ -233,7 +234,7 @@ def _events(session: Session, after: int = 0) -> object:
 
 
 def _mend(session: Session, messages: list[Any], **given: Any) -> object:
-    return _changed(messages, session.mend(messages, **given))
+    return _changed(messages, session.mend(messages, **given) if given else mend_and_clear(messages, session))
 
 
 def _prune(session: Session, messages: list[Any], **given: Any) -> object:

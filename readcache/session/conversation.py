@@ -140,7 +140,7 @@ class Conversation:
         if (known := self._known_section(name, _ids(keep))) is not None:
             return known
         plan = None
-        if self.may_restore:
+        if self.may_shorten:
             plan = self.restore_plan(keep=keep, budget=self.policy.restore, messages=messages)
         self.reader.compacted(_ids(keep), plan, restored_id=name)
         return plan.render() if plan is not None else ""
@@ -166,8 +166,8 @@ class Conversation:
         return section.text
 
     @property
-    def may_restore(self) -> bool:
-        """False where an adapter should put nothing back: the session only advises, or is off."""
+    def may_shorten(self) -> bool:
+        """False where an adapter should clear nothing and put nothing back: the session only advises, or is off."""
         return self.policy.mode is Mode.ON and not self._is_off()
 
     def rewind(self, call_id: str) -> None:

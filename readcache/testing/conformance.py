@@ -11,13 +11,15 @@ line that is left out must stand elsewhere in that very request, and each marker
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from readcache import Marks
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, HostUnderTest, Read, Rewind, Seen, Step
-from readcache.testing.requests import Requests, markers
+from readcache.testing.requests import NOTE, Requests, markers
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -153,6 +155,22 @@ class Conformance:
 
     def test_nothing_dangles_after_going_back(self, tmp_path: Path) -> None:
         self.hold(tmp_path, (Bash("ls"),), (_CAT,), (_HEAD,), Rewind(2), (_TAIL,), (_CAT,))
+
+    @pytest.mark.parametrize("marks", [Marks(0, 0), Marks(16_000, 12_000)], ids=["all", "much"])
+    def test_what_was_cleared_stays_so_and_nothing_points_at_it(self, tmp_path: Path, marks: Marks) -> None:
+        if not hasattr(self.host, "clear"):
+            pytest.skip("the host has no `clear` to be set")
+        long = [(Bash(f"sed -n '{first},{first + 99}p' long.txt"),) for first in range(1, 1500, 100)]
+        steps = [(_CAT,), (_HEAD,), *long, (_CAT,), (_TAIL,)]
+        before, self.host.clear = self.host.clear, marks
+        try:
+            seen = self.hold(tmp_path, *steps)
+        finally:
+            self.host.clear = before
+        noted = [{note for text in one.texts for note in NOTE.findall(text)} for one in seen]
+        assert all(few <= more for few, more in pairwise(noted)), "a note was taken back"
+        assert len(noted[-1]) > 2, "nothing was cleared"
+        assert not markers(seen[-2].results[0]), "what was cleared is not visible"
 
     # ------------------------------------------------------------ other readers, and our own failures
 

@@ -78,7 +78,8 @@ class HostUnderTest(Protocol):
     """A host with a scripted model. `can`: the kinds of calls and events that it has (`Bash` at least).
 
     It may also have: `normal(text)`, which takes out of a result what differs from run to run (a process id, a
-    duration); `store`, a path that the suite sets, where the adapter's durable store is to be while it is not None.
+    duration); `store`, a path that the suite sets, where the adapter's durable store is to be while it is not None;
+    `clear`, Marks that the suite sets, by which the adapter is to clear old results while they are not None.
     """
 
     can: frozenset[type]

@@ -14,6 +14,7 @@ from readcache.testing.hosts import Seen
 _MARKER = re.compile(
     r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
 )
+NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that a cleared result leaves
 _NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:above|in)\b")  # one file, and its lines
 
 

@@ -1,10 +1,13 @@
 """Ways of keeping a conversation: `readcache replay --conversation` beside an independent sketch of the same idea.
 
-    python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check]
+    python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check | --marks]
 
 The sketch knows nothing of the package: it prices recorded sessions under policies that shorten the conversation, and
 counts the edits whose old lines had gone. Both get the sessions of 120,000 tokens and more with three edits or more, at
 two prices of cached input. Bill, carried tokens and missed needs are to agree within 2 %.
+
+`--marks` instead looks for the marks of `clear` with the lowest bill that miss at most 3 % of the needs: over all
+repositories (a file each), and for each repository over the others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "m
 READS = (0.1, 0.05)  # prices of cached input beside uncached
 LEAST, EDITS = 120_000, 3
 NEAR = 0.02
+MOST_MISSED = 0.03  # of the needs: half of what is missed after a compaction at 160,000
 SHARES = ("bill", "carried")  # beside those of `none`
 COUNTS = ("needs", "missed")
 
@@ -63,14 +67,14 @@ def sketched(sketch: Any, rows: Sequence[dict[str, Any]], read: float) -> dict[s
     return sums
 
 
-def replayed(rows: Sequence[dict[str, Any]], read: float) -> dict[str, Counter[str]]:
+def replayed(rows: Sequence[dict[str, Any]], read: float, ways: Sequence[str] = WAYS) -> dict[str, Counter[str]]:
     """What `readcache replay` finds, by way."""
     with tempfile.TemporaryDirectory() as directory:
         data, prices = Path(directory, "rows.jsonl"), Path(directory, "prices.json")
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         prices.write_text(json.dumps({"sketch": {"input": 1, "read": read, "write": 1.25, "output": 5}}))
-        ways = [word for spec in WAYS for word in ("--conversation", spec)]
-        told, *_ = replay([data], "--policy", "default", "--prices", str(prices), "--model", "sketch", *ways)
+        words = [word for spec in ways for word in ("--conversation", spec)]
+        told, *_ = replay([data], "--policy", "default", "--prices", str(prices), "--model", "sketch", *words)
     return {spec: Counter(counts) for spec, counts in told["conversation"].items()}
 
 
@@ -85,13 +89,42 @@ def apart(one: float, other: float) -> float:
     return abs(one - other) / max(one, other) if max(one, other) else 0.0
 
 
+def choose_marks(sketch: Any, files: Sequence[Path], read: float) -> None:
+    """Prints each pair of marks, the best, and what the best of the others does to each repository."""
+    ways = [f"clear:{a}k:{b}k" for a in range(60, 201, 20) for b in range(20, 121, 20) if b < a]
+    by_file = {file: rows for file in files if (rows := list(long_sessions(sketch, [file])))}
+    found = {file: replayed(rows, read, ("none", "compact:160k", *ways)) for file, rows in by_file.items()}
+
+    def sums(files: Iterable[Path], spec: str) -> Counter[str]:
+        return sum((found[file][spec] for file in files), Counter[str]())
+
+    def best(files: Sequence[Path]) -> str:
+        missed = {spec: sums(files, spec)["missed"] / sums(files, spec)["needs"] for spec in ways}
+        return min((spec for spec in ways if missed[spec] <= MOST_MISSED), key=lambda spec: sums(files, spec)["bill"])
+
+    for spec in ("compact:160k", *ways):
+        one, none = sums(found, spec), sums(found, "none")
+        print(f"{spec:16} bill {one['bill'] / none['bill']:6.1%}  needs missed {one['missed'] / one['needs']:6.1%}")
+    others = {file: best([other for other in found if other != file]) for file in found}
+    apart = sum((found[file][spec] for file, spec in others.items()), Counter[str]())
+    print(f"{len(found)} repositories, {sum(map(len, by_file.values()))} sessions, cached input at {read}")
+    print(f"the best: {best(list(found))}; without one repository: {dict(Counter(others.values()))}, which in that one")
+    print(f"costs {apart['bill'] / sums(found, 'none')['bill']:.1%} and misses {apart['missed'] / apart['needs']:.1%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--needs", type=Path, required=True, metavar="FILE", help="the sketch, needs.py")
     parser.add_argument("--data", type=Path, nargs="+", required=True, metavar="PATH", help="recorded sessions")
     parser.add_argument("--check", action="store_true", help="exit 1 when the two differ by more than 2 %%")
+    parser.add_argument("--marks", action="store_true", help="look for the marks of `clear`")
     chosen, missed = parser.parse_args(), []
     sketch = loaded(chosen.needs)
+    if chosen.marks:
+        files = [file for path in chosen.data for file in ([path] if path.is_file() else sorted(path.glob("*.xz")))]
+        for read in READS:
+            choose_marks(sketch, files, read)
+        return
     rows = list(long_sessions(sketch, chosen.data))
     for read in READS:
         theirs, ours = sketched(sketch, rows, read), replayed(rows, read)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Mode, Policy, Reason, Session
-from readcache.context import clear
+from readcache import Marks, Mode, Policy, Reason, Session
+from readcache.context import clear, mend_and_clear
 from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
@@ -248,6 +249,77 @@ def test_what_is_cleared_once_is_never_rewritten(shape: str) -> None:
         cleared = {call_id: words for call_id, words in results(after).items() if words.startswith("[PRUNED")}
         messages = after
     assert len(cleared) > 30
+
+
+MARKS = Marks(6_000, 3_000)
+
+
+@each_shape
+def test_a_host_that_keeps_every_result_sends_the_same_bytes_again(shape: str) -> None:
+    """It gives us each time what it keeps, and sends what it is given back."""
+    session = Session("/w", policy=Policy(clear=MARKS))
+    kept, sent = chat(shape), chat(shape)
+    for number in range(40):
+        kept = [*kept, *observed_turn(shape, session, number, [(f"cat f{number}", text(of=f"row {number}"))])]
+        before, sent = sent, mend_and_clear(kept, session)
+        assert tokens(sent) <= MARKS.above
+        was, now = results(before), results(sent)
+        assert all(now[name] == words for name, words in was.items() if words.startswith("[PRUNED"))
+        assert now == was | results(kept[len(before) :]) or len(changed(before, sent[: len(before)])) > 5
+        assert_true_markers(session, sent)
+    assert mend_and_clear(kept, session) == sent
+
+
+@each_shape
+def test_what_was_cleared_is_cleared_in_the_next_process_too(shape: str, tmp_path: Path) -> None:
+    told: dict[str, Any] = {"session_id": "s", "store": tmp_path / "s.db", "policy": Policy(clear=Marks(0, 0))}
+    with Session("/w", **told) as session:
+        messages = commands(shape, session, ("cat f", text()), *NOW)
+        sent = mend_and_clear(messages, session)
+    assert changed(messages, sent) == {"c1"}
+    with Session("/w", **told) as again:
+        assert mend_and_clear(messages, again) == sent
+        assert again.observe("cat f", text(), call_id="c4").text == text()
+    with Session("/w", **{**told, "policy": Policy()}) as without:
+        assert mend_and_clear(messages, without) is messages
+
+
+@each_shape
+def test_an_id_that_is_used_twice_names_no_cleared_result(shape: str) -> None:
+    session = Session("/w", policy=Policy(clear=Marks(0, 0)))
+    messages = commands(shape, session, ("cat f", text()), *NOW)
+    assert changed(messages, mend_and_clear(messages, session)) == {"c1"}
+    again = [*messages, *chat(shape, Step("make", text(of="new")))[len(chat(shape)) :]]
+    sent = mend_and_clear(again, session)
+    assert text(of="new").rstrip("\n") in "\n".join(texts(sent))
+    assert_true_markers(session, sent)
+
+
+@each_shape
+def test_without_marks_it_only_mends(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    assert mend_and_clear(messages, session) is messages
+
+
+@each_shape
+def test_a_result_that_the_session_does_not_know_stays(shape: str) -> None:
+    """It would be back in the next list of a host that keeps it."""
+    session = Session("/w")
+    messages = chat(shape, Step("make", text(of="made")), *[Step(command, output) for command, output in NOW])
+    assert clear(messages, session, **ALL) is messages
+
+
+@each_shape
+def test_a_reply_that_was_never_sent_gets_its_lines_back_and_no_note(shape: str) -> None:
+    """Failed: its source had left the list, and clearing said that the lines were gone."""
+    session = Session("/w")
+    given = [("cat f", text()), ("make", text(of="row")), ("pytest", text(of="passed")), ("cat f", text())]
+    messages = commands(shape, session, *given)
+    assert results(messages)["c4"].startswith("[FILE_UNCHANGED")
+    head = len(chat(shape))
+    after = clear([*messages[:head], *messages[head + 2 :]], session, **ALL)
+    assert results(after)["c4"].rstrip("\n") == text().rstrip("\n")
 
 
 marks = st.tuples(st.integers(0, 6_000), st.integers(0, 6_000)).map(lambda pair: (max(pair), min(pair)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Budget, Frame, Mode, Policy, Session
+from readcache import Budget, Frame, Marks, Mode, Policy, Session
 from readcache.context import Compactor, How
 from readcache.context.api import is_overflow
 from readcache.messages.messages import normalise
@@ -54,6 +54,19 @@ def test_below_the_trigger_the_very_same_list_comes_back(shape: str) -> None:
     assert Compactor(session, model, trigger_tokens=100_000).maybe_compact(messages) is messages
     assert model.asked == []
     assert len(session.view.deliveries) == 6
+
+
+@each_shape
+@pytest.mark.parametrize("told", [None, 4_000])
+def test_results_are_cleared_before_a_summary_is_asked_for(shape: str, told: int | None) -> None:
+    """By the policy's marks; what the API counts goes down by what was cleared."""
+    session, model = Session("/w", policy=Policy(clear=Marks(3_000, 2_000))), Model()
+    messages = six_reads(shape, session)
+    sent = Compactor(session, model, trigger_tokens=3_500).ready(messages, tokens=told)
+    assert model.asked == []
+    assert [words.startswith("[PRUNED") for words in results(sent).values()] == [True] * 3 + [False] * 3
+    assert_true_markers(session, sent)
+    assert Compactor(session, model, trigger_tokens=3_500).ready(sent) is sent
 
 
 @each_shape

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Budget, HeadTail, Mode, Policy, UsageError
+from readcache import Budget, HeadTail, Marks, Mode, Policy, UsageError
 from readcache.hosts.adapter_settings import adapter_settings, policy_by_settings
 from readcache.hosts.fallback import fallback
 
@@ -60,6 +60,38 @@ def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected
     assert adapter_settings(given, {}).policy.restore == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, None),
+        ({"clear": None}, None),
+        ({"clear": False}, None),
+        ({"clear": True}, Marks(160_000, 60_000)),
+        ({"clear": [100, 60]}, Marks(100, 60)),
+        ({"clear": (100, 60)}, Marks(100, 60)),
+        ({"clear": Marks(9, 8)}, Marks(9, 8)),
+        ({"policy": Policy(clear=Marks(9, 8))}, Marks(9, 8)),
+        ({"policy": Policy(clear=Marks(9, 8)), "clear": False}, None),
+    ],
+)
+def test_results_are_cleared_by_marks_or_never(given: dict[str, Any], expected: Marks | None) -> None:
+    assert adapter_settings(given, {}).policy.clear == expected
+
+
+def test_marks_of_the_environment_count_where_the_host_sets_none() -> None:
+    environment = {"READCACHE_CLEAR": "100:60"}
+    assert adapter_settings({}, environment).policy.clear == Marks(100, 60)
+    assert adapter_settings({"clear": False}, environment).policy.clear is None
+    for wrong in ("100", "60:100", "much:little", "1:2:3"):
+        with pytest.raises(UsageError):
+            adapter_settings({}, {"READCACHE_CLEAR": wrong})
+
+
+@pytest.mark.parametrize(("window", "marks"), [(1_000_000, (160_000, 60_000)), (100_000, (80_000, 30_000))])
+def test_the_default_marks_fit_the_window(window: int, marks: tuple[int, int]) -> None:
+    assert adapter_settings({"clear": True}, {}, window=window).policy.clear == Marks(*marks)
+
+
 @pytest.mark.parametrize("share", [0.25, Budget(max_tokens=0.25)])
 def test_a_share_is_put_back_where_the_window_is_known(share: float | Budget) -> None:
     assert adapter_settings({"restore": share}, {}, window=20_000).policy.restore == Budget(max_tokens=5_000)
@@ -69,7 +101,15 @@ def test_a_share_is_put_back_where_the_window_is_known(share: float | Budget) ->
 
 @pytest.mark.parametrize(
     "given",
-    [{"restore": "much"}, {"restore": "much", "mode": "advise"}, {"on_reply": "print"}, {"store": "reddis://host"}],
+    [
+        {"restore": "much"},
+        {"clear": "much"},
+        {"clear": [60, 100]},
+        {"clear": [True, 0]},
+        {"restore": "much", "mode": "advise"},
+        {"on_reply": "print"},
+        {"store": "reddis://host"},
+    ],
 )
 def test_what_an_adapter_cannot_use_is_an_error(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

@@ -8,10 +8,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from readcache import Policy, Session
+from readcache import Marks, Policy, Session
+from readcache.context import mend_and_clear
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
 
 CUT = 20_000  # characters that it shows of a result
@@ -25,10 +27,12 @@ class PlainHost:
     def __init__(self, *lacks: str, policy: str = "default") -> None:
         self.lacks, self.policy = lacks, policy
         self.store: Path | None = None
+        self.clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
-        session = Session(root, policy=Policy.named(self.policy), store=self.store) if on else None
+        policy = replace(Policy.named(self.policy), clear=self.clear)
+        session = Session(root, policy=policy, store=self.store) if on else None
         return Agent(self, root, session).converse(steps)
 
 
@@ -66,7 +70,7 @@ class Agent:
         else:
             del self.messages[-2 * step.calls :]
         if self.session is not None and "sync" not in self.host.lacks:
-            self.messages = self.session.mend(self.messages)
+            self.messages = mend_and_clear(self.messages, self.session)
         shown = {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
         texts = tuple(str(m.get("content") or m.get("tool_calls")) for m in self.messages)
         return Seen(texts, tuple(shown[name] for name in ids), inner)

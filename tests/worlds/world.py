@@ -17,7 +17,9 @@ from typing import Any
 from unittest import mock
 
 from readcache import Head, HeadTail, Insist, Policy, Session, UsageError
+from readcache.context import clear
 from readcache.log.store.memory import MemoryStore
+from readcache.messages.messages import Kind, normalise
 from readcache.model.spec.marker import demand
 from readcache.model.spec.world import COMMAND, World
 from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
@@ -258,6 +260,23 @@ class RandomWorld:
                 self.spec.cut(reader.name, call, shorter, kind=COMMAND)
                 reader.turns[call] = shorter, text
         self._hands_over(reader, compacted=rng.random() < 0.2 and rng.randint(0, len(reader.turns)))
+        if rng.random() < 0.3 and self.shape in SHAPES_WITH_IDS:
+            self._has_results_cleared(reader, rng.choice((0, 100, 400)))
+
+    def _has_results_cleared(self, reader: Reader, above: int) -> None:
+        """We clear them, and every marker that is left is true."""
+        messages = message_list(self.shape, [(call, *turn) for call, turn in reader.turns.items()])
+        left = self._never_raises(lambda: clear(messages, self._of(reader), above=above, down_to=above // 2))
+        self._known_by_lines(reader)
+        parts = [part for message in normalise(left) for part in message.parts if part.kind is Kind.RESULT]
+        rewrites = dict[str, str]()
+        for call, text in [(str(part.call_id), part.text) for part in parts if part.call_id in reader.turns]:
+            if text.startswith("[PRUNED"):
+                self._cut(reader, call, reader.turns[call][0], text)
+                self.told["results cleared"] += 1
+            elif text != reader.turns[call][1]:
+                rewrites[call] = text
+        self._rewritten(reader, rewrites)
 
     def _cut(self, reader: Reader, call: str, said: str, left: str) -> None:
         reader.turns[call] = said, left

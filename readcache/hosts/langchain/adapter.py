@@ -17,7 +17,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from readcache import Budget, Mode, Policy, Reply
+from readcache import Budget, Marks, Mode, Policy, Reply
 from readcache.hosts.adapter_settings import adapter_settings
 from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.langchain.messages import (
@@ -40,7 +40,8 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
     else in memory. `policy`: or the name of a preset; None for what READCACHE and READCACHE_POLICY say. `tools`: by
     name, "bash", "read", "write", "other", "ignore" or a function, where names and arguments do not tell what a tool
     is. `restore`: of what was read, what is put back behind a summary; a Budget, True for the default one, or False.
-    `on_reply` is given each Reply. UsageError for what means nothing."""
+    `clear`: when old results are cleared in requests; Marks, True for the default ones, None for what READCACHE_CLEAR
+    says. `on_reply` is given each Reply. UsageError for what means nothing."""
 
     def __init__(
         self,
@@ -50,11 +51,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         policy: Policy | str | None = None,
         tools: Mapping[str, str | Judge] | None = None,
         restore: Budget | bool | None = True,
+        clear: Marks | tuple[int, int] | bool | None = None,
         on_reply: Callable[[Reply], object] | None = None,
     ) -> None:
         super().__init__()
-        given = {"root": root, "store": store, "policy": policy, "restore": restore, "on_reply": on_reply}
-        self._settings, self._tools = adapter_settings(given), tool_kinds(tools)
+        given = {"root": root, "store": store, "policy": policy, "restore": restore}
+        self._settings = adapter_settings({**given, "clear": clear, "on_reply": on_reply})
+        self._tools = tool_kinds(tools)
         self._readers = AgentReaders(self._settings)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:

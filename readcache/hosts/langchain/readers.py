@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from readcache import Session, Sessions
+from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings
 from readcache.hosts.langchain.messages import as_chat, call_ids, messages_of
 from readcache.hosts.readers import Readers
@@ -29,14 +30,18 @@ class AgentReader:
         return self.shells.setdefault(tool, ShellDirectory(self.session.root))
 
     def mend(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """`Session.mend`. The messages are remembered until the next request: a summary may take their place."""
+        """`mend_and_clear`. The messages are remembered until the next request: a summary may take
+        their place."""
         self._sent = messages
-        return self.session.mend(messages)
+        return mend_and_clear(messages, self.session)
 
     def stays_true(self, messages: list[dict[str, Any]], results: Sequence[str]) -> bool:
         """True if these messages, with these texts of results, can be sent without mending. Without our markers they
         are not the reader's: middleware asks models of its own, too."""
-        return not any(map(self.session.markers_in, results)) or self.mend(messages) is messages
+        if not any(map(self.session.markers_in, results)):
+            return True
+        self._sent = messages
+        return self.session.mend(messages) is messages
 
     def with_restored(self, messages: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages, with what the reader loses by a summary behind it: the same section in each request. `state`:

@@ -7,12 +7,12 @@ for programs that make their own model, and mini's batch runs name an image only
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, zip_longest
 from typing import Any
 
 from readcache import Mode, Session
-from readcache.context import Compactor
+from readcache.context import Compactor, mend_and_clear
 from readcache.hosts.adapter_settings import adapter_settings
 from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.left_out import lines_left_out, put_back
@@ -72,6 +72,7 @@ class ReadcacheModel(_Wrapper):
         inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
         super().__init__(inner, given, window)
         self._compacted = None if window is None else _Compacted(self._session, inner, window)
+        self._cleared = _Sent()
         self._batches = count(1)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
@@ -91,8 +92,12 @@ class ReadcacheModel(_Wrapper):
     def _mended(self, messages: list[Message]) -> list[Message]:
         # The Responses API's calls stand inside the answers in which they came.
         items = [item for m in messages for item in (m["output"] if m.get("object") == "response" else [m])]
-        mended = self._session.mend(items)
-        return messages if mended is items else mended
+        if self._session.policy.clear is None:
+            mended = self._session.mend(items)
+        else:
+            mended = self._cleared.after(items, lambda sent: mend_and_clear(sent, self._session))
+        is_same = len(mended) == len(items) and all(a is b for a, b in zip(mended, items, strict=True))
+        return messages if is_same else mended
 
     def format_observation_messages(
         self, message: Message, outputs: list[Message], template_vars: dict[str, Any] | None = None
@@ -113,21 +118,33 @@ class ReadcacheModel(_Wrapper):
         return {**kept, "info": {**kept.get("info", {}), "readcache": counters}}
 
 
+class _Sent:
+    """The conversation as the model is sent it: what was left of it, and what mini's list got since."""
+
+    def __init__(self) -> None:
+        self._given: list[Message] = []
+        self._sent: list[Message] = []
+
+    def after(self, given: list[Message], send: Callable[[list[Message]], list[Message]]) -> list[Message]:
+        """The list that `send` makes of what the model is to be sent now."""
+        goes_on = all(old is new for old, new in zip_longest(self._given, given[: len(self._given)]))
+        self._sent = send([*self._sent, *given[len(self._given) :]] if goes_on else list(given))
+        self._given = list(given)
+        return self._sent
+
+
 class _Compacted:
-    """The conversation as the model is sent it: what the last compaction left, and what mini's list got since."""
+    """The model, asked through a compactor."""
 
     def __init__(self, session: Session, inner: Any, window: int) -> None:
         self._inner = inner
         self._compactor = Compactor(session, self._summarize, window=window, budget=session.policy.restore)
-        self._given: list[Message] = []
-        self._sent: list[Message] = []
+        self._list = _Sent()
         self._cost = 0.0  # of summaries, in dollars: mini limits what its answers cost
         self._error: Exception | None = None  # the model's last
 
     def query(self, given: list[Message], kwargs: Mapping[str, Any]) -> Message | None:
         """The model's answer to the messages of mini's list; None if we fail. Raises what the model raises."""
-        goes_on = all(old is new for old, new in zip_longest(self._given, given[: len(self._given)]))
-        messages = [*self._sent, *given[len(self._given) :]] if goes_on else list(given)
 
         def ask(sent: list[Message]) -> dict[str, Any]:
             try:
@@ -137,14 +154,20 @@ class _Compacted:
                 raise
             return {"answer": answer, "usage": _response_in(answer).get("usage")}
 
+        asked: dict[str, Any] = {}
+
+        def send(messages: list[Message]) -> list[Message]:
+            answered, sent = self._compactor.ask(ask, messages)
+            asked.update(answered)
+            return sent
+
         try:
-            asked, self._sent = self._compactor.ask(ask, messages)
+            self._list.after(given, send)
         except Exception as error:
             if error is self._error:
                 raise
             LOG.warning("readcache failed; the conversation is sent whole", exc_info=True)
             return None
-        self._given = list(given)
         answer: Message = asked["answer"]
         if self._cost:
             extra = answer.get("extra", {})

@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from readcache import Budget, Mode, Policy, Reply, Session
+from readcache import Budget, Marks, Mode, Policy, Reply, Session
+from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
 from readcache.hosts.openai_agents.items import (
@@ -49,6 +50,7 @@ class ReadcacheFilter:
     "ignore" or a function, where names and arguments do not tell what a tool is. `session`: the conversation's name, or
     a function that gives it for a `CallModelData`: so it is known after a compaction that left none of its results.
     `restore`: of what was read, what is put back behind a compaction; a Budget, True for the default one, or False.
+    `clear`: when old results are cleared; Marks, True for the default ones, None for what READCACHE_CLEAR says.
     `on_reply` is given each Reply. UsageError for what means nothing."""
 
     def __init__(
@@ -61,10 +63,12 @@ class ReadcacheFilter:
         tools: Mapping[str, str | Judge] | None = None,
         session: Named = None,
         restore: Budget | bool = True,
+        clear: Marks | tuple[int, int] | bool | None = None,
         on_reply: Callable[[Reply], object] | None = None,
     ) -> None:
-        given = {"root": root, "store": store, "policy": policy, "restore": restore, "on_reply": on_reply}
-        self._settings, self._tools = adapter_settings(given), tool_kinds(tools)
+        given = {"root": root, "store": store, "policy": policy, "restore": restore}
+        self._settings = adapter_settings({**given, "clear": clear, "on_reply": on_reply})
+        self._tools = tool_kinds(tools)
         self._first, self._named = first, session
         self._readers = Readers[AgentList]()
 
@@ -183,13 +187,13 @@ class AgentList:
         return items
 
     def _mend(self, items: Items, results: Sequence[ToolItem]) -> None:
-        """`Session.mend`. What it writes is remembered. A new result holds no older one's text for it, as it may become
-        a marker."""
+        """`mend_and_clear`. What it writes is remembered. A new result holds no older one's text for
+        it, as it may become a marker."""
         plain = [as_function(item) for item in items]
         for at, result in results:
             if result.call_id not in self._texts:
                 plain[at] = with_item_text(plain[at], "")
-        mended = self._session.mend(plain)
+        mended = mend_and_clear(plain, self._session)
         for at, result in results:
             if mended[at] is not plain[at] and (text := text_of(mended[at])) is not None:
                 items[at] = with_item_text(items[at], text)

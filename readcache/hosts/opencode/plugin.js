@@ -70,9 +70,10 @@ export const Readcache = async ({ client, directory }) => {
   }
   // The text for the model; undefined where it is the real one. What was copied into a fork is not the fork's.
   const shortened = ({ type, callID, sessionID, state }) => {
-    const ours = type === "tool" && state.status === "completed" && !state.time.compacted && state.metadata?.readcache
-    if (!ours || ours.session !== sessionID || ours.real !== digest(state.output)) return undefined
-    return mended.get(`${sessionID}/${callID}`) ?? ours.text
+    if (type !== "tool" || state.status !== "completed" || state.time.compacted) return undefined
+    const ours = state.metadata?.readcache
+    const isOurs = ours?.session === sessionID && ours.real === digest(state.output)
+    return mended.get(`${sessionID}/${callID}`) ?? (isOurs ? ours.text : undefined)
   }
   // Puts what the conversation lost behind the summary of the last compaction: the same text in each request.
   const putBack = async (session, messages) => {
@@ -108,8 +109,9 @@ export const Readcache = async ({ client, directory }) => {
         batches.set(session, randomUUID())
         await putBack(session, messages)
         const chat = asChat(messages, (part) => shortened(part) ?? real(part))
-        const { rewrites } = await server.ask("sync", readerOf(session), { messages: chat })
-        for (const [call, text] of Object.entries(rewrites)) mended.set(`${session}/${call}`, text)
+        const sent = await server.ask("mend", readerOf(session), { messages: chat })
+        const changed = (sent.messages ?? []).filter(({ role, content }, at) => role === "tool" && content !== chat[at].content)
+        for (const { tool_call_id, content } of changed) mended.set(`${session}/${tool_call_id}`, content)
         for (const part of messages.flatMap(({ parts }) => parts)) {
           const text = shortened(part)
           if (text !== undefined) part.state.output = text

@@ -20,7 +20,8 @@ from openhands.sdk.event.condenser import Condensation, CondensationSummaryEvent
 from openhands.sdk.llm import LLM
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from readcache import Budget, Reply
+from readcache import Budget, Marks, Reply
+from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
 from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
@@ -39,8 +40,9 @@ _AS_SENT = {
 class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed where this is checked
     """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. `restore`: of
     what was read, what is put back with a condensation's summary; a Budget, a number of tokens, True for the default
-    one, or False. `on_reply` is given each Reply; it is not kept with the agent. The others are as everywhere. What
-    means nothing is a ValidationError."""
+    one, or False. `clear`: when old results are cleared, above and down to so many tokens; True for the default marks,
+    None for what READCACHE_CLEAR says. `on_reply` is given each Reply; it is not kept with the agent. The others are as
+    everywhere. What means nothing is a ValidationError."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,6 +52,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     mode: str | None = None
     store: str | None = None
     restore: bool | int | Budget = True
+    clear: bool | tuple[int, int] | Marks | None = None
     on_reply: Any = Field(default=None, exclude=True)
     _settings: AdapterSettings = PrivateAttr()
     _readers: Readers[_Reader] = PrivateAttr(default_factory=Readers)
@@ -57,7 +60,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     def model_post_init(self, context: Any, /) -> None:
         """Checks the settings."""
         super().model_post_init(context)
-        names = ("root", "policy", "mode", "store", "restore", "on_reply")
+        names = ("root", "policy", "mode", "store", "restore", "clear", "on_reply")
         settings = adapter_settings({name: getattr(self, name) for name in names})
         policy, limit = settings.policy, getattr(self.inner, "max_tokens", None)
         if limit is not None:  # a longer section would begin the next condensation
@@ -145,7 +148,7 @@ class _Reader:
             if text != event.observation.text:
                 self._stands[event.id] = with_text(event, text)
         messages = self._messages(view.events)
-        mended = self.session.mend(messages)
+        mended = mend_and_clear(messages, self.session)
         told = [self._stands.get(event.id, event) for event in view.events]
         if mended is not messages:
             told = [as_told(*each) for each in zip(told, messages, mended, strict=True)]

@@ -138,8 +138,8 @@ class World:
     def cut(
         self, reader: str, call: str, text: str, *, kind: str = RESULT, markers: Sequence[Marker] | None = None
     ) -> list[Finding]:
-        """Cut: the model is sent `text` instead, because a host, a list or a server clipped or cleared it. `markers`:
-        those in it; None: those of the old text that are still there.
+        """Cut: the model is sent `text` instead, because a host, a list, a server or we clipped or cleared it.
+        `markers`: those in it; None: those of the old text that are still there.
 
         The host does this alone. Markers elsewhere that named what is gone are wrong until the host gives us its
         messages or says that it compacts: see `mended`.

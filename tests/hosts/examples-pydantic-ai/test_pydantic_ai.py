@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import FunctionModel
 
+from readcache import Marks, Policy
 from readcache.testing.conformance import Conformance
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from readcache.testing.requests import markers
@@ -38,10 +39,12 @@ class PydanticHost:
 
     can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
     store: Path | None = None
+    clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
-        ours = [Readcache(str(root), store=self.store and str(self.store))] if on else []
+        policy = Policy(clear=self.clear)
+        ours = [Readcache(str(root), store=self.store and str(self.store), policy=policy)] if on else []
         return Conversation(root, ours).converse(steps)
 
 

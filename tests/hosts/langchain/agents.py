@@ -24,7 +24,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from readcache import Policy
+from readcache import Marks, Policy
 from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.testing.hosts import Bash, Clear, Compact, Edit, Read, Rewind, Seen, Step, ToolUse
 from tests.hosts.measured_script import STEPS
@@ -83,6 +83,7 @@ class LangChainHost:
 
     can: frozenset[type] = frozenset((Bash, Read, Edit, Compact, Clear, Rewind))
     store: Path | None = None
+    clear: Marks | None = None
     names = ("bash", "read_file", "edit_file")
 
     def __init__(self, policy: str = "default", **options: Any) -> None:
@@ -95,7 +96,7 @@ class LangChainHost:
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         store = None if self.store is None else str(self.store)
-        ours = ReadcacheMiddleware(str(root), store=store, policy=self.policy, **self.options)
+        ours = ReadcacheMiddleware(str(root), store=store, policy=self.policy, clear=self.clear, **self.options)
         return Conversation(self, root, [ours] if on else []).converse(steps)
 
     def agent(self, talk: Conversation, root: Path, ours: list[Any]) -> Any:

@@ -26,6 +26,7 @@ from minisweagent.config import get_config_from_spec
 from minisweagent.environments import get_environment
 from minisweagent.models import get_model
 
+from readcache import Marks
 from readcache.testing.hosts import Bash, Clear, Compact, Rewind, Seen, Step
 from tests.hosts.chat_api import Json, ScriptedModel, texts_of
 
@@ -59,13 +60,15 @@ class MiniHost:
     def __init__(self, inner: str = "litellm", wrapped: str = "model", config: str = "", **ours: Any) -> None:
         self.inner, self.wrapped, self.config, self.ours = inner, wrapped, config, ours
         self.store: Path | None = None
+        self.clear: Marks | None = None
         if wrapped == "environment":  # which is not told what leaves the conversation
             self.can = frozenset((Bash,))
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         with ScriptedModel() as model:
-            store = {"store": str(self.store)} if self.store else {}
+            store: dict[str, Any] = {"store": str(self.store)} if self.store else {}
+            store |= {"clear": self.clear} if self.clear else {}
             wrapped = self.wrapped if on else ""
             agent = agent_for(model, root, self.inner, wrapped, config=self.config, **self.ours, **store)
             agent.add_messages(

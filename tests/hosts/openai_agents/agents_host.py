@@ -12,6 +12,7 @@ from typing import Any
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
+from readcache import Marks
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 
@@ -62,6 +63,7 @@ class AgentsHost:
 
     def __init__(self) -> None:
         self.store: Path | None = None
+        self.clear: Marks | None = None
 
     def normal(self, text: str) -> str:
         """Without the directory of the project, which some versions name in errors."""
@@ -69,7 +71,8 @@ class AgentsHost:
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """One conversation; each step is a run of its own that goes on with the last one's items."""
-        ours = ReadcacheFilter(str(root), store=None if self.store is None else str(self.store)) if on else None
+        store = None if self.store is None else str(self.store)
+        ours = ReadcacheFilter(str(root), store=store, clear=self.clear) if on else None
         config = RunConfig(call_model_input_filter=ours, tracing_disabled=True)
         talk = Talk(make_tools(root), config)
         seen = [talk.step(step) for step in steps]

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from readcache import Marks
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
 from tests.hosts.opencode.scripted import MODEL, Message, Model, Opencode, install, opencode
 
@@ -26,18 +27,20 @@ class OpencodeHost:
 
     def __init__(self) -> None:
         self.store: Path | None = None
+        self.clear: Marks | None = None
         self._stack = ExitStack()
-        self._running: dict[tuple[bool, Path | None], Opencode] = {}
+        self._running: dict[tuple[bool, Path | None, Marks | None], Opencode] = {}
         self._home = Path(tempfile.mkdtemp(prefix="readcache-opencode-"))
 
     def opencode(self, *, on: bool) -> Opencode:
         """It, started when it is first needed."""
-        key = on, self.store
+        key = on, self.store, self.clear
         if key not in self._running:
             home = self._home / f"{len(self._running)}"
             if on:
                 install(home, PROGRAM, is_user=True)
             env = {"PYTHONPATH": str(TOP)} | ({} if self.store is None else {"READCACHE_STORE": str(self.store)})
+            env |= {} if self.clear is None else {"READCACHE_CLEAR": f"{self.clear.above}:{self.clear.down_to}"}
             self._running[key] = self._stack.enter_context(opencode(home, Model(), home / "nowhere", **env))
         return self._running[key]
 

@@ -15,6 +15,7 @@ from openhands.sdk.event import ActionEvent
 from openhands.tools.file_editor import FileEditorTool
 from openhands.tools.terminal import TerminalTool
 
+from readcache import Marks
 from readcache.hosts.openhands import ReadcacheCondenser
 from readcache.testing.hosts import Bash, Compact, Edit, Read, Rewind, Seen, Step
 from tests.hosts.chat_api import Json, ScriptedModel, texts_of
@@ -70,6 +71,7 @@ class OpenHandsHost:
     def __init__(self, terminal: str = "subprocess", **ours: Any) -> None:
         self.terminal, self.ours = terminal, ours
         self.store: Path | None = None
+        self.clear: Marks | None = None
 
     def normal(self, text: str) -> str:
         """Without what differs from run to run."""
@@ -89,7 +91,7 @@ class OpenHandsHost:
 
     def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         with ScriptedModel(summary=SUMMARY) as model:
-            ours = {**self.ours, **({"store": str(self.store)} if self.store else {})}
+            ours = {**self.ours, "clear": self.clear, **({"store": str(self.store)} if self.store else {})}
             conversation = conversation_in(root, model, on=on, terminal=self.terminal, **ours)
             try:
                 return [self._seen(conversation, model, root, step) for step in steps]
