@@ -8,6 +8,7 @@ session itself counts of `FROM_SESSION`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from readcache import Policy, Session
 from readcache.model.spec.marker import Finding
@@ -30,14 +31,14 @@ class Arm:
         self._world, self._carried = World(), Carried()
         self._tally = PolicyTally(Counter(wrong=0))
 
-    def call(self, call: RecordedCall) -> int:
-        """Characters that were left out, net of markers."""
+    def call(self, call: RecordedCall) -> str:
+        """What the reader is given: the output, or what is left of it and markers."""
         counts = self._tally.counts
         reply = answer_recorded(self._session, call)
         if reply is None:
             self._carried.add(call.call_id, len(call.output), 0, marked=False)
             self._world.shown(_READER, call.call_id, call.output, said=call.said, batch=call.batch)
-            return 0
+            return call.output
         findings = self._world.answered(_READER, reply, call.output, said=call.said, batch=call.batch)
         self._count_wrong(findings)
         saved = len(call.output) - len(reply.text)
@@ -46,7 +47,7 @@ class Arm:
         self._carried.add(call.call_id, len(call.output), saved, marked=markers > 0)
         if saved:
             self._tally.by_tool[call.tool] += saved
-        return saved
+        return reply.text
 
     def _count_wrong(self, findings: list[Finding]) -> None:
         faults = [f"{finding.call}: {finding.fault}" for finding in findings if finding.fault]
@@ -59,8 +60,12 @@ class Arm:
         self._world.compacted(_READER, cut.kept)
         self._count_wrong(self._world.mended(_READER, done.rewrites))
         self._carried.cut(cut.kept)
-        show_restored(self._session, cut.restored)
-        for call in cut.restored:
+        self.show(cut.restored)
+
+    def show(self, restored: Sequence[RecordedCall]) -> None:
+        """The host showed these by itself."""
+        show_restored(self._session, restored)
+        for call in restored:
             self._world.restored(_READER, call.call_id, call.output)
 
     def end(self) -> PolicyTally:

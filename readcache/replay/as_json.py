@@ -23,6 +23,9 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
         "conversation": {spec: dict(counts) for spec, counts in total.ways.items()},
+        "together": {
+            spec: {name: dict(counts) for name, counts in pairs.items()} for spec, pairs in total.together.items()
+        },
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,

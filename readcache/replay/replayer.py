@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from readcache import Policy
 from readcache.replay.arm import Arm
 from readcache.replay.bills import Bill
-from readcache.replay.conversations import Conversations, tokens_of
+from readcache.replay.conversations import Conversations, Sending, tokens_of
 from readcache.replay.onlooker import Onlooker
 from readcache.replay.prices import RATIOS, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.replay.tally import Replayed, Tally
@@ -40,11 +40,14 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     choices = Choices() if choices is None else choices
     tally = Tally(Counter(sessions=1), Counter({recording.form: 1}))
     tally.counts["readers"] += recording.reader != "main"
-    arms = {name: Arm(policy) for name, policy in policies.items()}
+    arms, unshortened = _arms(policies), {}
     prices = choices.prices(recording)
     onlooker, bill = Onlooker(), Bill(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
-    conversations = Conversations(choices.ways if size >= choices.least else (), prices or RATIOS)
+    ways = choices.ways if size >= choices.least else ()
+    conversations = Conversations(ways, prices or RATIOS, tuple(policies))
+    if ways and any(isinstance(item, HistoryCut) for item in recording.items):
+        unshortened = _arms(policies)  # not told that the host took anything out
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
@@ -54,15 +57,20 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
             conversations.cut(item)
             for arm in arms.values():
                 arm.cut(item)
+            for arm in unshortened.values():
+                arm.show(item.restored)
         else:
             tally.counts["calls"] += 1
             tally.counts["out"] += len(item.output)
             tally.calls_by_tool[item.tool] += 1
             tally.out_by_tool[item.tool] += len(item.output)
-            saved = {name: arm.call(item) for name, arm in arms.items()}
+            texts = {name: arm.call(item) for name, arm in arms.items()}
+            whole = {name: arm.call(item) for name, arm in unshortened.items()} or texts
             is_read = onlooker.call(item)
-            bill.call(item, saved)
-            conversations.call(item, is_read=is_read)
+            bill.call(item, {name: len(item.output) - len(text) for name, text in texts.items()})
+            conversations.call(
+                item, {name: Sending(text, whole[name]) for name, text in texts.items()}, is_read=is_read
+            )
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
     if tally.counts["requests"] and prices:
@@ -70,11 +78,18 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     elif tally.counts["requests"]:
         tally.unpriced[recording.model or "an unnamed model"] += 1
     tally.ways = conversations.end()
-    for way in tally.ways.values():
+    tally.together = conversations.together()
+    for way in [*tally.ways.values(), *(way for pair in tally.together.values() for way in pair.values())]:
         way["sessions"] = 1
         way["money"] = round(bill.money * way["bill"] / max(1, tally.ways["recorded"]["bill"]))
+    for arm in unshortened.values():
+        arm.end()
     for name, arm in arms.items():
         tally.policies[name] = arm.end()
         tokens, money = bill.saved(name)
         tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
     return Replayed(tally, recording.first_call)
+
+
+def _arms(policies: Mapping[str, Policy]) -> dict[str, Arm]:
+    return {name: Arm(policy) for name, policy in policies.items()}

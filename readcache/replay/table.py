@@ -26,7 +26,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str]:
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
         lines += [_row("", policies), *_savings(total, arms)]
-        lines += ["", *_ways(total.ways)] if total.ways else []
+        lines += ["", *_ways(total.ways, total.together)] if total.ways else []
         lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
         lines += [line for name in policies for line in _faults(name, total.policies[name])]
     return [*lines, *_left_aside(found)]
@@ -105,14 +105,16 @@ def _bounces(arm: PolicyTally) -> str:
     return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
 
 
-def _ways(ways: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Beside a conversation from which nothing leaves."""
+def _ways(ways: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]) -> Iterator[str]:
+    """Beside a conversation from which nothing leaves; each way alone, then with each policy."""
     none, recorded = ways["none"], ways["recorded"]
     yield f"{many(none['sessions'], 'conversation')} kept in other ways"
     yield " " * WAY + "".join(_way_cells(none, none))
-    for spec, one in ways.items():
-        cells = _way_cells(one, none).items()
-        yield f"{_fitted(spec, WAY):{WAY}}" + "".join(f"{cell:>{len(head)}}" for head, cell in cells)
+    for spec, alone in ways.items():
+        pairs = {f"  + {name}": one for name, one in together[spec].items()}
+        for label, one in {spec: alone, **pairs}.items():
+            cells = _way_cells(one, none).items()
+            yield f"{_fitted(label, WAY):{WAY}}" + "".join(f"{cell:>{len(head)}}" for head, cell in cells)
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])

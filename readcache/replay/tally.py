@@ -42,6 +42,7 @@ class Tally:
     models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
     unpriced: Counter[str] = field(default_factory=Counter)  # with usage fields, by a model whose prices are not known
     ways: dict[str, Counter[str]] = field(default_factory=dict)  # of keeping a conversation, see `conversations`
+    together: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)  # the same, of each with each policy
 
     def add(self, other: Tally) -> None:
         """Takes another one in."""
@@ -53,6 +54,9 @@ class Tally:
         self.unpriced.update(other.unpriced)
         for way, counts in other.ways.items():
             self.ways.setdefault(way, Counter()).update(counts)
+        for way, pairs in other.together.items():
+            for name, counts in pairs.items():
+                self.together.setdefault(way, {}).setdefault(name, Counter()).update(counts)
         for name, policy in other.policies.items():
             self.policies.setdefault(name, PolicyTally()).add(policy)
 

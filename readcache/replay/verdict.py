@@ -13,6 +13,7 @@ _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode")  # `rea
 _LINES = {
     "clear": "messages = clear(messages, session, above={}, down_to={})",
     "compact": "Compactor(session, summarize, trigger_tokens={})",
+    "edit": 'context_management={{"edits": [{{"type": "clear_tool_uses_20250919"}}]}}',
 }
 
 
@@ -21,7 +22,7 @@ def verdict(total: Tally, policies: Sequence[str]) -> Iterator[str]:
     if total.counts["calls"]:
         yield _of_results(total, policies)
     if total.ways:
-        yield _of_ways(total.ways)
+        yield from _of_ways(total, policies)
 
 
 def share(part: float, whole: float) -> str:
@@ -54,24 +55,31 @@ def _of_results(total: Tally, policies: Sequence[str]) -> str:
     )
 
 
-def _of_ways(ways: dict[str, Counter[str]]) -> str:
-    recorded = ways["recorded"]
-    fair = {
-        spec: counts
-        for spec, counts in ways.items()
-        if parse_way(spec).kind in _LINES
-        and counts["shortened"]
-        and counts["missed"] <= MOST_MISSED * counts["needs"]
-        and counts["bill"] < recorded["bill"]
-    }
+def _of_ways(total: Tally, policies: Sequence[str]) -> Iterator[str]:
+    recorded = total.ways["recorded"]
+    fair = {spec: counts for spec, counts in total.ways.items() if _is_fair(spec, counts, recorded)}
     if not fair:
-        return "No other way of keeping the conversations costs less without taking much from the agent."
+        yield "No other way of keeping the conversations costs less without taking much from the agent."
+        return
     best = min(fair, key=lambda spec: fair[spec]["bill"])
-    counts, way = fair[best], parse_way(best)
+    way, kept = parse_way(best), many(recorded["sessions"], "conversation")
+    line = _LINES[way.kind].format(f"{way.above:_}", f"{way.down_to:_}")
+    yield f"{kept} kept as {best} would have cost {_less(fair[best], recorded)}:\n  {line}"
+    pairs = {name: total.together[best][name] for name in policies}
+    name = min(pairs, key=lambda name: pairs[name]["bill"])
+    if _is_fair(best, pairs[name], recorded) and pairs[name]["bill"] < fair[best]["bill"]:
+        line = f'session = Session(policy=Policy.named("{name}"))'
+        yield f"Both together, {best} with {name}, would have cost {_less(pairs[name], recorded)}:\n  {line}"
+
+
+def _is_fair(spec: str, counts: Counter[str], recorded: Counter[str]) -> bool:
+    is_used = parse_way(spec).kind in _LINES and counts["shortened"]
+    return bool(is_used and counts["missed"] <= MOST_MISSED * counts["needs"] and counts["bill"] < recorded["bill"])
+
+
+def _less(counts: Counter[str], recorded: Counter[str]) -> str:
+    """Than what the host did."""
     less = share(recorded["bill"] - counts["bill"], recorded["bill"])
     money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
     gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
-    line = _LINES[way.kind].format(f"{way.above:_}", f"{way.down_to:_}")
-    return (
-        f"{many(counts['sessions'], 'conversation')} kept as {best} would have cost {less} less{money}{gone}:\n  {line}"
-    )
+    return f"{less} less{money}{gone}"

@@ -1,4 +1,5 @@
-"""Checks that a model's requests are sound: every line that a marker stands for is in the same request.
+"""Checks that a model's requests are sound: every line that a marker stands for is in the same request, and nothing is
+changed before the first change of the host, so that the prompt cache holds as long as it does without readcache.
 
 An oracle of its own: it knows what a marker looks like, and nothing else of how this package works.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 from readcache.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
@@ -30,6 +32,7 @@ class Requests:
     def __init__(self, normal: Callable[[str], str] = str, lengths: Mapping[str, int] | None = None) -> None:
         self._normal, self._lengths = normal, lengths or {}
         self._stands_for: dict[str, list[str]] = {}  # marker -> the lines that were left out
+        self._before: tuple[Sequence[str], Sequence[str]] = ((), ())  # texts of the last request: ours, the real ones
 
     def compare(self, ours: Seen, real: Seen | None) -> None:
         """Compare a request with the same one of a conversation without readcache. AssertionError. None: the true
@@ -46,10 +49,20 @@ class Requests:
             assert len(ours.inner) == len(real.inner), "the sub-agent's model was asked more often, or less"
             for one, other in zip(ours.inner, real.inner, strict=True):
                 inner.compare(one, other)
+            self._check_cache(ours.texts, real.texts)
         for marker, lines in self._stands_for.items():
             if any(marker in text for text in texts):
                 missing = first_missing(lines, shown, marker)
                 assert missing is None, f"{marker} stands for a line that is not in view: {lines[missing]!r}"
+
+    def _check_cache(self, ours: Sequence[str], real: Sequence[str]) -> None:
+        """What stands before the host's first change of the last request is as it was. With a text more than the host
+        alone would have sent, a restored section, nobody knows which is which."""
+        before, self._before = self._before, (ours, real)
+        if len(ours) == len(real) and len(before[0]) == len(before[1]):
+            cached = _alike(before[1], real)
+            kept = _alike(before[0], ours)
+            assert kept >= cached, f"changed before anything that the host changed: {ours[kept]!r}"
 
     def _account(self, result: str, truth: str) -> None:
         """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
@@ -76,6 +89,11 @@ class Requests:
         assert sum(high - low + 1 for low, high in spans) == count, f"{marker} stands for {count} lines"
         longest = self._lengths.get(found[1], spans[-1][1])
         assert spans[-1][1] <= longest, f"{marker} names lines of a file with {longest}"
+
+
+def _alike(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many texts are the same, from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
 def _stretches(result: str) -> list[tuple[list[str], list[str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache.model.errors import UsageError
-from readcache.replay.conversations import ASK, BASE, CALL, NOTE, RESTORED, SUMMARY, Conversations, parse_way
+from readcache.replay.conversations import Conversations, Sending, parse_way
+from readcache.replay.kept import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.replay.prices import ModelPrices
 from readcache.transcripts.records import HistoryCut, RecordedCall
 
@@ -261,9 +262,85 @@ def test_who_goes_back_loses_what_came_after_and_keeps_the_cache() -> None:
     assert recorded["carried"] == sum(sizes)
 
 
+# ---------------------------------------------------------------- with a preset
+
+
+def keep_with(spec: str, did: Sequence[Did], sends: Mapping[int, Did]) -> Counter[str]:
+    """What a way comes to with a preset, which sends no more of these results than what is said."""
+    conversations = Conversations([spec], PRICES, ("preset",))
+    for number, one in enumerate(did):
+        call = one.call(number)
+        text = sends[number].call(number).output if number in sends else call.output
+        conversations.call(call, {"preset": Sending(text, text)}, is_read=not one.edits)
+    return conversations.together()[spec]["preset"]
+
+
+@settings(max_examples=30)
+@given(DID, st.sampled_from((*WAYS, "anthropic", "gemini-cli", "none", "recorded")))
+def test_a_preset_that_leaves_nothing_out_changes_nothing(did: list[Did], spec: str) -> None:
+    assert keep_with(spec, did, {}) == keep([spec], did)[spec]
+
+
+def test_what_a_preset_leaves_out_is_not_carried_and_misses_nothing_while_its_source_stands() -> None:
+    did = [Did(shows=(1, 2)), Did(shows=(1, 2)), Did(edits=(1,))]
+    alone, together = keep(["none"], did)["none"], keep_with("none", did, {1: Did()})
+    assert alone["carried"] - together["carried"] == 2 * LINE  # in the third request
+    assert together["missed"] == 0
+
+
+def test_a_result_comes_whole_where_the_lines_that_a_preset_left_out_had_gone() -> None:
+    did = [Did(shows=(1, 2)), Did(shows=(3,)), Did(shows=(4,)), Did(shows=(1, 2)), Did(edits=(1,))]
+    alone, together = keep(["mask:2"], did)["mask:2"], keep_with("mask:2", did, {3: Did()})
+    assert alone == together
+
+
+def test_what_a_marker_pointed_at_is_missed_when_it_has_gone_and_comes_back_whole() -> None:
+    did = [Did(shows=(1, 2)), Did(shows=(1, 2)), Did(shows=(3,)), Did(edits=(1,))]
+    alone, together = keep(["mask:2"], did)["mask:2"], keep_with("mask:2", did, {1: Did()})
+    assert (alone["missed"], together["missed"]) == (0, 1)
+    assert together["turns"] == 5
+
+
+def test_clearing_keeps_what_a_marker_of_the_newest_results_points_at() -> None:
+    did = [Did(shows=(1, 2)), *[Did(shows=(n,)) for n in (3, 4, 5, 6, 7)], Did(shows=(1, 2)), Did(edits=(1,))]
+    sends = {6: Did()}
+    assert keep_with("clear:14k:12k", did, sends)["missed"] == 0
+    assert keep_with("mask:2", did, sends)["missed"] == 0, "it had gone, so the preset left nothing out"
+    assert keep_with("clear:14k:12k", did, {})["shortened"] > 0
+
+
+def test_what_stands_with_something_else_in_front_is_not_missed() -> None:
+    numbered = replace(Did(shows=(1, 2)).call(0), output=f"a.py:7:{line(1)}\n")
+    conversations = Conversations(["none"], PRICES, ("preset",))
+    conversations.call(numbered, is_read=True)
+    conversations.call(Did(shows=(1,)).call(1), {"preset": Sending("marker\n", "marker\n")}, is_read=True)
+    conversations.call(Did(edits=(1,)).call(2), is_read=False)
+    found = conversations.together()["none"]["preset"]
+    assert (found["needs"], found["missed"]) == (1, 0)
+
+
+# ---------------------------------------------------------------- rules of others
+
+
+def test_context_editing_leaves_the_last_three_results_of_each_request_from_its_trigger_on() -> None:
+    did = [Did(shows=tuple(range(10))) for _ in range(12)]
+    found = keep(["anthropic"], did)["anthropic"]
+    assert found["shortened"] == 3, "8k + 10 results of 10k are above 100k: before the last three requests"
+    cleared = 7 * (10 * LINE - NOTE) + 8 * (10 * LINE - NOTE)
+    assert keep(["none"], did)["none"]["carried"] - found["carried"] == cleared
+
+
+def test_gemini_cli_masks_results_behind_the_newest_50k_tokens_when_they_are_30k() -> None:
+    did = [Did(shows=tuple(range(10))) for _ in range(11)]
+    found = keep(["gemini-cli"], did)["gemini-cli"]
+    assert found["shortened"] == 1, "5 of 10k are protected, the newest is not counted: 3 go before request 10"
+    assert keep(["none"], did)["none"]["carried"] - found["carried"] == 2 * 3 * (10 * LINE - PREVIEW)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
+        ("antropic", "(did you mean anthropic?)"),
         ("keep:5", "unknown --conversation"),
         ("maks:5", "(did you mean mask?)"),
         ("compact", "unknown --conversation"),

@@ -162,7 +162,8 @@ def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_
     write(work / "long.jsonl", session(sed(1, 100), *filling, edit(3), *[edit(50)] * 2))
     write(work / "short.jsonl", session(sed(1, 100), sed(20, 80)))
     ways = run(capsys, ".")["conversation"]
-    assert list(ways) == ["none", "recorded", "compact:160k", "clear:160k:60k", "clear:100k:60k", "mask:10"]
+    specs = ["none", "recorded", "compact:160k", "clear:160k:60k", "clear:100k:60k", "mask:10"]
+    assert list(ways) == [*specs, "anthropic", "gemini-cli"]
     assert {counts["sessions"] for counts in ways.values()} == {1}
     assert (ways["none"]["missed"], ways["mask:10"]["missed"], ways["mask:10"]["needs"]) == (0, 2, 2)
     assert ways["clear:100k:60k"]["shortened"] == 2
@@ -173,6 +174,7 @@ def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_
     assert main(["replay", "."]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
+    assert len(re.findall(r"^  \+ (?:default|delta|max) +\d", out, re.MULTILINE)) == 3 * len(ways)
     assert re.search(r"^clear:100k:60k +[\d.]+ % +n/a +[\d.]+ % +\d+ +2 +[\d,]+k +\d \([\d.]+ %\)", out, re.MULTILINE)
     assert "the agent is taken to do as it did; each missed need costs one turn" in out
 
@@ -184,7 +186,24 @@ def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pyt
     ways = found["conversation"]
     less = 1 - ways["clear:100k:20k"]["bill"] / ways["recorded"]["bill"]
     said = f"1 conversation kept as clear:100k:20k would have cost {100 * less:.1f} % less"
-    assert found["verdict"][1] == f"{said}:\n  messages = clear(messages, session, above=100_000, down_to=20_000)"
+    assert found["verdict"][1:] == [f"{said}:\n  messages = clear(messages, session, above=100_000, down_to=20_000)"]
+
+
+def test_a_way_and_a_preset_that_cost_less_together_are_the_third_sentence(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [f"{n} words of it\n" * 2000 for n in range(40)]
+    write(work / "s.jsonl", session(*[bash(f"make {n // 2}", texts[n // 2]) for n in range(80)]))
+    found = run(capsys, "s.jsonl", "--conversation", "clear:100k:20k", "--policy", "default", "--policy", "max")
+    alone, pairs = found["conversation"], found["together"]["clear:100k:20k"]
+    assert set(found["together"]) == set(alone)
+    assert pairs["default"]["bill"] < alone["clear:100k:20k"]["bill"]
+    assert pairs["default"]["shortened"] < alone["clear:100k:20k"]["shortened"]
+    assert found["together"]["none"]["default"]["bill"] < alone["none"]["bill"]
+    name = min(pairs, key=lambda name: pairs[name]["bill"])
+    less = 1 - pairs[name]["bill"] / alone["recorded"]["bill"]
+    said = f"Both together, clear:100k:20k with {name}, would have cost {100 * less:.1f} % less"
+    assert found["verdict"][2] == f'{said}:\n  session = Session(policy=Policy.named("{name}"))'
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,12 @@ def test_the_check_of_requests_finds_what_is_wrong() -> None:
 def test_markers_are_told_from_what_looks_like_them() -> None:
     assert markers(f"before {MARKER} behind") == [MARKER]
     assert not markers("[UNCHANGED 0000.3: x lines 1-3, above]\n[UNCHANGED lines 1-3; repeat to see]")
+
+
+def test_a_text_that_changes_before_the_hosts_first_change_is_found() -> None:
+    real = [Seen(("task", "a", "b"), ("b",)), Seen(("task", "a", "cleared", "c"), ("c",))]
+    for changed, is_found in ((("task", "a", "cleared", "c"), False), (("task", "other", "cleared", "c"), True)):
+        check = Requests()
+        check.compare(real[0], real[0])
+        with pytest.raises(AssertionError, match="changed before") if is_found else nullcontext():
+            check.compare(Seen(changed, ("c",)), real[1])
