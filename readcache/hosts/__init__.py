@@ -17,6 +17,7 @@ MODULES = {
     "gemini": "readcache.hosts.gemini.adapter",
     "mini-swe-agent": "readcache.hosts.mini_swe_agent.adapter",
     "opencode": "readcache.hosts.opencode.adapter",
+    "pi": "readcache.hosts.pi.adapter",
 }
 
 

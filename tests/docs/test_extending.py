@@ -102,7 +102,7 @@ def test_its_transcripts_are_replayed(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_lists_those_that_are_known(run: Run) -> None:
-    assert "opencode, acme" in run("init", "nobody").stderr
+    assert "pi, acme" in run("init", "nobody").stderr
     assert "acme://" in run("run", "--store", "nosuch://x", "--session", "s", "-c", "true").stderr
 
 

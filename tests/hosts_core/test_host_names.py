@@ -71,9 +71,10 @@ def test_a_server_is_of_the_host_that_started_it(tmp_path: Path, named: dict[str
     assert hosts_in(tmp_path / "log.db") == {(host, "bash")}
 
 
-def test_opencodes_plugin_names_it() -> None:
-    text = (TOP / "readcache/hosts/opencode/plugin.js").read_text(encoding="utf-8")
-    assert '{ host: "opencode" }' in text
+@pytest.mark.parametrize(("path", "host"), [("opencode/plugin.js", "opencode"), ("pi/extension.js", "pi")])
+def test_a_plugin_names_its_host(path: str, host: str) -> None:
+    text = (TOP / "readcache/hosts" / path).read_text(encoding="utf-8")
+    assert f'new ReadcachePlugin("{host}")' in text
 
 
 def test_the_mcp_server_is_a_host_of_its_own(tmp_path: Path) -> None:

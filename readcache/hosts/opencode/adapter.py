@@ -1,16 +1,12 @@
-"""opencode: a plugin in JavaScript, which asks `readcache serve`. What it does stands in `plugin.js`."""
+"""opencode: a plugin in JavaScript. What it does stands in `plugin.js`."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 
 from readcache.hosts.host import Entry, Host, OwnFile, Where
-
-_SETTINGS = re.compile(r"^const SETTINGS = .*$", re.MULTILINE)
+from readcache.hosts.plugin import plugin_text
 
 
 def _path(where: Where) -> str:
@@ -21,16 +17,8 @@ def _path(where: Where) -> str:
     return os.path.join(base, "opencode", "plugin", "readcache.js")
 
 
-def _text(where: Where) -> str:
-    parts = files("readcache.serve") / "client.js", files("readcache.hosts") / "opencode/plugin.js"
-    client, plugin = (part.read_text(encoding="utf-8") for part in parts)
-    settings = json.dumps({"program": where.program, "mode": where.mode, "options": where.policy_words()})
-    made = "// Made by `readcache init opencode`, removed by uninit; what is changed here is lost.\n"
-    return made + client + "\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", plugin, count=1)
-
-
 def _changes(where: Where) -> Sequence[Entry | OwnFile]:
-    return [OwnFile(_path(where), _text(where))]
+    return [OwnFile(_path(where), plugin_text(where, "opencode", "opencode/plugin.js"))]
 
 
 HOST = Host(

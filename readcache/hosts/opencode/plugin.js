@@ -1,15 +1,18 @@
 // readcache in opencode: lines that the model can still see are left out of the requests, and say where they stand.
-// What opencode stores and shows stays the real output: markers are put into the messages of each request alone, once
-// the server has agreed to all of them. Without the server, or this file, a request is as it would be without readcache.
-import { createHash, randomUUID } from "node:crypto"
 import { isAbsolute, join } from "node:path"
 
-const SETTINGS = { program: ["readcache"], mode: "on", options: [] }
 const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as a whole
 
-// What a tool's result is, in the words of the protocol: [method, params] each. None: it is no business of ours.
+/**
+ * What a tool's result is. None: it is no business of ours.
+ * @param {string} directory
+ * @param {string} tool
+ * @param {any} args
+ * @param {{ output: string, metadata: any }} result
+ * @returns {Telling[]}
+ */
 function tellings(directory, tool, args, { output, metadata }) {
-  const path = (name) => (isAbsolute(name) ? name : join(directory, name))
+  const path = (/** @type {string} */ name) => (isAbsolute(name) ? name : join(directory, name))
   if (tool === "bash") {
     const exit_code = metadata.exit ?? null // null: killed at its timeout, or by the user
     const complete = exit_code !== null && !metadata.truncated
@@ -20,85 +23,68 @@ function tellings(directory, tool, args, { output, metadata }) {
   if (tool === "read" && shown?.type === "file") {
     const head = output.slice(0, output.indexOf("<content>\n") + 10)
     const tail = output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>")))
-    const frame = { head: head.split("\n").length - 1, tail: tail.split("\n").length - 1 }
+    const frame = { head: linesOf(head), tail: linesOf(tail) }
     const lines = { start: shown.lineStart, end: shown.truncated ? shown.lineEnd : null, numbered: true }
     return [["observe_read", { path: shown.path, output, ...lines, frame }]]
   }
   if (tool === "write") return [["wrote", { path: path(args.filePath), content: args.content }]]
   if (tool === "edit") return [["wrote", { path: path(args.filePath) }]]
   if (tool === "apply_patch") {
-    const changed = metadata.files.flatMap(({ filePath, movePath }) => [filePath, movePath]).filter(Boolean)
+    /** @type {{ filePath?: string, movePath?: string }[]} */
+    const files = metadata.files
+    const changed = files.flatMap(({ filePath, movePath }) => [filePath, movePath]).filter((name) => name !== undefined)
     return changed.map((name) => ["wrote", { path: path(name) }])
   }
   return COMPARED.includes(tool) ? [["observe_tool", { name: tool, arguments: args, output }]] : []
 }
 
-// The messages of a request as the chat API has them.
-function asChat(messages, textOf) {
-  return messages.flatMap(({ info, parts }) => {
-    const text = parts.filter((part) => part.type === "text" && !part.ignored).map((part) => part.text)
-    const calls = parts.filter((part) => part.type === "tool" && ["completed", "error"].includes(part.state.status))
-    const tool_calls = calls.map(({ callID, tool, state }) => {
-      return { id: callID, type: "function", function: { name: tool, arguments: JSON.stringify(state.input) } }
-    })
-    const results = calls.map((part) => ({ role: "tool", tool_call_id: part.callID, content: textOf(part) }))
-    const role = info.summary === true ? "user" : info.role // a summary is none of the agent's own words
-    return [{ role, content: text.join("\n"), ...(calls.length ? { tool_calls } : {}) }, ...results]
-  })
+/** @typedef {{ info: import("@opencode-ai/sdk").Message, parts: import("@opencode-ai/sdk").Part[] }} Listed */
+/** @typedef {import("@opencode-ai/sdk").ToolPart} ToolPart */
+/** @typedef {import("@opencode-ai/sdk").TextPart} TextPart */
+
+/** @param {ToolPart} part @returns {ToolResult} */
+function resultOf({ callID, state }) {
+  if (state.status !== "completed") return { id: callID, real: state.status === "error" ? state.error : "" }
+  if (state.time.compacted) return { id: callID, real: "" }
+  return { id: callID, real: state.output, kept: /** @type {Kept | undefined} */ (state.metadata?.readcache) }
 }
 
-const digest = (text) => createHash("sha256").update(text).digest("hex")
-const isOff = () => SETTINGS.mode === "off" || ["off", "0", "false", "no"].includes(process.env.READCACHE?.trim().toLowerCase())
+/** @param {Listed["parts"]} parts @returns {TextPart[]} */
+const textsOf = (parts) => parts.filter((part) => part.type === "text").filter((part) => !part.ignored)
 
-const served = (globalThis[Symbol.for("readcache")] ??= new WeakSet()) // user and project may both have this plugin
+/** @param {Listed["parts"]} parts @returns {ToolPart[]} */
+const callsOf = (parts) =>
+  parts.filter((part) => part.type === "tool").filter(({ state }) => ["completed", "error"].includes(state.status))
 
+/** @param {Listed} listed @returns {Message} */
+function asMessage({ info, parts }) {
+  const isSummary = info.role === "assistant" && info.summary === true
+  return {
+    role: isSummary ? "user" : info.role, // a summary is none of the agent's own words
+    text: textsOf(parts).map((part) => part.text).join("\n"),
+    summary: isSummary && textsOf(parts).length ? info.id : undefined,
+    calls: callsOf(parts).map(({ callID, tool, state }) => ({ id: callID, tool, given: state.input })),
+    results: callsOf(parts).map(resultOf),
+  }
+}
+
+/** @type {WeakSet<object>} */
+const served = (/** @type {any} */ (globalThis)[Symbol.for("readcache")] ??= new WeakSet()) // by this plugin, of user or project
+
+/** @type {import("@opencode-ai/plugin").Plugin} */
 export const Readcache = async ({ client, directory }) => {
   if (isOff() || served.has(client)) return {}
   served.add(client)
-  const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-  const server = new ReadcacheServer([...SETTINGS.program, "serve", "--local", ...SETTINGS.options, ...advise], { host: "opencode" })
-  const [parents, readers, batches] = [new Map(), new Map(), new Map()] // by session
+  const readcache = new ReadcachePlugin("opencode")
   const compacting = new Set() // sessions whose next messages are those to be summarised
-  const mended = new Map() // session/call -> what the server said later is to stand there
-
-  // A sub-agent is another reader of the conversation that it serves.
-  const readerOf = (session) => {
-    let root = session
-    while (parents.get(root)) root = parents.get(root)
-    if (!readers.has(session)) readers.set(session, { conversation: root, agent: root === session ? "main" : session })
-    return readers.get(session)
-  }
-  // The text for the model; undefined where it is the real one. What was copied into a fork is not the fork's.
-  const shortened = ({ type, callID, sessionID, state }) => {
-    if (type !== "tool" || state.status !== "completed" || state.time.compacted) return undefined
-    const ours = state.metadata?.readcache
-    const isOurs = ours?.session === sessionID && ours.real === digest(state.output)
-    return mended.get(`${sessionID}/${callID}`) ?? (isOurs ? ours.text : undefined)
-  }
-  // Puts what the conversation lost behind the summary of the last compaction: the same text in each request.
-  const putBack = async (session, messages) => {
-    const summary = messages.findLast(({ info }) => info.role === "assistant" && info.summary === true)
-    const part = summary?.parts.findLast((part) => part.type === "text" && !part.ignored)
-    if (!part) return
-    const keep = messages.flatMap(({ parts }) => parts.filter(({ type }) => type === "tool").map(({ callID }) => callID))
-    const { section } = await server.ask("restored_section", readerOf(session), { compaction: summary.info.id, keep })
-    if (section) part.text += `\n\n${section}`
-  }
-  const real = ({ state }) => (state.status === "error" ? state.error : state.time.compacted ? "" : state.output)
-
   return {
     event: async ({ event }) => {
-      if (event.type === "session.created") parents.set(event.properties.info.id, event.properties.info.parentID)
+      if (event.type === "session.created") readcache.born(event.properties.info.id, event.properties.info.parentID)
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, result) => {
       try {
-        const batch = batches.get(sessionID) // calls of one message: none of them was seen by the model that made another
-        for (const [method, params] of tellings(directory, tool, args, result)) {
-          const known = method === "wrote" ? { call_id: callID } : { call_id: callID, batch }
-          const { text } = await server.ask(method, readerOf(sessionID), { ...params, ...known })
-          if (text === undefined || text === result.output) continue
-          result.metadata = { ...result.metadata, readcache: { session: sessionID, real: digest(result.output), text } }
-        }
+        const kept = await readcache.result(sessionID, callID, result.output, tellings(directory, tool, args, result))
+        if (kept) result.metadata = { ...result.metadata, readcache: kept }
       } catch {} // the real output stays
     },
     "experimental.session.compacting": async ({ sessionID }) => void compacting.add(sessionID),
@@ -106,18 +92,17 @@ export const Readcache = async ({ client, directory }) => {
       try {
         const session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
-        batches.set(session, randomUUID())
-        await putBack(session, messages)
-        const chat = asChat(messages, (part) => shortened(part) ?? real(part))
-        const sent = await server.ask("mend", readerOf(session), { messages: chat })
-        const changed = (sent.messages ?? []).filter(({ role, content }, at) => role === "tool" && content !== chat[at].content)
-        for (const { tool_call_id, content } of changed) mended.set(`${session}/${tool_call_id}`, content)
-        for (const part of messages.flatMap(({ parts }) => parts)) {
-          const text = shortened(part)
-          if (text !== undefined) part.state.output = text
+        const list = messages.map(asMessage)
+        const sent = await readcache.request(session, list)
+        if (!sent) return
+        const at = list.findLastIndex(({ summary }) => summary !== undefined)
+        const last = at < 0 ? undefined : textsOf(messages[at].parts).at(-1)
+        if (last && sent.section) last.text += `\n\n${sent.section}`
+        for (const [k, { state }] of messages.flatMap(({ parts }) => callsOf(parts)).entries()) {
+          if (state.status === "completed") state.output = sent.texts[k] ?? state.output
         }
-      } catch {} // no marker is sent that the server has not seen to
+      } catch {} // the real list is sent
     },
-    dispose: async () => server.end(),
+    dispose: async () => readcache.server.end(),
   }
 }

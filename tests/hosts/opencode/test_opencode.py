@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,8 @@ from readcache.testing.requests import markers
 from tests.hosts.measured import Run, record
 from tests.hosts.opencode.host import PROGRAM, TOP, Conversation
 from tests.hosts.opencode.scripted import Model, Opencode, install, load, opencode
+from tests.hosts.taken_away import CAT, HEAD, LOSSES, TAIL, Environment, dangling
 
-CAT, HEAD, TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("sed -n '21,60p' shop.py")
 ENV = {"PYTHONPATH": str(TOP)}
 
 
@@ -232,16 +232,9 @@ def test_nothing_is_put_back_where_that_was_not_asked_for(words: tuple[str, ...]
 # ---------------------------------------------------------------- each piece of care is needed
 
 
-def dangling(seen: Sequence[Seen]) -> list[str]:
-    """Markers in requests that hold the 30th line nowhere: every marker of these conversations stands for it."""
-    texts = [one.texts for one in seen]
-    found = [m for each in texts for text in each for m in markers(text) if "number 30 of" not in "".join(each)]
-    return [marker for marker in found if not marker.startswith("[GONE ")]
-
-
 def test_without_a_look_at_what_was_pruned_a_marker_dangles(project: Opencode) -> None:
     steps: tuple[Step, ...] = ((CAT,), (HEAD,), Clear(), (Bash("ls"),))
-    change_plugin(project.root, 'state.time.compacted ? "" : state.output', "state.output")
+    change_plugin(project.root, 'if (state.time.compacted) return { id: callID, real: "" }', "")
     assert dangling(hold(project, *steps))
 
 
@@ -251,7 +244,7 @@ def test_with_it_none_does(project: Opencode) -> None:
 
 
 def test_without_batches_a_call_points_at_one_that_was_made_at_once(project: Opencode) -> None:
-    change_plugin(project.root, "{ call_id: callID, batch }", "{ call_id: callID }")
+    change_plugin(project.root, "{ call_id: call, batch }", "{ call_id: call }")
     (seen,) = hold(project, (CAT, CAT))
     assert [text for text in seen.results if markers(text)]
 
@@ -259,23 +252,35 @@ def test_without_batches_a_call_points_at_one_that_was_made_at_once(project: Ope
 # ---------------------------------------------------------------- failing and turning it off
 
 
-def test_without_a_program_everything_is_as_without_readcache(project: Opencode) -> None:
-    load(project.root, ("/no/such/program",))
-    seen = hold(project, (CAT,), (CAT,))
-    assert seen[0].results == seen[1].results == ((project.root / "shop.py").read_text(),)
+@pytest.mark.parametrize(("what", "when"), LOSSES)
+def test_what_is_taken_away_costs_the_agent_nothing(what: str, when: str, tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "project"
+    make_project(root)
+    own = Environment(tmp_path, home)
+    load(root, own.program)
+    with opencode(home, Model(), root) as host:
+        own.check(what, when, Conversation(host).hold, (root / "shop.py").read_text())
 
 
 @pytest.mark.parametrize(
-    "program",
-    ["echo nonsense; cat > /dev/null", "echo null; cat", "exit 3", "sleep 100", "while read -r x; do echo {}; done"],
+    ("program", "starts"),
+    [
+        ("echo nonsense; cat > /dev/null", 3),
+        ("echo null; cat", 3),
+        ("exit 3", 3),
+        ("while read -r x; do echo {}; done", 3),
+        ("sleep 100", 1),  # one deadline, then it is left aside
+    ],
 )
-def test_a_server_that_talks_nonsense_or_hangs_costs_little(program: str, project: Opencode, tmp_path: Path) -> None:
-    count = ("bash", "-c", f"echo x >> {tmp_path}/started; {program}")
-    path = load(project.root, count)
-    path.write_text(path.read_text(encoding="utf-8").replace("deadline = 5000", "deadline = 300"), encoding="utf-8")
+def test_a_server_that_talks_nonsense_or_hangs_costs_little(
+    program: str, starts: int, project: Opencode, tmp_path: Path
+) -> None:
+    load(project.root, ("bash", "-c", f"echo x >> {tmp_path}/started; {program}"))
+    began = time.monotonic()
     seen = hold(project, (CAT,), (CAT,), (CAT,))
     assert {one.results for one in seen} == {((project.root / "shop.py").read_text(),)}
-    assert len((tmp_path / "started").read_text().split()) == 3
+    assert len((tmp_path / "started").read_text().split()) == starts
+    assert time.monotonic() - began < 20
 
 
 def test_a_sub_agent_belongs_to_the_conversation_that_it_serves(project: Opencode) -> None:

@@ -1,0 +1,1 @@
+"""pi: an extension that asks `readcache serve`."""

@@ -1,0 +1,31 @@
+"""pi: an extension in JavaScript. What it does stands in `extension.js`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.plugin import plugin_text
+
+
+def _path(where: Where) -> str:
+    """Where pi looks for extensions: in each project that it trusts, and in the agent's directory."""
+    if not where.is_user:
+        return os.path.join(where.root, ".pi", "extensions", "readcache.js")
+    base = where.environment.get("PI_CODING_AGENT_DIR") or os.path.join(where.home, ".pi", "agent")
+    return os.path.join(base, "extensions", "readcache.js")
+
+
+def _changes(where: Where) -> Sequence[Entry | OwnFile]:
+    return [OwnFile(_path(where), plugin_text(where, "pi", "pi/extension.js"))]
+
+
+HOST = Host(
+    name="pi",
+    mode="on",
+    why="pi gives its extensions every message list before it is sent, so that nothing can leave unnoticed",
+    changes=_changes,
+    in_force=lambda where: f"pi loads {_path(where)} when it starts",
+    todo=lambda where: "/reload in pi, or start it anew" + ("" if where.is_user else ", in a project that it trusts"),
+)
