@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from readcache.messages.messages import as_mapping
+from readcache.messages.blocks import as_mapping
 
 # OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A limit of
 # tokens for each minute is something else.
@@ -32,13 +32,22 @@ def is_overflow(error: BaseException) -> bool:
     return False
 
 
+# OpenAI's chat completions, and Gemini: all tokens of a request. Its Responses API counts the cached ones among the
+# input tokens, too; Anthropic's messages and Bedrock's Converse count them beside.
+_WHOLE = ("prompt_tokens", "prompt_token_count", "promptTokenCount")
+_BESIDE = (
+    *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    *("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"),
+)
+
+
 def prompt_tokens(answer: object) -> int | None:
-    """The tokens of the request by the answer's `usage`; None if there is none. OpenAI's chat completions and responses
-    count cached tokens among them, Anthropic's messages beside them."""
-    usage = answer.get("usage") if isinstance(answer, Mapping) else getattr(answer, "usage", None)
-    told = as_mapping(usage) or {}
-    if isinstance(prompt := told.get("prompt_tokens"), int):
-        return prompt
-    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    counts = [count for name in names if isinstance(count := told.get(name), int)]
+    """The tokens of the request by the answer's `usage`; None if there is none."""
+    names = ("usage", "usage_metadata", "usageMetadata")
+    found = (answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None) for name in names)
+    told = next(filter(None, map(as_mapping, found)), {})
+    whole = next((count for name in _WHOLE if isinstance(count := told.get(name), int)), None)
+    if whole is not None:
+        return whole
+    counts = [count for name in _BESIDE if isinstance(count := told.get(name), int)]
     return sum(counts) if counts else None

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from readcache.context.compaction import count_tokens
 from readcache.context.notes import is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
+from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_results
-from readcache.messages.messages import Kind, Message, Raw, normalise, raw_messages
+from readcache.messages.messages import Kind, Message, normalise, raw_messages
 from readcache.messages.structure import repair
 from readcache.model.events import Origin
 from readcache.model.policy import Marks

@@ -18,8 +18,9 @@ from readcache.context.prompt import known_lines, request_of, summary_in
 from readcache.context.pruner import PruneRules, mend_list, prune_messages
 from readcache.context.split import Split, split_turns
 from readcache.context.summary import HEADING, RESTORED_HEADING, body_of, mechanical_summary, written_summary
-from readcache.messages.editing import with_results, with_texts
-from readcache.messages.messages import Kind, Message, as_mapping, normalise_one, raw_messages, update_all
+from readcache.messages.blocks import as_mapping, blocks_key
+from readcache.messages.editing import user_message, with_results, with_texts
+from readcache.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import UsageError
 from readcache.model.events import Forgot
@@ -170,9 +171,9 @@ def _text_of(response: object) -> str:
     if isinstance(response, str):
         return response
     raw = as_mapping(response)
-    if raw is None or "content" not in raw:
+    if raw is None or blocks_key(raw) not in raw:
         raise TypeError(f"`summarize` gave a {type(response).__name__}: give a text or a message")
-    return normalise_one({"role": "assistant", "content": raw["content"]}).text
+    return normalise_one({"role": "assistant", blocks_key(raw): raw[blocks_key(raw)]}).text
 
 
 def _restore(split: Split, text: str, options: CompactorOptions, level: Level, room: int) -> list[Message]:
@@ -180,7 +181,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
     session = options.session
     budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, room))
     stays, restored = _restore_files(session, [*split.head, *split.kept], split.old, budget)
-    sections = [normalise_one({"role": "user", "content": each}) for each in (text, restored) if each]
+    sections = [user_message(each, [*split.head, *split.old]) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
     return mend_list(session, sendable(new, split.old))
@@ -193,7 +194,7 @@ def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions
     budget = replace(options.budget, max_tokens=int(had * SHRUNK) if had >= LEAST_SHRUNK else 0)
     head = _with_texts(messages[: split.cut], RESTORED_HEADING, lambda _: "")
     stays, restored = _restore_files(session, [*head, *split.kept], [], budget)
-    section = [normalise_one({"role": "user", "content": restored})]
+    section = [user_message(restored, messages)]
     return mend_list(session, sendable([*stays[: split.cut], *section, *stays[split.cut :]]))
 
 

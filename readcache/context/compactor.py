@@ -33,7 +33,8 @@ from readcache.context.compaction import (
 from readcache.context.formed import sendable, well_formed
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
 from readcache.context.split import split_turns
-from readcache.messages.messages import Message, Raw, normalise, normalise_one, plain, raw_messages
+from readcache.messages.blocks import Raw
+from readcache.messages.messages import Message, normalise, normalise_one, plain, raw_messages
 from readcache.messages.structure import repair
 from readcache.model.errors import UsageError
 from readcache.model.policy import Budget

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, Raw, as_mapping, normalise, normalise_one, update_all
+from readcache.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
+from readcache.messages.editing import as_blocks, with_blocks
+from readcache.messages.messages import Kind, Message, normalise, normalise_one, update_all
 from readcache.messages.structure import BESIDE_CONTENT, cut_points, repair
 from readcache.messages.turns import is_response
 
@@ -50,8 +51,8 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
         is_further = out and message.role == out[-1].role and message.role in _SPEAKERS
         if is_further and not any(raw.get(key) for key in BESIDE_CONTENT):
             blocks = [*as_blocks(out[-1].raw), *as_blocks(raw)]
-            blocks.sort(key=lambda block: _type_of(block) != "tool_result")
-            out[-1] = normalise_one({**(as_mapping(out[-1].raw) or {}), "content": blocks})
+            blocks.sort(key=lambda block: _type_of(block) not in RESULTS)
+            out[-1] = normalise_one(with_blocks(out[-1].raw, blocks))
         else:
             out.append(message)
     return out
@@ -64,9 +65,9 @@ def _without_blanks(message: Message) -> Raw | None:
         if not any(part.text.strip() or part.name or part.kind not in _UNSAID for part in message.parts):
             return None
         given = as_mapping(raw) or {}
-        blocks = given.get("content")
+        blocks = given.get(blocks_key(given))
         if isinstance(blocks, list) and not all(map(_is_solid, blocks)):
-            return {**given, "content": list(filter(_is_solid, blocks))}
+            return with_blocks(given, list(filter(_is_solid, blocks)))
     return raw
 
 
@@ -75,8 +76,8 @@ def _is_solid(block: Any) -> bool:
 
 
 def _has_blocks_of_calls(message: Message) -> bool:
-    return any(_type_of(block) in ("tool_use", "tool_result") for block in as_blocks(message.raw))
+    return any(_type_of(block) in (*CALLS, *RESULTS) for block in as_blocks(message.raw))
 
 
 def _type_of(block: Any) -> object:
-    return (as_mapping(block) or {}).get("type")
+    return typed(as_mapping(block) or {}).get("type")

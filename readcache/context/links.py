@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.messages.messages import Kind, Message, raw_messages
+from readcache.messages.editing import TextPlace
+from readcache.messages.messages import Kind, Message, Part, raw_messages
 from readcache.model.events import Origin
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
 from readcache.sync.locate import CharSpan
 from readcache.sync.sync import Reconciler
-
-ResultPlace = tuple[int, str | None]  # the index of a message, the call whose result it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class Links:
     def __init__(self, view: View | None = None, messages: Sequence[Message] = (), tag: str = "") -> None:
         self.plain: list[PlainResult] = []
         self._view = view or View()
-        self._at: defaultdict[ResultPlace, list[Delivery]] = defaultdict(list)
+        self._at: defaultdict[TextPlace, list[Delivery]] = defaultdict(list)
         results = {
-            part.call_id: at
+            part.call_id: (at, part.call_id, part.text)
             for at, message in enumerate(messages)
             for part in message.parts
             if part.kind is Kind.RESULT and part.call_id is not None
@@ -42,11 +41,11 @@ class Links:
         deliveries = [d for d in self._view.deliveries if d.event.origin is Origin.RESULT]
         for delivery in deliveries:
             if delivery.event.call_id in results:
-                self._at[results[delivery.event.call_id], delivery.event.call_id].append(delivery)
+                self._at[results[delivery.event.call_id]].append(delivery)
         if not all(delivery.event.call_id in results for delivery in deliveries):
             self._find_others(results, messages, tag)
 
-    def _find_others(self, results: dict[str, int], messages: Sequence[Message], tag: str) -> None:
+    def _find_others(self, results: Mapping[str, TextPlace], messages: Sequence[Message], tag: str) -> None:
         """Those that no id in the list names."""
         reconciler = Reconciler()
         reconciler.reconcile(self._view, raw_messages(messages), tag=tag, gives_back=False)
@@ -55,15 +54,15 @@ class Links:
                 continue
             text, at = place.text, reconciler.message_of(place.text)
             if text.kind is Kind.RESULT:
-                self._at[at, text.call_id].append(delivery)
+                self._at[at, text.call_id, text.raw].append(delivery)
             elif text.content == text.raw:
                 self.plain.append(PlainResult(at, text.raw, place.stretch, delivery))
         self.plain.sort(key=lambda plain: (plain.at, plain.stretch))
 
-    def standing_in(self, at: int, call_id: str | None) -> list[Delivery]:
-        """The replies that stand in the result of this call in the message at `at`, and what the agent wrote in the
-        same calls."""
-        return [each for delivery in self._at.get((at, call_id), ()) for each in self.of_call(delivery)]
+    def standing_in(self, at: int, result: Part) -> list[Delivery]:
+        """The replies that stand in this result in the message at `at`, and what the agent wrote in the same calls."""
+        place = at, result.call_id, result.text
+        return [each for delivery in self._at.get(place, ()) for each in self.of_call(delivery)]
 
     def of_call(self, delivery: Delivery) -> list[Delivery]:
         """The texts of the call that a delivery is of."""
@@ -71,6 +70,6 @@ class Links:
 
     def named_from(self, border: int) -> frozenset[str]:
         """The calls that markers name which stand at message `border` or after it."""
-        late = [d for (at, _), found in self._at.items() if at >= border for d in found]
+        late = [d for (at, _, _), found in self._at.items() if at >= border for d in found]
         late += [plain.delivery for plain in self.plain if plain.at >= border]
         return frozenset(source for d in late for pointer in d.event.pointers for source in pointer.sources)

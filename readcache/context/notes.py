@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from readcache.judging.marker import names_of
+from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_arguments, with_result_text, with_texts
-from readcache.messages.messages import Kind, Message, Raw, update_all
+from readcache.messages.messages import Kind, Message, update_all
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000
@@ -87,11 +88,11 @@ def _clip_message(message: Message, most: int, tag: str) -> Raw:
     raw: Raw = message.raw
     for part in message.parts:
         if part.kind is Kind.RESULT and len(part.text) > most:
-            raw = with_result_text(raw, part.call_id, clip_text(part.text, most, tag))
+            raw = with_result_text(raw, part.call_id, clip_text(part.text, most, tag), part.nth)
         elif part.kind is Kind.CALL:
             given = (part.arguments or {}).items()
             short = {key: clip_text(v, most, tag) for key, v in given if isinstance(v, str) and len(v) > most}
-            raw = with_arguments(raw, part.call_id, {**dict(given), **short}) if short else raw
+            raw = with_arguments(raw, part.call_id, {**dict(given), **short}, part.nth) if short else raw
         elif part.kind is Kind.TEXT and len(part.text) > most:
             raw = with_texts(raw, lambda text: clip_text(text, most, tag))
     return raw

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from readcache.context.edits import edits
 from readcache.context.file_map import file_map
-from readcache.messages.messages import Message, Raw, normalise
+from readcache.messages.blocks import Raw
+from readcache.messages.messages import Message, normalise
 from readcache.messages.transcript import serialize_transcript
 from readcache.model.errors import StoreError
 from readcache.model.text import digest

@@ -26,8 +26,9 @@ from readcache.context.tool_calls import (
 )
 from readcache.judging.marker import ASK_AGAIN, find_markers
 from readcache.judging.protect import may_name, shows_lines_of
+from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
-from readcache.messages.messages import Message, Raw, normalise, raw_messages, update_all
+from readcache.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.errors import UsageError
 from readcache.model.events import Piece
@@ -104,12 +105,12 @@ class Work:
     def finish(self) -> Sequence[Message]:
         """The messages with all changes; the very same list when there are none."""
         for one in reversed(self.results):  # the last in a text first: what is before it stays in its place
-            tool_call = one.call
-            if one.text == tool_call.result.text:
+            tool_call, result = one.call, one.call.result
+            if one.text == result.text:
                 continue
             raw = self.raws[tool_call.result_at]
             if tool_call.plain is None:
-                self.raws[tool_call.result_at] = with_result_text(raw, tool_call.result.call_id, one.text)
+                self.raws[tool_call.result_at] = with_result_text(raw, result.call_id, one.text, result.nth)
             else:
                 self.raws[tool_call.result_at] = with_texts(raw, partial(_spliced, tool_call.plain, one.text))
         out = update_all(self._shown, self.raws)
@@ -207,7 +208,7 @@ def _errored_inputs(work: Work) -> None:
             if isinstance(value, str) and len(value) >= work.rules.min_chars
         }
         if short:
-            work.raws[at] = with_arguments(work.raws[at], call.call_id, {**given, **short})
+            work.raws[at] = with_arguments(work.raws[at], call.call_id, {**given, **short}, call.nth)
 
 
 def _superseded_reads(work: Work) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from readcache.context import summary
-from readcache.messages.editing import as_blocks
-from readcache.messages.messages import Kind, Message, as_mapping, normalise_one
+from readcache.messages.blocks import as_mapping
+from readcache.messages.editing import as_blocks, with_blocks
+from readcache.messages.messages import Kind, Message, normalise_one
 from readcache.messages.structure import cut_points
 from readcache.messages.turns import last_turns
 
@@ -66,7 +67,7 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
 
 def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
     """The message with these blocks alone; none without blocks."""
-    return [normalise_one({**(as_mapping(message.raw) or {}), "content": blocks})] if blocks else []
+    return [normalise_one(with_blocks(message.raw, blocks))] if blocks else []
 
 
 def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:

@@ -19,7 +19,8 @@ from readcache.context.formed import well_formed
 from readcache.context.prompt import known_lines, request_of
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
-from readcache.messages.messages import Raw, normalise, raw_messages
+from readcache.messages.blocks import Raw
+from readcache.messages.messages import normalise, raw_messages
 from readcache.model.policy import Budget
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ ones name nothing after a `cd` of which it is not known how long it lasts.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -95,18 +96,21 @@ def _plain_call(plain: PlainResult, links: Links) -> ToolCall:
 
 
 def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
-    waiting: dict[str | None, tuple[Part, int, str]] = {}
+    waiting: defaultdict[str | None, list[tuple[Part, int, str]]] = defaultdict(list)
     out: list[ToolCall] = []
     cwd = root
     for index, message in enumerate(messages):
         for part in message.parts:
             if part.kind is Kind.CALL:
-                waiting[part.call_id] = (part, index, cwd)
+                made = waiting[part.call_id]
+                made[:] = [*(each for each in made if each[1] == index), (part, index, cwd)]
                 if _CHANGES_DIRECTORY.search(tool_use(part.name, part.arguments or {}).command or ""):
                     cwd = f"{NOWHERE}{index}"
-            elif part.kind is Kind.RESULT and part.call_id in waiting:
-                call, call_at, where = waiting.pop(part.call_id)
-                out.append(ToolCall(call, part, call_at, index, where, links.standing_in(index, part.call_id)))
+            elif part.kind is Kind.RESULT and (made := waiting[part.call_id]):
+                answered = next((each for each in made if each[0].name == part.name), made[0])
+                made.remove(answered)
+                call, call_at, where = answered
+                out.append(ToolCall(call, part, call_at, index, where, links.standing_in(index, part)))
     return out
 
 

@@ -7,55 +7,71 @@ not in a message is not changed: then the very same message comes back.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
-from readcache.messages.messages import (
+from readcache.messages.blocks import (
     CALLS,
     IMAGES,
     TEXTS,
-    Kind,
     Raw,
     as_mapping,
-    normalise,
-    normalise_one,
-    parse_arguments,
+    blocks_key,
     result_keys,
+    string,
+    typed,
+    untyped,
 )
+from readcache.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments
 
 TextPlace = tuple[int, str | None, str]  # a message's index, the call whose result it is, the text as it stands there
-BLOCK_LISTS = ("content", "output", "tool_calls")  # the keys under which messages and blocks hold blocks
+BLOCK_LISTS = ("content", "output", "parts", "tool_calls")  # the keys under which messages and blocks hold blocks
 
 
 def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
-    """The message with blocks changed: `change` is called with the message, then its blocks, then theirs. It returns a
-    replacement, or None to look inside."""
+    """The message with blocks changed: `change` is called with the message, then its blocks, then theirs, each with its
+    `type`. It returns a replacement, or None to look inside."""
     raw = as_mapping(message)
     if raw is None:
         return message
-    new = change(raw)
-    if new is not None:
-        return message if new is raw else new
-    changed = {}
-    for key in BLOCK_LISTS:
-        before = raw.get(key)
-        if isinstance(before, (list, tuple)):
-            after = [map_blocks(block, change) for block in before]
-            if any(a is not b for a, b in zip(after, before, strict=True)):
-                changed[key] = after
-    return {**raw, **changed} if changed else message
+    block = typed(raw)
+    new = change(block)
+    if new is None:
+        changed = {}
+        for key in BLOCK_LISTS:
+            before = block.get(key)
+            if isinstance(before, (list, tuple)):
+                after = [map_blocks(inner, change) for inner in before]
+                if any(a is not b for a, b in zip(after, before, strict=True)):
+                    changed[key] = after
+        new = {**block, **changed} if changed else block
+    return message if new is block else untyped(new, raw)
 
 
-def with_result_text(message: Raw, call_id: str | None, text: str) -> Raw:
-    """The message with `text` as the result of this call. Images in the result stay."""
+def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0) -> Raw:
+    """The message with `text` as the result of this call. Images in the result stay. `nth`: see `Part`."""
+    nameless = count()
 
     def change(block: Raw) -> Raw | None:
         id_key, key = result_keys(block) or ("", "")
-        is_of_call = key and block.get(id_key) == call_id
-        return {**block, key: with_content_text(block.get(key), text)} if is_of_call else None
+        if not key or not _is_of(block.get(id_key), call_id, nth, nameless):
+            return None
+        is_bare = block.get("type") == "toolResult"
+        return {
+            **block,
+            key: _response(block, text)
+            if key == "response"
+            else with_content_text(block.get(key), text, is_bare=is_bare),
+        }
 
     return map_blocks(message, change)
+
+
+def _is_of(name: object, call_id: str | None, nth: int, nameless: Iterator[int]) -> bool:
+    """True if a block with this id is the one that is meant."""
+    return string(name) == call_id if string(name) else call_id is None and next(nameless) == nth
 
 
 def without_cleared(
@@ -66,15 +82,15 @@ def without_cleared(
     normal = normalise(messages)
     names = {part.call_id: part.name for message in normal for part in message.parts if part.kind is Kind.CALL}
     results = [
-        (at, part.call_id)
+        (at, part)
         for at, message in enumerate(normal)
         for part in message.parts
         if part.kind is Kind.RESULT and names.get(part.call_id, part.name) not in excluded
     ]
-    gone = results[:cleared] if isinstance(cleared, int) else [place for place in results if place[1] in cleared]
+    gone = results[:cleared] if isinstance(cleared, int) else [each for each in results if each[1].call_id in cleared]
     out = list(messages)
-    for at, call_id in gone:
-        out[at] = with_result_text(out[at], call_id, "")
+    for at, part in gone:
+        out[at] = with_result_text(out[at], part.call_id, "", part.nth)
     return out
 
 
@@ -86,7 +102,8 @@ def with_results(messages: list[Raw], by_place: Mapping[TextPlace, str]) -> list
     for at in sorted({at for at, _, _ in by_place}):
         for part in normalise_one(messages[at]).parts:
             if part.kind is Kind.RESULT and (at, part.call_id, part.text) in by_place:
-                out[at] = with_result_text(out[at], part.call_id, by_place[at, part.call_id, part.text])
+                new = by_place[at, part.call_id, part.text]
+                out[at] = with_result_text(out[at], part.call_id, new, part.nth)
         plain = {text: new for (index, call_id, text), new in by_place.items() if (index, call_id) == (at, None)}
         out[at] = with_texts(out[at], partial(_changed, plain))
     return out
@@ -96,12 +113,13 @@ def _changed(changes: Mapping[str, str], text: str) -> str:
     return changes.get(text, text)
 
 
-def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object]) -> Raw:
-    """The message with these arguments of this call."""
+def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object], nth: int = 0) -> Raw:
+    """The message with these arguments of this call. `nth`: see `Part`."""
+    nameless = count()
 
     def change(block: Raw) -> Raw | None:
-        id_key, key = CALLS.get(block.get("type", ""), ("", ""))
-        if key and block.get(id_key) == call_id:
+        id_key, key = CALLS.get(string(block.get("type")), ("", ""))
+        if key and _is_of(block.get(id_key), call_id, nth, nameless):
             return _with_arguments(block, key, arguments)
         for key, its_id in (("function", block.get("id")), ("function_call", None)):
             called = as_mapping(block.get(key))
@@ -126,7 +144,7 @@ def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
 
     def change_block(block: Raw) -> Raw | None:
         is_text = block.get("type") in TEXTS
-        if result_keys(block) is not None or not (is_text or "role" in block):
+        if result_keys(block) is not None or not (is_text or "role" in block or "parts" in block):
             return block
         key = "text" if is_text else "content"
         before = block.get(key)
@@ -150,23 +168,50 @@ def without_images(message: Raw, note: str) -> Raw:
 
 def as_blocks(message: Raw) -> list[Any]:
     """The content of a message as blocks."""
-    content = (as_mapping(message) or {}).get("content")
+    raw = as_mapping(message) or {}
+    content = raw.get(blocks_key(raw))
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(content) if isinstance(content, (list, tuple)) else []
 
 
-def with_content_text(content: object, text: str) -> object:
-    """The content of a result with its text blocks replaced by one."""
+def with_blocks(message: Raw, blocks: list[Any]) -> dict[str, Any]:
+    """The message with these blocks as its content."""
+    raw = as_mapping(message) or {}
+    return {**raw, blocks_key(raw): blocks}
+
+
+def user_message(text: str, like: Iterable[Message]) -> Message:
+    """What the user says, as a message in the shape of the others."""
+    for message in like:
+        blocks = as_blocks(message.raw)
+        key, first = blocks_key(as_mapping(message.raw) or {}), as_mapping(blocks[0]) if blocks else None
+        if key == "parts" or (first is not None and typed(first) is not first):
+            return normalise_one({"role": "user", key: [{"text": text}]})
+    return normalise_one({"role": "user", "content": text})
+
+
+def with_content_text(content: object, text: str, *, is_bare: bool = False) -> object:
+    """The content of a result with its text blocks replaced by one. `is_bare`: such a block has no type."""
     if not isinstance(content, (list, tuple)):
-        return text
+        return [{"text": text}] if is_bare else text
     out: list[object] = []
     is_placed = False
     for block in content:
         inner = as_mapping(block)
-        if not isinstance(block, str) and (inner is None or inner.get("type") not in TEXTS):
+        if not isinstance(block, str) and (inner is None or typed(inner).get("type") not in TEXTS):
             out.append(block)
         elif not is_placed:
             out.append({**(inner or {"type": "text"}), "text": text})
             is_placed = True
-    return out if is_placed else [{"type": "text", "text": text}, *out]
+    return out if is_placed else [{"text": text} if is_bare else {"type": "text", "text": text}, *out]
+
+
+def _response(block: Raw, text: str) -> Raw:
+    """Gemini's response with another text. See `text_of_response`."""
+    before = block.get("response")
+    given = before if isinstance(before, Mapping) else {}
+    values = [*given.values()]
+    if len(values) == 1 and isinstance(values[0], str):
+        return dict.fromkeys(given, text)
+    return parse_arguments(text) or {"output": text}

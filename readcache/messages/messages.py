@@ -1,8 +1,9 @@
 """Messages of a conversation in one shape, whichever API they are written for.
 
 `normalise` reads OpenAI chat messages (`tool_calls`, the older `function_call`, strings or lists of parts), Anthropic
-messages (strings or blocks), items of OpenAI's Responses API, and plain chats without any ids (mini-swe-agent). It is
-for looking only: what is changed is changed in the message as the harness wrote it, by `editing`.
+messages (strings or blocks), items of OpenAI's Responses API, messages of Bedrock's Converse, Gemini's contents, and
+plain chats without any ids (mini-swe-agent). It is for looking only: what is changed is changed in the message as the
+harness wrote it, by `editing`.
 
 Nothing here raises on a message of an unknown shape: what is not understood is `Kind.OTHER`, with its strings.
 """
@@ -12,10 +13,23 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-Raw = Mapping[str, Any]  # a message as its harness wrote it
+from readcache.messages.blocks import (
+    CALLS,
+    IMAGES,
+    ITEM_RESULTS,
+    RESULT_ROLES,
+    TEXTS,
+    THINKING,
+    Raw,
+    as_mapping,
+    blocks_key,
+    result_keys,
+    string,
+    typed,
+)
 
 
 class Kind(enum.Enum):
@@ -45,6 +59,7 @@ class Part:
     name: str = ""  # the tool's; of `Kind.OTHER` the block's own type
     arguments: Mapping[str, object] | None = None  # of a call; None when they are not a JSON object
     is_error: bool = False  # as the harness says it; OpenAI's shape cannot
+    nth: int = 0  # which of the calls, or results, of its message that have no id
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +76,12 @@ class Message:
         return "\n".join(part.text for part in self.parts if part.kind is Kind.TEXT)
 
 
-RESULT_ROLES = ("tool", "function")
-TEXTS = ("text", "input_text", "output_text")
-IMAGES = ("image", "image_url", "input_image")
-THINKING = {"thinking": "thinking", "redacted_thinking": "", "reasoning": "summary"}  # block type -> what is legible
-# Type of a call -> the keys of its id and its arguments. The latter two are items of the Responses API: they stand for
-# themselves and have no role.
-CALLS = {
-    "tool_use": ("id", "input"),
-    "function_call": ("call_id", "arguments"),
-    "custom_tool_call": ("call_id", "input"),
-}
-ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
 # Not for the model's eyes: names of things, encodings of things.
-UNREAD = ("type", "id", "data", "signature", "encrypted_content", "cache_control", "media_type", "url")
+UNREAD = (
+    *("type", "id", "data", "encrypted_content", "cache_control", "url", "media_type", "mime_type", "mimeType"),
+    *("signature", "thoughtSignature", "thought_signature"),
+)
+_PARTS_ROLES = {"model": "assistant", "": "user", "function": "user", "tool": "user"}  # Gemini's
 
 
 _EMPTY: Raw = {}
@@ -93,16 +100,29 @@ def normalise_one(message: Raw) -> Message:
     try:
         return _read(raw, message)
     except RecursionError:  # results in results: no API has that
-        return Message(_string(raw.get("role")), (Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD))),), message)
+        return Message(string(raw.get("role")), (Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD))),), message)
 
 
 def _read(raw: Mapping[str, Any], message: Raw) -> Message:
-    role = raw.get("role")
-    if isinstance(role, str) and role:
-        return Message(role, tuple(_parts(raw, role)), message)
-    kind = _string(raw.get("type"))
+    role = string(raw.get("role"))
+    if blocks_key(raw) == "parts":
+        role = _PARTS_ROLES.get(role, role)
+    if role:
+        return Message(role, _numbered(_parts(raw, role)), message)
+    kind = string(raw.get("type"))
     role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in CALLS or kind in THINKING else ""
     return Message(role, tuple(_block(raw)), message)
+
+
+def _numbered(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts; those without an id know which of their kind they are."""
+    found = tuple(parts)
+    for kind in (Kind.CALL, Kind.RESULT):
+        places = (at for at, part in enumerate(found) if part.kind is kind and part.call_id is None)
+        nths = {at: nth for nth, at in enumerate(places)}
+        if len(nths) > 1:
+            found = tuple(replace(part, nth=nths.get(at, part.nth)) for at, part in enumerate(found))
+    return found
 
 
 def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
@@ -140,16 +160,6 @@ def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
     return [(part.call_id or "", part.text) for parts in said for part in parts if part.kind is Kind.CALL]
 
 
-def result_keys(raw: Raw) -> tuple[str, str] | None:
-    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None if it is not a result."""
-    kind = raw.get("type")
-    if raw.get("role") in RESULT_ROLES:
-        return "tool_call_id", "content"
-    if kind in ITEM_RESULTS:
-        return "call_id", "output"
-    return ("tool_use_id", "content") if kind == "tool_result" else None
-
-
 def update_all(messages: Iterable[Message], raws: Iterable[Raw]) -> list[Message]:
     """The messages as they are after changes by `editing` that gave `raws`: read anew only where that changed one."""
     pairs = zip(messages, raws, strict=True)
@@ -172,18 +182,6 @@ def _field(thing: object, name: str) -> object:
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
-def as_mapping(thing: object) -> Mapping[str, Any] | None:
-    """A message or block as a mapping: the objects of the APIs' own packages too, which harnesses put into their lists
-    as they come (`messages.append(response.message)`)."""
-    if isinstance(thing, Mapping):
-        return thing
-    dump = getattr(thing, "model_dump", None)
-    if not callable(dump):
-        return None
-    dumped = dump(exclude_none=True)
-    return dumped if isinstance(dumped, Mapping) else None
-
-
 def plain(value: Any) -> Any:
     """A copy of a message in JSON's types, so that later changes to the message do not reach it. The objects of the
     APIs' packages become dicts; a value without a JSON type stays as it is."""
@@ -198,7 +196,7 @@ def plain(value: Any) -> Any:
 def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
     thinking = raw.get("thinking_blocks") or raw.get("reasoning_content") or ()
     yield from [Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking)
-    yield from _result(raw) if role in RESULT_ROLES else _content(raw.get("content"))
+    yield from _result(raw) if role in RESULT_ROLES else _content(raw.get(blocks_key(raw)))
     yield from map(_openai_call, _listed(raw.get("tool_calls")))
     if raw.get("function_call"):
         yield _openai_call({"function": raw["function_call"]})
@@ -214,7 +212,8 @@ def _block(block: object) -> Iterator[Part]:
     if raw is None:
         yield Part(Kind.TEXT, block) if isinstance(block, str) else Part(Kind.OTHER)
         return
-    kind = _string(raw.get("type"))
+    raw = typed(raw)
+    kind = string(raw.get("type"))
     if kind in TEXTS and isinstance(raw.get("text"), str):
         yield Part(Kind.TEXT, raw["text"])
     elif kind in CALLS:
@@ -239,7 +238,7 @@ def _openai_call(call: object) -> Part:
 def _call(call_id: object, name: object, given: object) -> Part:
     arguments = parse_arguments(given)
     text = given if isinstance(given, str) and arguments is None else "\n".join(_leaves(arguments))
-    return Part(Kind.CALL, text, _string(call_id) or None, _string(name), arguments)
+    return Part(Kind.CALL, text, string(call_id) or None, string(name), arguments)
 
 
 def parse_arguments(given: object) -> Mapping[str, object] | None:
@@ -254,13 +253,29 @@ def parse_arguments(given: object) -> Mapping[str, object] | None:
 
 def _result(raw: Raw) -> Iterator[Part]:
     id_key, key = result_keys(raw) or ("", "")
-    inner = list(_content(raw.get(key)))
-    name = _string(raw.get(id_key)) or None
+    given = raw.get(key)
+    inner = list(_content(text_of_response(given) if isinstance(given, Mapping) else given))
+    inner += _content(raw.get("parts"))  # Gemini's images
+    name = string(raw.get(id_key)) or None
     text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
-    yield Part(Kind.RESULT, text, name, _string(raw.get("name")), is_error=raw.get("is_error") is True)
+    is_error = raw.get("is_error") is True or raw.get("status") == "error" or _is_gemini_error(given)
+    yield Part(Kind.RESULT, text, name, string(raw.get("name")), is_error=is_error)
     for part in inner:
         if part.kind is not Kind.TEXT:
             yield Part(part.kind if part.kind is Kind.IMAGE else Kind.OTHER, part.text, name, part.name)
+
+
+def text_of_response(given: Raw) -> str:
+    """What the model reads of Gemini's response: the text that is alone in it, or else JSON."""
+    if not given:
+        return ""
+    value = next(iter(given.values()))
+    is_text = len(given) == 1 and isinstance(value, str)
+    return str(value) if is_text else json.dumps(given, ensure_ascii=False, skipkeys=True, default=str)
+
+
+def _is_gemini_error(given: object) -> bool:
+    return isinstance(given, Mapping) and list(given) == ["error"]
 
 
 def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:
@@ -274,13 +289,9 @@ def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:
             waiting += reversed([inner for key, inner in this.items() if key not in unread])
         elif isinstance(this, (list, tuple)):
             waiting += reversed(this)
-        elif this is not None:
+        elif this is not None and not isinstance(this, bytes):
             yield str(this)
 
 
 def _listed(value: object) -> Iterable[object]:
     return value if isinstance(value, (list, tuple)) else ()
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

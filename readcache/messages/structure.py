@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from readcache.messages.messages import RESULT_ROLES, Kind, Message, Raw, as_mapping, normalise, normalise_one
+from readcache.messages.blocks import RESULT_ROLES, Raw, as_mapping, blocks_key
+from readcache.messages.messages import Kind, Message, normalise, normalise_one
 from readcache.messages.turns import is_response, turn_starts
 
 # Where OpenAI's shape and those that extend it keep calls and thinking, outside of `content`.
@@ -138,13 +139,14 @@ def _broken(messages: list[Message]) -> set[_Place]:
 def _without(message: Message, gone: set[int]) -> Raw | None:
     """The message without its parts at these places; None when nothing is left that is worth a message."""
     raw = as_mapping(message.raw) or {}
-    if not raw.get("role") or message.role in RESULT_ROLES:
+    key = blocks_key(raw)
+    if not (raw.get("role") or key == "parts") or message.role in RESULT_ROLES:
         return None
     loses_calls = any(message.parts[at].kind is not Kind.RESULT for at in gone)
     rest = {key: value for key, value in raw.items() if not (loses_calls and key in BESIDE_CONTENT)}
-    if isinstance(raw.get("content"), (list, tuple)):
+    if isinstance(raw.get(key), (list, tuple)):
         results = (at in gone for at, part in enumerate(message.parts) if part.kind is Kind.RESULT)
-        rest["content"] = [block for block in raw["content"] if not _is_gone(block, loses_calls, results)]
+        rest[key] = [block for block in raw[key] if not _is_gone(block, loses_calls, results)]
     is_said = (part.text or part.kind in (Kind.IMAGE, Kind.CALL, Kind.RESULT) for part in normalise_one(rest).parts)
     return rest if any(is_said) else None
 

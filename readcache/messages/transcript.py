@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from readcache.messages.messages import RESULT_ROLES, Kind, Message, Raw, normalise
+from readcache.messages.blocks import RESULT_ROLES, Raw
+from readcache.messages.messages import Kind, Message, normalise
 
 # Of roles that a reader knows, whether they are in the list or not.
 _HEADERS = ("system", "developer", "user", "assistant", "tool_output", "tool_output error")

@@ -52,8 +52,8 @@ class Conversation:
         excluded: Collection[str] = (),
     ) -> dict[str, str]:
         """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
-        it. OpenAI's and Anthropic's shapes, with ids or without. Call it when the newest results are in the list: what
-        is not in it yet counts as gone.
+        it. Shapes of OpenAI, Anthropic, Bedrock's Converse and Gemini, with ids or without. Call it when the newest
+        results are in the list: what is not in it yet counts as gone.
 
         `cleared`: the results of this list that the provider clears before the model sees it (Anthropic's
         `clear_tool_uses`): how many of the oldest, in all, or their ids. Say it at each call. `excluded`: names of

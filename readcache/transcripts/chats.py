@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.messages.messages import CALLS, ITEM_RESULTS, Kind, Message, Raw, last_compaction, normalise_one
+from readcache.messages.blocks import CALLS, ITEM_RESULTS, Raw
+from readcache.messages.messages import Kind, Message, last_compaction, normalise_one
 from readcache.transcripts.content import Content
 from readcache.transcripts.records import Recording, RequestSent
 from readcache.transcripts.turns import Turns

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.messages.messages import Kind, Message, Part, normalise
+from readcache.messages.editing import with_arguments, with_result_text, with_texts, without_images
+from readcache.messages.messages import Kind, Message, Part, normalise, normalise_one
 
 HEREDOC = "cat > f.py <<'EOF'\nprint(\"a\\n\")\n\tx = 1\nEOF\n"
 
@@ -148,6 +149,55 @@ def test_the_objects_of_the_apis_own_packages_are_read_too() -> None:
     assert only(message).text == "hi"
 
 
+# ------------------------------------------------------------ Bedrock's Converse, Gemini
+
+
+def test_blocks_that_a_key_names() -> None:
+    content = [
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}},
+        {"text": "so"},
+        {"toolUse": {"toolUseId": "c1", "name": "bash", "input": {"command": HEREDOC}}},
+    ]
+    assert only({"role": "assistant", "content": content}).parts == (
+        Part(Kind.THINKING, "hm"),
+        Part(Kind.TEXT, "so"),
+        call(command=HEREDOC),
+    )
+    inner = [{"text": "b"}, {"image": {"format": "png", "source": {"bytes": b"png"}}}, {"json": {"n": [1]}}]
+    content = [{"toolResult": {"toolUseId": "c1", "status": "error", "content": inner}}, {"text": "go on"}]
+    assert only({"role": "user", "content": content}).parts == (
+        Part(Kind.RESULT, "b", "c1", is_error=True),
+        Part(Kind.IMAGE, call_id="c1"),
+        Part(Kind.OTHER, "1", "c1"),
+        Part(Kind.TEXT, "go on"),
+    )
+
+
+def test_gemini_speaks_in_parts() -> None:
+    thought, words = {"text": "hm", "thought": True}, {"text": "so", "thoughtSignature": "c2ln"}
+    made = {"functionCall": {"id": "c1", "name": "bash", "args": {"command": HEREDOC}}}
+    answer = only({"role": "model", "parts": [thought, words, made]})
+    assert answer == Message("assistant", (Part(Kind.THINKING, "hm"), Part(Kind.TEXT, "so"), call(command=HEREDOC)))
+    picture, sound = ({"inlineData": {"mimeType": kind, "data": "AAAA"}} for kind in ("image/png", "audio/wav"))
+    given = {"functionResponse": {"id": "c1", "name": "bash", "response": {"output": "a\n"}, "parts": [picture]}}
+    assert only({"parts": [given, sound]}) == Message(
+        "user",
+        (Part(Kind.RESULT, "a\n", "c1", "bash"), Part(Kind.IMAGE, call_id="c1"), Part(Kind.OTHER, name="inlineData")),
+    )
+    failed = {"functionResponse": {"name": "bash", "response": {"error": "no"}}}
+    for role in ("function", "tool", "user"):  # it stays a message of many parts
+        assert only({"role": role, "parts": [failed]}) == Message(
+            "user", (Part(Kind.RESULT, "no", None, "bash", is_error=True),)
+        )
+
+
+def test_googles_package_has_names_and_objects_of_its_own() -> None:
+    made = Dumped(function_call=Dumped(id="c1", name="bash", args={"command": "ls"}))
+    assert only({"role": "model", "parts": [made]}).parts == (call(command="ls"),)
+    given = Dumped(function_response={"id": "c1", "name": "bash", "response": {"result": "f"}})
+    assert only({"role": "user", "parts": [given]}).parts == (Part(Kind.RESULT, "f", "c1", "bash"),)
+
+
 # ------------------------------------------------------------ others
 
 
@@ -180,7 +230,8 @@ def test_where_a_harness_writes_no_calls_all_of_it_is_text() -> None:
 
 
 KEYS = ["role", "content", "type", "text", "tool_calls", "tool_call_id", "function", "function_call", "arguments"]
-KEYS += ["id", "name", "input", "tool_use_id"]
+KEYS += ["id", "name", "input", "tool_use_id", "parts", "toolUse", "toolResult", "toolUseId", "functionCall"]
+KEYS += ["function_call", "functionResponse", "response", "inlineData", "thought", "image"]
 TYPES = ["user", "tool", "tool_use", "tool_result", "function_call_output", "image", "reasoning"]
 WORDS = st.sampled_from(KEYS + TYPES)
 anything = st.recursive(
@@ -197,3 +248,19 @@ def test_nothing_that_a_list_may_hold_raises_or_is_changed(messages: list[Any]) 
     assert all(message.raw is raw for message, raw in zip(read, messages, strict=True))
     assert normalise(read) == read
     assert messages == before
+
+
+@given(anything | st.builds(lambda made: {"role": "user", "parts": made}, st.lists(anything, max_size=3)))
+def test_what_is_read_can_be_written_and_nothing_else_changes(message: Any) -> None:
+    before = copy.deepcopy(message)
+    parts = normalise_one(message).parts
+    for at, part in enumerate(parts):
+        if part.kind is Kind.RESULT:
+            after = normalise_one(with_result_text(message, part.call_id, "new", part.nth)).parts
+            assert after[at].text == "new"
+        elif part.kind is Kind.CALL:
+            after = normalise_one(with_arguments(message, part.call_id, {"new": 1}, part.nth)).parts
+            assert part.arguments is None or after[at].arguments == {"new": 1}
+    assert with_texts(message, str) is message
+    without_images(message, "new")
+    assert message == before

@@ -16,8 +16,19 @@ from readcache import Budget, Session
 from readcache.context import Compactor, How
 from readcache.context.formed import sendable
 from readcache.context.steps import compact_with, compaction_request
-from readcache.messages.messages import normalise
-from tests.helpers.chats import APIS, Step, calls_and_results, chat, is_sendable, results, text, texts
+from readcache.messages.messages import Kind, normalise
+from tests.helpers.chats import (
+    APIS,
+    Step,
+    call_message,
+    calls_and_results,
+    chat,
+    is_sendable,
+    result_messages,
+    results,
+    text,
+    texts,
+)
 from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, commands
 
 each_shape = pytest.mark.parametrize("shape", APIS)
@@ -131,6 +142,20 @@ calls = st.builds(
 uses = st.builds(lambda i: {"type": "tool_use", "id": i, "name": "bash", "input": {"command": "ls"}}, ids)
 said = st.builds(lambda word: {"type": "text", "text": word}, words)
 given_back = st.builds(lambda i, word: {"type": "tool_result", "tool_use_id": i, "content": word}, ids, words)
+
+
+def messages_of(api: str) -> st.SearchStrategy[Any]:
+    """Messages of an API whose blocks have no type."""
+    named = st.sampled_from([f"c{n}" for n in range(6)])
+    blocks = "parts" if api == "gemini" else "content"
+    texts_of = st.builds(lambda word: {"text": word}, words)
+    calls_of = st.builds(lambda i: call_message(api, [(i, "bash", {"command": "ls"})])[blocks][-1], named)
+    results_of = st.builds(lambda i, word: result_messages(api, [(i, word, False)])[0][blocks][0], named, words)
+    model = "model" if api == "gemini" else "assistant"
+    said_by = st.builds(lambda made: {"role": model, blocks: made}, blocks_of(texts_of, calls_of))
+    return said_by | st.builds(lambda made: {"role": "user", blocks: made}, blocks_of(texts_of, results_of))
+
+
 LISTS = {
     "openai": st.lists(
         st.one_of(
@@ -157,6 +182,8 @@ LISTS = {
         ),
         max_size=14,
     ),
+    "converse": st.lists(messages_of("converse"), max_size=14),
+    "gemini": st.lists(messages_of("gemini"), max_size=14),
 }
 
 
@@ -167,17 +194,15 @@ def is_well_formed(shape: str, messages: Any) -> bool:
         return False
     if not all(says_something(message) for message in messages):
         return False
-    if shape == "openai" or not any(isinstance(message["content"], list) for message in messages):
+    if shape == "openai":
         return True
-    has_calls = any(
-        block["type"] != "text" for m in messages if isinstance(m["content"], list) for block in m["content"]
-    )
+    has_calls = any(part.kind is not Kind.TEXT for message in normalise(messages) for part in message.parts)
     return not has_calls or all(a["role"] != b["role"] for a, b in pairwise(messages))
 
 
 def waiting_in(messages: Any) -> list[str]:
     """The calls that the last messages leave open: those of the model, and results alone."""
-    end = list(takewhile(lambda m: m["role"] == "assistant" or results([m]), reversed(messages)))
+    end = list(takewhile(lambda m: m["role"] in ("assistant", "model") or results([m]), reversed(messages)))
     open_ = Counter[str]()
     for kind, call_id in calls_and_results(end[::-1]):
         open_[call_id] += 1 if kind == "call" else -1
@@ -185,11 +210,11 @@ def waiting_in(messages: Any) -> list[str]:
 
 
 def says_something(message: Any) -> bool:
-    content = message["content"]
+    content = message["parts"] if "parts" in message else message["content"]
     if message["role"] == "tool" or message.get("tool_calls"):
         return True
     if isinstance(content, list):
-        return bool(content) and all(block["text"].strip() for block in content if block["type"] == "text")
+        return bool(content) and all(block["text"].strip() for block in content if "text" in block)
     return bool(content and content.strip())
 
 

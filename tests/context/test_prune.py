@@ -12,12 +12,14 @@ from readcache.context import prune
 from readcache.context.notes import name_stretches
 from readcache.messages.messages import normalise
 from readcache.model.errors import UsageError
-from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, write
+from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, texts, write
 
 NOW = Step("ls", "f\n")  # the turn that is under way
-IMAGE = {
+IMAGE: dict[str, dict[str, Any]] = {
     "openai": {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+    "converse": {"image": {"format": "png", "source": {"bytes": b"png"}}},
+    "gemini": {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
 }
 
 each_shape = pytest.mark.parametrize("shape", APIS)
@@ -331,15 +333,33 @@ def test_images_become_a_text(shape: str) -> None:
     messages = chat(shape, shot, shot, NOW)
     after = prune(messages)
     assert "image" not in {part.kind.value for message in normalise(after) for part in message.parts}
-    assert results(after)["c1"] == "taken\n[PRUNED: an image was shown here]"
+    assert "\ntaken\n[PRUNED: an image was shown here]" in "\n".join(texts(after))
     assert prune(messages, strategies=["duplicate_outputs"]) is messages
 
 
 @each_shape
 def test_an_image_that_belongs_to_the_task_or_the_last_turn_stays(shape: str) -> None:
     messages = chat(shape, NOW, Step("screenshot", "taken", blocks=(IMAGE[shape],)))
-    messages[-len(chat(shape)) - 3] = {"role": "user", "content": [{"type": "text", "text": "as here"}, IMAGE[shape]]}
+    words = {"text": "as here"} if shape in ("converse", "gemini") else {"type": "text", "text": "as here"}
+    said_so = {"role": "user", "parts" if shape == "gemini" else "content": [words, IMAGE[shape]]}
+    messages[-len(chat(shape)) - 3] = said_so
     assert prune(messages) is messages
+
+
+# ------------------------------------------------------------ calls without ids, as Gemini's are
+
+
+def test_of_results_without_ids_in_one_message_only_the_one_that_is_meant_goes() -> None:
+    same = Step("pytest -q", text())
+    after = prune(chat("gemini without ids", [same, same], NOW))
+    assert [text() in words for words in texts(after)].count(True) == 1
+    assert [words.startswith("[PRUNED") for words in texts(after)].count(True) == 1
+
+
+def test_calls_without_ids_that_were_made_at_once_have_their_results_in_order() -> None:
+    reads = [read("/a", text(of="a")), read("/b", text(of="b")), read("/c", text(of="c"))]
+    after = prune(chat("gemini without ids", reads, write("/b", text(of="new")), NOW))
+    assert [text(of=name) in texts(after) for name in "abc"] == [True, False, True]
 
 
 # ------------------------------------------------------------ all of them

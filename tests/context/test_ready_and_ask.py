@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,20 @@ import pytest
 from readcache import Budget, Session, UsageError
 from readcache.context import Compactor, How
 from readcache.context.api import prompt_tokens
-from tests.helpers.chats import APIS, Messages, Step, call_message, chat, is_sendable, result_messages, results, text
+from readcache.messages.messages import Kind, normalise_one
+from tests.helpers.chats import (
+    APIS,
+    Messages,
+    Step,
+    call_message,
+    chat,
+    is_sendable,
+    result_messages,
+    results,
+    said,
+    text,
+    texts,
+)
 from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, six_reads
 
 PAGE = Path(__file__).parents[2] / "docs" / "compaction.md"
@@ -162,6 +176,9 @@ def test_tokens_that_only_the_api_counts_count_at_the_next_request() -> None:
         ({"usage": {"input_tokens": 1, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 2}}, 7),
         ({"usage": {"input_tokens": 7, "cache_read_input_tokens": None}}, 7),
         (SimpleNamespace(usage={"prompt_tokens": 7}), 7),
+        ({"usage": {"inputTokens": 1, "cacheReadInputTokens": 4, "cacheWriteInputTokens": 2, "outputTokens": 3}}, 7),
+        ({"usageMetadata": {"promptTokenCount": 7, "cachedContentTokenCount": 5}}, 7),
+        (SimpleNamespace(usage_metadata={"prompt_token_count": 7}), 7),
         ({"usage": None}, None),
         ({"content": "done"}, None),
         ("done", None),
@@ -206,7 +223,7 @@ class Agent:
         self.requests.append(list(messages))
         n = len(self.requests)
         if n > self.steps:
-            return {"role": "assistant", "content": "done"}
+            return said(self.shape, "done", "assistant")
         if n % 7 == 0:
             given = {"path": f"f{n % 5}", "content": text(1, 120, of=f"new{n}")}
             return call_message(self.shape, [(f"call_{n}", "write", given)])
@@ -238,20 +255,20 @@ def loop_of_the_page() -> Callable[..., Messages]:
     return loop
 
 
-def anthropic_loop(model: Any, summarize: Any, tools: Any, messages: Messages) -> Messages:
-    """The page's loop for the other API."""
+def loop_of_blocks(api: str, model: Any, summarize: Any, tools: Any, messages: Messages) -> Messages:
+    """The page's loop for another API."""
     session = Session(root=".")
     known = {"bash": session.wrap(tools.bash), "write": session.wrap_write(tools.write)}
     compactor = Compactor(session, summarize, window=tools.window)
     while True:
         answer, messages = compactor.ask(model, messages)
         messages = [*messages, answer]
-        calls = [block for block in answer["content"] if isinstance(block, dict) and block["type"] == "tool_use"]
+        calls = [part for part in normalise_one(answer).parts if part.kind is Kind.CALL]
         if not calls:
             return messages
         with session.batch():
-            done = [(c["id"], known[c["name"]](**c["input"], call_id=c["id"]), False) for c in calls]
-        messages += result_messages("anthropic", done)
+            done = [(c.call_id or "", known[c.name](**(c.arguments or {}), call_id=c.call_id), False) for c in calls]
+        messages += result_messages(api, done)
 
 
 @each_shape
@@ -260,9 +277,9 @@ def test_the_whole_loop_of_the_page(shape: str, tmp_path: Path, monkeypatch: pyt
     for n in range(5):
         Path(f"f{n}").write_text(text(1, 120, of=f"old{n}"))
     model, summarize = Agent(shape, 60), Model()
-    loop = loop_of_the_page() if shape == "openai" else anthropic_loop
+    loop = loop_of_the_page() if shape == "openai" else partial(loop_of_blocks, shape)
     messages = loop(model, summarize, Tools(), chat(shape))
-    assert messages[-1]["content"] == "done"
+    assert texts(messages[-1:]) == ["done"]
     assert len(model.requests) == 61
     assert len(summarize.asked) >= 3
     assert all(is_sendable(request) for request in model.requests)

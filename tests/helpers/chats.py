@@ -12,10 +12,10 @@ from readcache.messages.messages import Kind, normalise
 
 Raw = dict[str, Any]
 Messages = list[Mapping[str, Any]]
-APIS = ("openai", "anthropic")
+APIS = ("openai", "anthropic", "converse", "gemini")  # the latter two: Bedrock's, and Gemini's `parts`
 WORDS_IN_FRONT = "OBSERVATION:\n"  # of the harness, in the shape "blocks"
 SHAPES_WITH_IDS = (*APIS, "blocks")
-SHAPES = (*SHAPES_WITH_IDS, "plain")
+SHAPES = (*SHAPES_WITH_IDS, "gemini without ids", "plain")
 LINES = [f"line number {n} says something that no other line says" for n in range(1, 1001)]
 
 
@@ -33,8 +33,15 @@ def numbered(first: int, last: int, of: str = "line") -> str:
 # ------------------------------------------------------------ one message
 
 
+def said(api: str, words: str, role: str = "user") -> Raw:
+    """Somebody says something."""
+    if api.startswith("gemini"):
+        return {"role": "model" if role == "assistant" else role, "parts": [{"text": words}]}
+    return {"role": role, "content": [{"text": words}] if api == "converse" else words}
+
+
 def user(words: str) -> Raw:
-    return {"role": "user", "content": words}
+    return said("openai", words)
 
 
 def call_message(
@@ -46,21 +53,62 @@ def call_message(
         made = [{"id": call_id, "type": "function", "function": function} for call_id, function in functions]
         thinking = {"reasoning_content": "hm"} if thinks else {}
         return {"role": "assistant", "content": words, "tool_calls": made, **thinking}
-    blocks = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if thinks else []
+    blocks: list[Raw] = []
+    if api == "converse":
+        blocks += [{"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}] if thinks else []
+        blocks += [{"text": words}] if words else []
+        made = [{"toolUseId": call_id, "name": tool, "input": given} for call_id, tool, given in calls]
+        return {"role": "assistant", "content": [*blocks, *({"toolUse": call} for call in made)]}
+    if api.startswith("gemini"):
+        blocks += [{"text": "hm", "thought": True}] if thinks else []
+        blocks += [{"text": words}] if words else []
+        made = [{**_gemini_id(api, call_id), "name": tool, "args": given} for call_id, tool, given in calls]
+        return {"role": "model", "parts": [*blocks, *({"functionCall": call} for call in made)]}
+    blocks += [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if thinks else []
     blocks += [{"type": "text", "text": words}] if words else []
     uses = [{"type": "tool_use", "id": call_id, "name": tool, "input": given} for call_id, tool, given in calls]
     return {"role": "assistant", "content": [*blocks, *uses]}
 
 
 def result_messages(api: str, results: Iterable[tuple[str, Any, bool]]) -> list[Raw]:
-    """The results: (id, content, is it an error) of each. In Anthropic's API they are blocks of one message."""
+    """The results: (id, content, is it an error) of each. But for OpenAI's API they are blocks of one message."""
     if api == "openai":
         return [{"role": "tool", "tool_call_id": call_id, "content": content} for call_id, content, _ in results]
+    if api == "converse":
+        made = [
+            (call_id, _converse_blocks(content), "error" if failed else "success")
+            for call_id, content, failed in results
+        ]
+        found = [
+            {"toolResult": {"toolUseId": call_id, "content": inner, "status": status}}
+            for call_id, inner, status in made
+        ]
+        return [{"role": "user", "content": found}] if found else []
+    if api.startswith("gemini"):
+        parts = [_gemini_parts(api, *result) for result in results]
+        return [{"role": "user", "parts": [part for each in parts for part in each]}] if parts else []
     blocks = [
         {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
         for call_id, content, is_error in results
     ]
     return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def _converse_blocks(content: Any) -> list[Raw]:
+    blocks = [{"text": content}] if isinstance(content, str) else content
+    return [{"text": block["text"]} if "text" in block else block for block in blocks]
+
+
+def _gemini_id(api: str, call_id: str) -> Raw:
+    return {"id": call_id} if api == "gemini" else {}
+
+
+def _gemini_parts(api: str, call_id: str, content: Any, failed: bool) -> list[Raw]:
+    """The result, and images behind it."""
+    blocks = [{"text": content}] if isinstance(content, str) else content
+    texts = "\n".join(block["text"] for block in blocks if "text" in block)
+    result = {**_gemini_id(api, call_id), "name": "bash", "response": {"error" if failed else "output": texts}}
+    return [{"functionResponse": result}, *(block for block in blocks if "text" not in block)]
 
 
 # ------------------------------------------------------------ from what was called and what it printed
@@ -88,13 +136,13 @@ def write(path: str, content: str, output: str | None = "written", *, error: boo
 def chat(api: str, *turns: Step | Sequence[Step] | str) -> Messages:
     """A system message, the task, and these turns: a step, several made at once, or what the user says. A step without
     output waits for its result. Calls are c1, c2, …"""
-    messages: Messages = [user("fix the bug")]
+    messages: Messages = [said(api, "fix the bug")]
     if api == "openai":
         messages.insert(0, {"role": "system", "content": "you are an agent"})
     number = 0
     for turn in turns:
         if isinstance(turn, str):
-            messages.append(user(turn))
+            messages.append(said(api, turn))
             continue
         steps = [turn] if isinstance(turn, Step) else turn
         messages += turn_of(api, *[(f"c{number + k}", step) for k, step in enumerate(steps, 1)])
@@ -142,15 +190,15 @@ def texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def message_list(shape: str, turns: Iterable[tuple[str, str, str]]) -> list[Raw]:
     """The messages of a conversation from (call id, command, output); a turn without a command is what a user says."""
-    out = [user("Please fix the tax")]
+    out = [said(shape, "Please fix the tax")]
     for call_id, command, output in turns:
-        out += _turn_in_shape(shape, call_id, command, output) if command else [user(output)]
+        out += _turn_in_shape(shape, call_id, command, output) if command else [said(shape, output)]
     return out
 
 
 def server_compaction(shape: str) -> Raw:
     """The API compacted what stands before this, and drops it."""
-    if shape in ("openai", "plain"):
+    if shape in ("openai", "plain") or shape.startswith("gemini"):
         return {"type": "compaction", "encrypted_content": "…"}
     return {"role": "assistant", "content": [{"type": "compaction", "content": "a summary"}]}
 
@@ -161,8 +209,8 @@ def _turn_in_shape(shape: str, call_id: str, command: str, output: str) -> list[
         said = {"role": "assistant", "content": f"THOUGHT: I look.\n\n```bash\n{command}\n```"}
         return [said, user(f"<returncode>0</returncode>\n<output>\n{output}{end}</output>")]
     call = (call_id, "bash", {"command": command})
-    if shape in APIS:
-        words = "I look." if shape == "anthropic" else None
+    if shape in APIS or shape == "gemini without ids":
+        words = None if shape == "openai" else "I look."
         return [call_message(shape, [call], words), *result_messages(shape, [(call_id, output, False)])]
     # as SWE-agent and others do it: words of the harness around the output, results as lists of blocks
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
@@ -189,11 +237,21 @@ def _word(api: str, what: str, ids: list[str], words: str) -> Raw:
     if what in "re":
         return result_messages(api, [(ids[0], words, what == "e")])[0]
     if what in "us":
-        return {"role": "user" if what == "u" else "assistant", "content": words}
+        return said(api, words, "user" if what == "u" else "assistant")
     return call_message(api, [(call_id, "bash", {"command": "ls"}) for call_id in ids], thinks=what == "t")
 
 
 # ------------------------------------------------------------ what an API demands
+
+
+_BLOCKS = (
+    ("call", "tool_use", "id"),
+    ("result", "tool_result", "tool_use_id"),
+    ("call", "toolUse", "toolUseId"),
+    ("result", "toolResult", "toolUseId"),
+    ("call", "functionCall", "id"),
+    ("result", "functionResponse", "id"),
+)
 
 
 def calls_and_results(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -203,11 +261,13 @@ def calls_and_results(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[s
             yield "call", call["id"]
         if message["role"] == "tool":
             yield "result", message["tool_call_id"]
-        for block in message["content"] if isinstance(message["content"], list) else ():
-            if block["type"] == "tool_use":
-                yield "call", block["id"]
-            elif block["type"] == "tool_result":
-                yield "result", block["tool_use_id"]
+        blocks = message["parts"] if "parts" in message else message["content"]
+        for block in blocks if isinstance(blocks, list) else ():
+            for what, name, id_key in _BLOCKS:
+                if block.get("type") == name:
+                    yield what, block[id_key]
+                elif name in block:
+                    yield what, block[name][id_key]
 
 
 def is_sendable(messages: Sequence[Mapping[str, Any]]) -> bool:

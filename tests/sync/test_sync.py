@@ -733,10 +733,10 @@ def mangled(messages: list[dict[str, Any]], rng: random.Random) -> list[dict[str
             replace_text(message, "\n", "\n" if rng.random() < 0.7 else "\r\n")
         if what == "edit":
             replace_text(message, f"number {rng.randint(1, 60)} ", "number ? ")
-        if what == "shuffle lines" and isinstance(message["content"], str):
+        if what == "shuffle lines" and isinstance(message.get("content"), str):
             lines = message["content"].split("\n")
             message["content"] = "\n".join(lines[rng.randrange(len(lines)) :] + lines[: rng.randrange(len(lines))])
-        if what == "merge" and out and isinstance(message["content"], str) and isinstance(out[-1]["content"], str):
+        if what == "merge" and all(isinstance(each.get("content"), str) for each in (message, *(out[-1:] or [{}]))):
             out[-1]["content"] += "\n" + message["content"]
             continue
         out += {"drop": [], "twice": [message, message]}.get(what, [message])

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from readcache import Frame
 from readcache.hosts.tool_results import ToolResult
+from readcache.messages.blocks import ITEM_RESULTS
 from readcache.messages.editing import with_result_text
-from readcache.messages.messages import ITEM_RESULTS, Kind, Part, last_compaction, normalise_one
+from readcache.messages.messages import Kind, Part, last_compaction, normalise_one
 
 Item = Mapping[str, Any]
 
