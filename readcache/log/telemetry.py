@@ -41,7 +41,7 @@ HOST, OTHER = "host", "other"  # the label of all, and its value for a name that
 HOSTS = frozenset(
     (
         *("claude-agent-sdk", "claude-code", "codex", "gemini", "langchain", "mcp", "mini-swe-agent", "openai-agents"),
-        *("opencode", "openhands", "python", "run", "serve", "shims"),
+        *("opencode", "openhands", "pi", "python", "run", "serve", "shims"),
     )
 )
 EVENT = "readcache.reply"  # on the span in which a call is answered

@@ -56,13 +56,15 @@ class Requests:
                 assert missing is None, f"{marker} stands for a line that is not in view: {lines[missing]!r}"
 
     def _check_cache(self, ours: Sequence[str], real: Sequence[str]) -> None:
-        """What stands before the host's first change of the last request is as it was. With a text more than the host
-        alone would have sent, a restored section, nobody knows which is which."""
+        """What stands before the host's first change of the last request is as it was, or was cleared now because the
+        user asked for that. With a text more than the host alone would have sent, a restored section, nobody knows
+        which is which."""
         before, self._before = self._before, (ours, real)
         if len(ours) == len(real) and len(before[0]) == len(before[1]):
             cached = _alike(before[1], real)
             kept = _alike(before[0], ours)
-            assert kept >= cached, f"changed before anything that the host changed: {ours[kept]!r}"
+            is_cleared = kept < len(ours) and NOTE.search(ours[kept]) is not None
+            assert kept >= cached or is_cleared, f"changed before anything that the host changed: {ours[kept]!r}"
 
     def _account(self, result: str, truth: str) -> None:
         """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
