@@ -245,7 +245,7 @@ def test_the_page_of_one_reader_knows_what_the_others_wrote() -> None:
     page = parse("".join(parts))
     assert len(page.all("ol", "calls")) == 1
     assert "Written by reader searcher" in steps(page)[1].text
-    assert page.all("path", "stale")
+    assert page.all("path", "wrote")
     with pytest.raises(LookupError, match="nothing was recorded of agent nobody"):
         write_page(session.events(), "None", {}, parts.append, "nobody")
 

@@ -19,8 +19,7 @@ from readcache.model.events import (
 from readcache.model.reply import Outcome, Reason
 from readcache.report.page.glance import link
 from readcache.report.page.lanes import Lane, Step
-from readcache.report.page.markup import attributes, brief, escaped, number, plural
-from readcache.report.page.sizes import chars_left_out, chars_shown
+from readcache.report.page.markup import attributes, brief, escaped, number, plural, tokens
 from readcache.report.page.texts import text_block
 
 LABEL_CHARS = 200  # of a command in its line; all of it stands below
@@ -33,7 +32,7 @@ def time_line(lane: Lane, began: float) -> Iterator[str]:
     yield '<ol class="calls" role="list">\n'
     for step in lane.steps:
         kinds, word = _kinds(step), _word(step)
-        yield f"<li{attributes(id=step.name, class_=' '.join(kinds))}>"
+        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_held=brief(tokens(step.held.in_view)))}>"
         yield f"<details><summary>{_line(step, word, began)}</summary>"
         yield '<div class="body">'
         yield from _body(step)
@@ -43,13 +42,13 @@ def time_line(lane: Lane, began: float) -> Iterator[str]:
 
 def _line(step: Step, word: str, began: float) -> str:
     label = _short(_label(step))
-    at, left = step.record.at, chars_left_out(step)
+    at, left = step.record.at, step.left_out
     return (
         f'<span class="n">{step.at + 1}</span>'
         + (f'<span class="at">{_elapsed(at - began)}</span>' if began else "")
         + f'<code class="what">{escaped(label)}</code>'
         + f'<span class="why">{escaped(word)}</span>'
-        + f'<span class="in">{brief(chars_shown(step)) if step.result or _is_restored(step) else ""}</span>'
+        + f'<span class="in">{brief(step.shown) if step.result or _is_restored(step) else ""}</span>'
         + f'<span class="out">{"−" + brief(left) if left > 0 else "+" + brief(-left) if left else ""}</span>'
     )
 
@@ -168,11 +167,12 @@ def _facts(step: Step, account: Account | None) -> str:
     call_id = getattr(step.events[0], "call_id", "")
     facts = [f"id <code>{escaped(call_id)}</code>"] if call_id else []
     if account is not None:
-        facts.append(f"printed {plural(account.output_chars, 'character')}, {number(chars_shown(step))} shown")
+        facts.append(f"printed {plural(account.output_chars, 'character')}, {number(step.shown)} shown")
         if account.outcome is not Outcome.FULL:
             facts.append(f"about {plural(account.tokens_saved, 'token')} saved net")
         elif account.tokens_saved:
             facts.append(f"about {plural(account.tokens_saved, 'token')} would have been saved")
+    facts.append(f"about {plural(tokens(step.held.in_view), 'token')} of tool results in view after it")
     if pointing := _pointing(step):
         facts.append(f"markers point here from {pointing}")
     return " · ".join(facts)

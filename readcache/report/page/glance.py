@@ -1,111 +1,139 @@
-"""A session at a glance, as SVG: what each call printed, and of each file which lines were visible when. All drawings
-of one reader have the same width, so that a place in one is the same moment in all."""
+"""A session at a glance: how full the conversation was, and which files were asked for when. Both drawings have a place
+for each step, so that what is above one another happened at the same moment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from readcache.model.events import Compacted, Rewound
+from readcache.report.page.chart import HEIGHT, drawn_path, plot, steps_path, svg, ticks
 from readcache.report.page.lanes import Lane, Step
-from readcache.report.page.markup import attributes, brief, escaped, number, plural
-from readcache.report.page.sizes import chars_left_out, chars_shown
-from readcache.report.page.strips import Bar, Strip
+from readcache.report.page.markup import attributes, brief, escaped, number, plural, tokens
+from readcache.report.page.names import home_of, short_names
+from readcache.report.page.rereads import FileRow
 
-HEIGHT = 100  # of the drawing of all calls, in units of its own
-CUT_OFF = 0.98  # of the calls are drawn in proportion; one huge output would flatten all others
-OPEN_FILES = 12  # that are listed at once: about a screen with what stands above them
+ROW = 10  # height of a file's row, in units of its own
+OPEN_FILES = 16  # that are listed at once
 MOST_LINKS = 200  # to calls, of one file
+MOST_TIMES = 4  # shades: a line that was asked for more often looks like this
+APART = 0.06  # of the width: compactions that are nearer to each other have one figure
+_ZOOM = (("in", "Zoom in", "+"), ("out", "Zoom out", "−"), ("earlier", "Earlier", "‹"), ("later", "Later", "›"))
 
 
 def glance(lane: Lane) -> Iterator[str]:
-    """The drawings and their legend."""
-    yield '<div class="glance">'
-    yield _legend()
-    yield f'<div class="strip all"><span class="name">all calls</span>{_all_calls(lane)}'
-    yield f'<span class="sum">{plural(len(lane.steps), "step")}</span></div>'
-    strips = lane.strips
-    yield from _rows(lane, strips[:OPEN_FILES])
-    if strips[OPEN_FILES:]:
-        more = plural(len(strips) - OPEN_FILES, "more file")
+    """Both drawings, with what zooms them."""
+    yield '<div class="glance"><div class="tools" role="group" aria-label="Zoom" hidden>'
+    for kind, label, sign in _ZOOM:
+        yield f'<button type="button" data-zoom="{kind}" aria-label="{label}" title="{label}">{sign}</button>'
+    yield '<button type="button" data-zoom="all">all</button>'
+    yield '<p class="readout">Drag to zoom in. Click to go to a call.</p></div>'
+    yield from _context(lane.steps)
+    rows, names = lane.files, short_names([row.key for row in lane.files])
+    if rows:
+        yield from _legend(rows)
+        yield from _rows(lane, rows[:OPEN_FILES], names)
+    if rows[OPEN_FILES:]:
+        more = plural(len(rows) - OPEN_FILES, "more file")
         yield f'<details class="more"><summary>{more}</summary>'
-        yield from _rows(lane, strips[OPEN_FILES:])
+        yield from _rows(lane, rows[OPEN_FILES:], names)
         yield "</details>"
     yield "</div>\n"
 
 
-def _legend() -> str:
-    words = (
-        ("seen", "shown"),
-        ("left", "left out"),
-        ("current", "lines in view"),
-        ("stale", "in view, but of the file as it was"),
-        ("cut", "compaction"),
+def _context(steps: Sequence[Step]) -> Iterator[str]:
+    """Tokens after each step. Areas lie on one another, the highest first."""
+    held = [step.held for step in steps]
+    most = max(one.in_view + one.spared for one in held)
+    scale = ticks(tokens(most))
+    spared = [tokens(one.in_view + one.spared) if one.spared else 0 for one in held]
+    seen, back = [tokens(one.in_view) for one in held], [tokens(one.back) for one in held]
+    falls = [
+        (after.at, tokens(before.held.in_view - after.held.in_view))
+        for before, after in pairwise(steps)
+        if _is_cut(after)
+    ]
+    figures = [("current", f"in view: at most {brief(max(seen))} tokens, {brief(seen[-1])} in the end")]
+    if any(back):
+        figures.append(("again", f"of these, restored or read again after they had left: at most {brief(max(back))}"))
+    if any(spared):
+        most_spared = tokens(max(one.spared for one in held))
+        figures.append(("left", f"left out, so not carried: at most {brief(most_spared)}"))
+    if falls:
+        taken = brief(sum(fall for _, fall in falls))
+        figures.append(("cut", f"{plural(len(falls), 'compaction')} took away {taken} tokens"))
+    yield f'<p class="legend">{"".join(_key(*one) for one in figures)}</p>'
+    areas = "".join(
+        drawn_path(kind, steps_path(values, scale))
+        for kind, values in (("left", spared), ("current", seen), ("again", back))
+        if any(values)
     )
-    return (
-        '<p class="legend">From left to right: the calls in order. Of each file, from top to bottom: its lines.'
-        + "".join(f' <span><i class="key {kind}"></i>{text}</span>' for kind, text in words)
-        + "</p>"
-    )
+    said = "; ".join(text for _, text in figures)
+    label = f"Tokens of tool results in view after each of {number(len(steps))} steps: {said}"
+    drawn, places = areas + _cuts(steps, HEIGHT), [(n - 0.5, number(n)) for n in (1, *ticks(len(steps), 8)[1:])]
+    yield from plot(len(steps), scale, label, drawn, _figures(falls, len(steps)), ("tokens in view", "step"), places)
 
 
-def _all_calls(lane: Lane) -> str:
-    steps = lane.steps
-    sums = sorted(chars_shown(step) + chars_left_out(step) for step in steps)
-    most = max(1, sums[int(CUT_OFF * (len(sums) - 1))])
-    seen, left = [], []
-    for step in steps:
-        low = min(HEIGHT, round(HEIGHT * chars_shown(step) / most))
-        high = min(HEIGHT, round(HEIGHT * (chars_shown(step) + chars_left_out(step)) / most))
-        if low:
-            seen.append(f"M{step.at} {HEIGHT}v-{low}h1v{low}z")
-        if high > low:
-            left.append(f"M{step.at} {HEIGHT - low}v-{high - low}h1v{high - low}z")
-    label = f"Characters that each of the {number(len(steps))} lines below has: shown, and left out"
-    paths = f'<path class="seen" d="{"".join(seen)}"/><path class="left" d="{"".join(left)}"/>'
-    return _svg(len(steps), HEIGHT, label, paths + _cuts(steps, HEIGHT))
+def _figures(falls: Sequence[tuple[int, int]], width: int) -> Iterator[tuple[float, str]]:
+    """Those that have room beside each other."""
+    last: float = -width
+    for at, fall in falls:
+        if fall and at - last > APART * width:
+            last = at
+            yield at, brief(-fall)
+
+
+def _is_cut(step: Step) -> bool:
+    return isinstance(step.events[0], (Compacted, Rewound))
 
 
 def _cuts(steps: Sequence[Step], height: int) -> str:
-    places = [step.at for step in steps if isinstance(step.events[0], (Compacted, Rewound))]
-    lines = "".join(f"M{at} 0V{height}" for at in places)
-    return f'<path class="cut" d="{lines}"/>' if places else ""
+    return drawn_path("cut", "".join(f"M{step.at} 0V{height}" for step in steps if _is_cut(step)))
 
 
-def _svg(width: int, height: int, label: str, inside: str) -> str:
-    named = attributes(viewBox=f"0 0 {width} {height}", preserveAspectRatio="none", role="img", aria_label=label)
-    return f"<svg{named}>{inside}</svg>"
+def _key(kind: str, text: str) -> str:
+    return f' <span><i class="key {kind}"></i>{text}</span>'
 
 
-def _rows(lane: Lane, strips: Iterable[Strip]) -> Iterator[str]:
-    steps, width = lane.steps, len(lane.steps)
-    for strip in strips:
-        directory, _, name = strip.key.rpartition("/")
-        height = strip.lines
-        said = f"{plural(height, 'line')}, {plural(len(strip.calls), 'call')}"
-        label = f"{strip.key}: {said}; lines in view over time"
-        inside = _bars("stale", strip.stale.bars) + _bars("current", strip.current.bars)
-        yield f'<details class="file"><summary class="strip"><span class="name"{attributes(title=strip.key)}>'
-        yield f"<b>{escaped(name)}</b> <small>{escaped(directory)}</small></span>"
-        yield _svg(width, height, label, inside + _cuts(steps, height))
-        left = f", {brief(strip.left_out)} left out" if strip.left_out else ""
-        yield f'<span class="sum">{brief(height)} lines{left}</span></summary>'
-        yield f'<div class="body"><p><code>{escaped(strip.key)}</code></p>'
-        yield f"<p>Shown or left out in {_links(steps, strip.calls)}.</p>"
-        if strip.writes:
-            yield f"<p>What was in view became stale at {_links(steps, strip.writes)}.</p>"
+def _legend(rows: Sequence[FileRow]) -> Iterator[str]:
+    home = home_of([row.key for row in rows])
+    below = f" Names are below <code>{escaped(home)}</code>." if home else ""
+    yield '<h4>Which files were asked for, and how often</h4><p class="legend"><span>Lines asked for:</span>'
+    for times, text in ((1, "for the first time"), (2, "again"), (3, "a third time"), (4, "more often")):
+        yield _key(f"asked{times}", text)
+    yield f"{_key('left', 'mostly left out')}{_key('wrote', 'the file was written')}<span>{below}</span></p>"
+
+
+def _rows(lane: Lane, rows: Sequence[FileRow], names: dict[str, str]) -> Iterator[str]:
+    steps = lane.steps
+    cuts = _cuts(steps, ROW)
+    for row in rows:
+        asked = f"{plural(len(row.cells), 'call')}, {brief(row.again)} lines again"
+        directory, slash, name = names[row.key].rpartition("/")
+        at = " ".join(str(cell.at) for cell in row.cells)
+        yield f'<details class="file" data-at="{at}"><summary class="strip">'
+        yield f"<span{attributes(class_='name', title=row.key)}>"
+        yield f"<small>{escaped(directory + slash)}</small>{escaped(name)}</span>"
+        yield svg(len(steps), ROW, f"{row.key}: {asked}, {plural(row.left_out, 'line')} left out", cuts + _cells(row))
+        yield f'<span class="sum">{asked}</span></summary><div class="body"><p><code>{escaped(row.key)}</code></p>'
+        yield f"<p>Asked for in {_links(steps, [cell.at for cell in row.cells])}.</p>"
+        if row.writes:
+            yield f"<p>Written, or found to have changed, in {_links(steps, row.writes)}.</p>"
+        yield f"<p>{plural(row.again, 'line')} had been asked for before; {plural(row.left_out, 'line')} left out.</p>"
         yield "</div></details>"
 
 
-def _bars(kind: str, bars: Iterable[Bar]) -> str:
-    path = "".join(
-        f"M{bar.since} {bar.first - 1}h{bar.until - bar.since}v{bar.last - bar.first + 1}h-{bar.until - bar.since}z"
-        for bar in bars
-    )
-    return f'<path class="{kind}" d="{path}"/>' if path else ""
+def _cells(row: FileRow) -> str:
+    by_kind = {kind: "" for kind in (*(f"asked{times}" for times in range(1, MOST_TIMES + 1)), "left")}
+    for cell in row.cells:
+        kind = "left" if cell.is_left_out else f"asked{min(cell.times, MOST_TIMES)}"
+        by_kind[kind] += f"M{cell.at} 0h1v{ROW - 2}h-1z"
+    writes = "".join(f"M{at} {ROW - 2}h1v2h-1z" for at in row.writes)
+    return "".join(drawn_path(kind, drawn) for kind, drawn in by_kind.items()) + drawn_path("wrote", writes)
 
 
 def _links(steps: Sequence[Step], places: Sequence[int]) -> str:
-    links = " ".join(link(steps[at]) for at in places[:MOST_LINKS])
+    links = " ".join(link(steps[at]) for at in dict.fromkeys(places[:MOST_LINKS]))
     more = len(places) - MOST_LINKS
     return links + (f" and {plural(more, 'more step')}" if more > 0 else "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
@@ -24,7 +24,9 @@ from readcache.model.events import (
 )
 from readcache.model.records import event_for
 from readcache.model.text import digest, digest_lines, split_lines
-from readcache.report.page.strips import Strip, Strips
+from readcache.report.page.context import Context, Held
+from readcache.report.page.rereads import FileRow, Files
+from readcache.report.page.sizes import left_out_of, shown_of
 
 # Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
 SHORTEST_SHARED = 400
@@ -81,12 +83,25 @@ class Step:
     asked_again: Step | None = None  # by this one
     pointed_from: list[Step] = field(default_factory=list)  # whose markers name it
     gone: int = 0  # calls that left the conversation
+    held: Held = field(default_factory=Held)
     of: Step | None = None  # the call that is settled
 
     @property
     def result(self) -> Delivered | None:
         """The answer to the call; None where nobody asked for one."""
         return next((e for e in self.events if isinstance(e, Delivered) and e.account is not None), None)
+
+    @property
+    def shown(self) -> int:
+        """Characters that it put before the reader: of the result, or of a restored section."""
+        if self.result is not None:
+            return shown_of(self.result)
+        return sum(len(text.event.text) for text in self.texts if self.of is None)
+
+    @property
+    def left_out(self) -> int:
+        """Characters that were left out, net of markers; they may be less than none."""
+        return left_out_of(self.result) if self.result is not None else 0
 
 
 @dataclass(eq=False)
@@ -95,7 +110,7 @@ class Lane:
 
     agent_id: str
     steps: list[Step]
-    strips: list[Strip]
+    files: list[FileRow]
     markers: int
 
 
@@ -129,7 +144,7 @@ class _LaneMaker:
         self._calls: dict[str, Step] = {}  # call id -> its newest step
         self._numbered: dict[int, Step] = {}  # number of a call -> its step
         self._bounced: set[int] = set()
-        self._strips = Strips()
+        self._context, self._files = Context(), Files()
         self._markers = 0
 
     def make(self, records: Sequence[Record]) -> Lane:
@@ -140,7 +155,6 @@ class _LaneMaker:
             record, before = records[place], cursor.view
             event = event_for(record, self._agent_id)
             seen_before = {d.event.call_id for d in before.deliveries} if _removes(event) else set()
-            changed = _may_change(event, before.is_visible(getattr(event, "call_id", "")))
             cursor.step()
             if event is None or place < first:
                 continue
@@ -148,8 +162,9 @@ class _LaneMaker:
             step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
             self._take(step, event)
             self._find_bounces(step, cursor.view.calls.bounced)
-            self._strips.look(cursor.view, step.at, changed)
-        return Lane(self._agent_id, self._steps, self._strips.end(len(self._steps)), self._markers)
+            self._files.take(event, step.at)
+            step.held = self._context.after(cursor.view, event)
+        return Lane(self._agent_id, self._steps, self._files.rows(), self._markers)
 
     def _step(self, record: Record, event: Event) -> Step:
         """The call's that the event belongs to; else a new one."""
@@ -164,7 +179,7 @@ class _LaneMaker:
         if isinstance(event, Delivered):
             self._calls[event.call_id] = self._numbered[event.when.call] = step
             self._add_text(step, event)
-            self._count(step, event)
+            self._markers += sum(pointer.line >= 0 for pointer in event.pointers)
         elif isinstance(event, Wrote) and event.call_id:
             self._calls[event.call_id] = step
         elif isinstance(event, Settled):
@@ -204,16 +219,6 @@ class _LaneMaker:
             text.bands[place] = Band(self._names.next("b"), text, *place)
         return text.bands[place]
 
-    def _count(self, step: Step, event: Delivered) -> None:
-        for key in {key for piece in event.pieces for key in piece.keys}:
-            _note(self._strips.of(key).calls, step.at)
-        for pointer in event.pointers:
-            self._markers += pointer.line >= 0
-            if pointer.path is not None:
-                strip = self._strips.of(pointer.path)
-                _note(strip.calls, step.at)
-                strip.left_out += pointer.end - pointer.start + 1
-
     def _find_bounces(self, step: Step, bounced: Collection[int]) -> None:
         if len(bounced) == len(self._bounced):
             return
@@ -222,11 +227,6 @@ class _LaneMaker:
                 left.asked_again = step
                 step.asks_again.append(left)
         self._bounced = set(bounced)
-
-
-def _note(places: list[int], at: int) -> None:
-    if places[-1:] != [at]:
-        places.append(at)
 
 
 @lru_cache(maxsize=32)
@@ -247,10 +247,3 @@ def _is_of(before: Event, event: Event) -> bool:
 
 def _number(event: Delivered | Wrote) -> int:
     return event.call if isinstance(event, Wrote) else event.when.call
-
-
-def _may_change(event: Event | None, was_visible: bool) -> Iterable[str] | None:
-    """The keys of which the event may change what is visible; None: any."""
-    if isinstance(event, Delivered) and not event.changed and not was_visible:
-        return {key for piece in event.pieces for key in piece.keys}
-    return None

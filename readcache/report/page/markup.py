@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 
+from readcache.model.policy import CHARS_PER_TOKEN
+
 _PLAIN = "\n\t\u200d"  # the last joins the parts of an emoji and shows nothing by itself
 
 
@@ -57,3 +59,8 @@ def brief(value: int) -> str:
 def plural(value: int, one: str) -> str:
     """`1 call`, `2 calls`."""
     return f"{number(value)} {one if value == 1 else one + 's'}"
+
+
+def tokens(chars: int) -> int:
+    """As an estimate: the log has characters."""
+    return chars // CHARS_PER_TOKEN

@@ -1,9 +1,12 @@
 // Keys, jumps, the filter, and the lines that were left out. Without it the page can still be read.
 "use strict";
 (() => {
+  const BATCH = 500; // lines that one frame shows or hides: all of a long session's take longer than a reader likes to wait
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const summaryOf = (item) => item.querySelector(":scope > details > summary");
-  const isShown = (item) => !item.hidden;
+  // Not `hidden`: a browser would lay out thousands of lines anew when they come back.
+  const setShown = (item, isShown) => item.classList.toggle("off", !isShown);
+  const isShown = (item) => !item.classList.contains("off");
 
   // ---- texts: a text that stands twice is here once; lines that were left out stand at their source
   function fillSame(pre) {
@@ -38,7 +41,7 @@
     if (!details.open) return;
     if (details.classList.contains("fill")) fillGap(details);
     all(":scope > .body pre[data-same]", details).forEach(fillSame);
-    if (document.activeElement === details.firstElementChild && details.matches(".calls > li > details"))
+    if (document.activeElement === details.firstElementChild && details.matches(".calls > li > details, .file, .more"))
       details.scrollIntoView({ block: details.offsetHeight < innerHeight ? "nearest" : "start" });
   }, true);
 
@@ -46,7 +49,7 @@
   function unfold(element) {
     for (let at = element; at; at = at.parentElement) {
       if (at.tagName === "DETAILS") at.open = true;
-      if (at.tagName === "LI") at.hidden = false;
+      setShown(at, true);
     }
     all("pre[data-same]", element.closest("pre") || element).forEach(fillSame);
   }
@@ -71,30 +74,104 @@
     if (link && link.hash === location.hash) arrive(); // the same place once more: no hashchange
   });
 
-  // ---- where the focused call is in the drawings above
+  // ---- the drawings: where a call is, and a window of calls that they show
   const readers = all(".reader");
-  for (const reader of readers) {
-    const items = all(".calls > li", reader);
+  const zooms = new Map();
+  function zoomable(reader, items) {
     const glance = reader.querySelector(".glance");
-    const svg = reader.querySelector(".all svg");
-    if (!items.length) continue;
+    const area = glance.querySelector(".plot svg");
+    const tools = glance.querySelector(".tools");
+    const readout = tools.querySelector(".readout");
+    const axis = glance.querySelector(".x .scale");
+    const rows = all(".file", glance).map((row) => [row, row.dataset.at.split(" ").map(Number)]);
+    const more = glance.querySelector(".more");
+    const least = Math.min(20, items.length);
+    let from = 0, count = items.length, focused = null, pressed = null;
     const line = glance.appendChild(document.createElement("i"));
     line.className = "here";
     line.hidden = true;
-    reader.addEventListener("focusin", ({ target }) => {
-      const item = target.closest(".calls > li");
+    tools.hidden = false;
+
+    const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+    const at = (clientX) => {
+      const box = area.getBoundingClientRect();
+      return clamp(from + (count * (clientX - box.left)) / box.width, 0, items.length - 1);
+    };
+    function place(label) {
+      const part = (Number(label.dataset.at) - from) / count;
+      label.style.left = `${100 * part}%`;
+      label.hidden = part < 0 || part > 0.97;
+    }
+    function show(newFrom, newCount) {
+      count = clamp(newCount, least, items.length);
+      from = clamp(newFrom, 0, items.length - count);
+      for (const [row, places] of rows) setShown(row, places.some((place) => place >= from && place < from + count));
+      if (more) {
+        more.open = more.firstElementChild.hidden = count < items.length; // all files of the window are here
+      }
+      for (const svg of all(".plot svg, .file:not(.off) svg", glance))
+        svg.setAttribute("viewBox", `${from} 0 ${count} ${svg.getAttribute("viewBox").split(" ")[3]}`);
+      const wide = (count * 70) / area.clientWidth;
+      let step = 10 ** Math.floor(Math.log10(wide));
+      step = Math.max(1, [1, 2, 5, 10].map((times) => times * step).find((one) => one >= wide));
+      axis.replaceChildren();
+      for (let n = Math.floor(from / step) * step; n <= from + count; n += step) {
+        const label = axis.appendChild(document.createElement("span"));
+        label.textContent = Math.max(1, n).toLocaleString("en");
+        label.dataset.at = Math.max(1, n) - 0.5;
+      }
+      all(".area .scale span, .x .scale span", glance).forEach(place);
+      point(focused);
+    }
+    function point(item) {
+      const part = item ? (items.indexOf(item) + 0.5 - from) / count : -1;
+      line.hidden = part < 0 || part > 1;
+      const box = area.getBoundingClientRect();
+      line.style.left = `${box.left - glance.getBoundingClientRect().left + box.width * part}px`;
       if (!item) return;
-      const box = svg.getBoundingClientRect();
-      const left = box.left - glance.getBoundingClientRect().left;
-      line.style.left = `${left + (box.width * (items.indexOf(item) + 0.5)) / items.length}px`;
-      line.hidden = false;
+      const word = (name) => item.querySelector(`.${name}`).textContent;
+      readout.textContent = `#${word("n")}: ${word("why")}, then ${item.dataset.held} tokens in view. ${word("what")}`;
+    }
+    const zoom = {
+      in: () => show(focused ? items.indexOf(focused) - count / 4 : from + count / 4, count / 2),
+      out: () => show(from - count / 2, count * 2),
+      earlier: () => show(from - count / 2, count),
+      later: () => show(from + count / 2, count),
+      all: () => show(0, items.length),
+    };
+    for (const button of all("button", tools)) button.addEventListener("click", zoom[button.dataset.zoom]);
+    reader.addEventListener("focusin", ({ target }) => {
+      focused = target.closest(".calls > li");
+      const number = focused ? items.indexOf(focused) : from;
+      if (number < from || number >= from + count) show(number - count / 2, count);
+      else point(focused);
     });
-    svg.addEventListener("click", (event) => {
-      const box = svg.getBoundingClientRect();
-      const at = Math.floor((items.length * (event.clientX - box.left)) / box.width);
-      const item = items[Math.min(items.length - 1, Math.max(0, at))];
-      location.hash = item.id;
+    glance.addEventListener("pointermove", ({ target, clientX }) => {
+      if (target.closest("svg")) point(items[Math.floor(at(clientX))]);
     });
+    glance.addEventListener("pointerleave", () => point(focused));
+    glance.addEventListener("pointerdown", ({ target, clientX, pointerType }) => {
+      pressed = target.closest("svg") && pointerType === "mouse" ? clientX : null;
+    });
+    glance.addEventListener("click", (event) => {
+      if (!event.target.closest("svg")) return;
+      const [left, right] = [pressed ?? event.clientX, event.clientX].sort((a, b) => a - b);
+      const isDrag = right - left > 8;
+      const isMark = event.target.matches("path") || event.target.closest(".plot");
+      if (isDrag) show(at(left), at(right) - at(left));
+      else if (isMark) location.hash = items[Math.floor(at(event.clientX))].id;
+      if (isDrag || isMark) event.preventDefault(); // a row does not unfold
+      pressed = null;
+    });
+    addEventListener("resize", () => show(from, count));
+    show(0, items.length);
+    return zoom;
+  }
+
+  for (const reader of readers) {
+    const items = all(".calls > li", reader);
+    if (!items.length) continue;
+    zooms.set(reader, zoomable(reader, items));
 
     // ---- the filter
     const bar = reader.querySelector(".filter");
@@ -102,8 +179,15 @@
     const buttons = all("button", bar);
     const said = bar.querySelector("output");
     const names = items.map((item) => item.querySelector(".what").textContent.toLowerCase());
-    let texts; // of all that unfolds: many megabytes, so made at the first search
-    let kind = "";
+    const texts = []; // of all that unfolds: many megabytes, so made when there is time, or at the first search
+    const textOf = (at) => (texts[at] ??= items[at].textContent.toLowerCase());
+    function prepare(idle) {
+      let at = texts.length;
+      while (at < items.length && idle.timeRemaining() > 2) textOf(at++);
+      if (at < items.length) requestIdleCallback(prepare);
+    }
+    requestIdleCallback(prepare);
+    let kind = "", sifted = 0;
     bar.hidden = false;
     for (const button of buttons) {
       const name = button.dataset.show;
@@ -120,30 +204,35 @@
     find.addEventListener("input", sift);
     function sift() {
       const word = find.value.trim().toLowerCase();
-      if (word) texts ||= items.map((item) => item.textContent.toLowerCase());
-      let count = 0;
-      items.forEach((item, at) => {
-        item.hidden = !((!kind || item.classList.contains(kind)) && (!word || names[at].includes(word) || texts[at].includes(word)));
-        count += !item.hidden;
-      });
+      const isAsked = (item, at) =>
+        (!kind || item.classList.contains(kind)) && (!word || names[at].includes(word) || textOf(at).includes(word));
+      const found = items.map(isAsked);
+      const count = found.filter(Boolean).length;
+      const mine = ++sifted;
+      (function sweep(at) {
+        if (mine !== sifted || at >= items.length) return;
+        items.slice(at, at + BATCH).forEach((item, n) => setShown(item, found[at + n]));
+        requestAnimationFrame(() => sweep(at + BATCH));
+      })(0);
       said.textContent = kind || word ? `${count.toLocaleString("en")} of ${items.length.toLocaleString("en")}` : "";
     }
   }
 
   // ---- keys
+  const calls = all(".calls > li");
   function go(step, fits) {
-    const items = all(".calls > li");
-    const now = document.activeElement.closest && document.activeElement.closest(".calls > li");
-    let at = now ? items.indexOf(now) + step : items.findIndex((item) => item.getBoundingClientRect().top >= 0);
-    while (items[at] && !(isShown(items[at]) && fits(items[at]))) at += step;
-    if (!items[at]) return;
-    summaryOf(items[at]).focus({ preventScroll: true });
-    items[at].scrollIntoView({ block: fits === any ? "nearest" : "center" });
-    history.replaceState(null, "", `#${items[at].id}`); // the address of what is looked at
+    const now = document.activeElement.closest?.(".calls > li");
+    let at = now ? calls.indexOf(now) + step : calls.findIndex((item) => item.getBoundingClientRect().top >= 0);
+    while (calls[at] && !(isShown(calls[at]) && fits(calls[at]))) at += step;
+    if (!calls[at]) return;
+    summaryOf(calls[at]).focus({ preventScroll: true });
+    calls[at].scrollIntoView({ block: fits === any ? "nearest" : "center" });
+    history.replaceState(null, "", `#${calls[at].id}`); // the address of what is looked at
   }
   const any = () => true;
   const isCut = (item) => item.classList.contains("left");
 
+  const zoomKeys = { "+": "in", "-": "out", "0": "all" };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const active = document.activeElement;
@@ -157,6 +246,7 @@
     else if (key === "k") go(-1, any);
     else if (key === "n") go(1, isCut);
     else if (key === "p") go(-1, isCut);
+    else if (zoomKeys[key]) zooms.get(active.closest(".reader") || readers[0])?.[zoomKeys[key]]();
     else if (key === "/") document.querySelector(".filter input").focus();
     else if (key === "Escape") {
       const item = active.closest && active.closest(".calls > li");

@@ -35,6 +35,7 @@ _KEYS = (
     (("Enter",), "unfold or fold"),
     (("Esc",), "fold, and back to the step"),
     (("/",), "filter"),
+    (("+", "-", "0"), "zoom in, out, all"),
 )
 
 
@@ -175,13 +176,13 @@ def _reader(lane: Lane, place: int, began: float, *, single: bool) -> Iterator[s
     kind = "reader" if began else "reader untimed"
     yield f'<section class="{kind}" aria-labelledby="reader-{place}">'
     yield f'<h2 id="reader-{place}"{hidden}>Reader {name}</h2>\n'
-    yield f'<section aria-labelledby="view-{place}"><h3 id="view-{place}">Lines in view over time</h3>\n'
+    yield "<h3>The context over time</h3>\n"
     yield from glance(lane)
-    yield f'</section>\n<section aria-labelledby="calls-{place}"><h3 id="calls-{place}" tabindex="-1">Calls</h3>\n'
+    yield f'<h3 id="calls-{place}" tabindex="-1">Calls</h3>\n'
     yield '<p class="legend">On the right of each: the characters shown, and those left out, net of markers.</p>'
     yield from _filter(place)
     yield from time_line(lane, began)
-    yield "</section></section>\n"
+    yield "</section>\n"
 
 
 def _filter(place: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -29,6 +30,7 @@ FLAGS = [
     "--disable-sync",
 ]
 PHONE, DESK = {"width": 400, "height": 860}, {"width": 1400, "height": 1000}
+AXE = Path(os.environ.get("READCACHE_TEST_NPM", "")) / "node_modules/axe-core/axe.min.js"
 LEAST_CONTRAST = 4.5  # WCAG AA, for text of normal size
 
 Open = Callable[..., Any]
@@ -242,11 +244,80 @@ def test_the_address_follows_the_keys_and_what_is_unfolded_is_in_view(open_page:
 
 def test_a_place_in_the_drawing_leads_to_its_call(open_page: Open) -> None:
     page = open_page(told().events())
-    drawing = page.locator(".all svg").first
+    drawing = page.locator(".plot svg").first
     box = drawing.bounding_box()
     drawing.click(position={"x": box["width"] * 2.5 / 8, "y": 10})
     playwright.expect(page.locator(".calls > li:nth-child(3) > details > summary").first).to_be_focused()
     assert is_open(page, 3)
+
+
+def window(page: Any) -> tuple[float, float]:
+    """The first step that the drawings show, from 0, and how many they show."""
+    x, _, width, _ = page.locator(".plot svg").first.get_attribute("viewBox").split()
+    return float(x), float(width)
+
+
+def many_files(calls: int) -> Session:
+    """Each file is read five times and half of it again."""
+    session = Session("/w")
+    for n in range(calls):
+        first = n % 5 * 10 + 1
+        text = part(first, first + 40).replace("file", f"file {n // 5}")
+        session.observe(f"sed -n '{first},{first + 40}p' f{n // 5}", text, call_id=f"c{n}")
+    return session
+
+
+def test_the_drawings_are_zoomed_by_keys_by_buttons_and_by_dragging(open_page: Open) -> None:
+    page = open_page(many_files(200).events())
+    assert window(page) == (0, 200)
+    assert page.locator(".x .scale span").first.text_content() == "1"
+    page.keyboard.press("+")
+    assert window(page) == (50, 100)
+    page.get_by_role("button", name="Later").click()
+    assert window(page) == (100, 100)
+    labels = [int(text) for text in page.locator(".x .scale span:not([hidden])").all_text_contents()]
+    assert labels[0] > 100
+    assert 3 <= len(labels) <= 20
+    shown = page.evaluate("[...document.querySelectorAll('.file:not(.off)')].map(row => parseInt(row.dataset.at))")
+    assert sorted(shown) == [*range(100, 200, 5)]  # the files of this stretch, and no others
+    page.keyboard.press("0")
+    assert window(page) == (0, 200)
+    box = page.locator(".plot svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20)
+    page.mouse.up()
+    first, count = window(page)
+    assert first == pytest.approx(50, abs=1)
+    assert count == pytest.approx(50, abs=1)
+    assert page.evaluate("location.hash") == ""
+    page.evaluate("location.hash = document.querySelectorAll('.calls > li')[180].id")  # what is looked at is shown
+    first, count = window(page)
+    assert first <= 180 < first + count
+
+
+def test_a_place_in_the_drawing_says_what_happened_there(open_page: Open) -> None:
+    page = open_page(told().events())
+    readout = page.locator(".readout").first
+    box = page.locator(".plot svg").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 1.5 / 8, box["y"] + 9)
+    assert readout.text_content() == "#2: overlap, bounced, then 1.0k tokens in view. cat f"
+    page.keyboard.press("j")
+    assert (readout.text_content() or "").startswith("#1: not seen, then ")
+
+
+def test_a_file_is_unfolded_by_keys_alone_and_what_unfolds_is_in_view(open_page: Open) -> None:
+    page = open_page(many_files(60).events(), viewport={"width": 1000, "height": 420})
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.file > summary')"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.closest('details').open")
+    playwright.expect(page.locator(".file[open] > .body")).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the first of its links
+    assert focused_step(page) == str(int(page.locator(".file[open]").get_attribute("data-at").split()[0]) + 1)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
@@ -267,6 +338,14 @@ def test_every_text_can_be_read(open_page: Open, scheme: str, viewport: dict[str
     assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
     low = page.evaluate(CONTRASTS, LEAST_CONTRAST)
     assert low == []
+    assert complaints(page) == []
+
+
+def complaints(page: Any) -> list[str]:
+    """What axe-core finds on the page: contrast, landmarks, names, targets. Best practices, too."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{one['id']}: {node['html'][:200]}" for one in found["violations"] for node in one["nodes"]]
 
 
 CONTRASTS = """least => {
@@ -293,12 +372,33 @@ CONTRASTS = """least => {
 }"""
 
 
-def test_five_thousand_calls_can_be_walked_sifted_and_jumped_through(open_page: Open) -> None:
+SECONDS_TO_FRAME = """async act => {
+  const began = performance.now();
+  act.startsWith("key ")
+    ? document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: act.slice(4), bubbles: true}))
+    : document.querySelector(act).click();
+  await new Promise(done => requestAnimationFrame(() => {
+    const painted = new MessageChannel();
+    painted.port1.onmessage = done;
+    painted.port2.postMessage(0);
+  }));
+  return (performance.now() - began) / 1000;
+}"""
+
+
+@pytest.fixture(scope="module")
+def long_session() -> list[Record]:
     session = Session("/w")
     for n in range(5000):
         first = n % 50 + 1
         session.observe(f"sed -n '{first},{first + 40}p' f{n // 50}", part(first, first + 40), call_id=f"c{n}")
-    page = open_page(session.events())
+    return session.events()
+
+
+def test_five_thousand_calls_can_be_walked_sifted_and_jumped_through(
+    open_page: Open, long_session: list[Record]
+) -> None:
+    page = open_page(long_session)
     page.set_default_timeout(20_000)  # with list items and their numbers a browser takes minutes
     bar = page.locator(".filter")
     bar.get_by_role("button", name="left out").click()
@@ -307,6 +407,20 @@ def test_five_thousand_calls_can_be_walked_sifted_and_jumped_through(open_page: 
     bar.get_by_role("button", name="all").click()
     page.evaluate("location.hash = [...document.querySelectorAll('.band')].at(-1).id")
     playwright.expect(page.locator(".band:target")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    "acts", [["key j", "key n", "key k"], ["key +", "key -", "key 0"], ["[data-show=left]", "[data-show='']"]], ids=str
+)
+def test_five_thousand_calls_answer_within_a_tenth_of_a_second(
+    open_page: Open, long_session: list[Record], acts: list[str]
+) -> None:
+    """The best of some rounds: the machine may be busy."""
+    page = open_page(long_session)
+    page.wait_for_timeout(500)
+    rounds = [[page.evaluate(SECONDS_TO_FRAME, act) for act in acts] for _ in range(6)]
+    best = dict(zip(acts, map(min, *rounds), strict=True))
+    assert max(best.values()) < 0.1, best
 
 
 def test_the_page_is_read_to_a_screen_reader_in_order(open_page: Open) -> None:
