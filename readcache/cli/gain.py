@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 from readcache.cli.terminal import say, say_row, width
 from readcache.log.store import Store, open_store
@@ -33,8 +34,14 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
         say(_short(spec))
         return 0
     require_recorded(spec)
-    price, by = _price(options.price), _groups(options)
-    found = Gain(_asked(options, by))
+    price, asked = _price(options.price), _asked(options, _groups(options))
+    if options.model:
+        from readcache.replay.prices import built_in_prices, prices_of
+
+        model = prices_of(options.model, built_in_prices())
+        asked = replace(asked, prices=model.ratios, seconds=model.seconds)
+        price = model.input if price is None else price
+    found = Gain(asked)
     with closing(open_store(spec)) as store:
         if not (contexts := list(_contexts(store, options))) and (options.session or options.agent):
             raise ReadcacheError(f"no such session or agent in {without_password(spec)}: see `readcache sessions`")

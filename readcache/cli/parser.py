@@ -123,6 +123,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(gain, *_SINCE)
     _value(gain, "--until WHEN", "the same; a date is the last day included")
     _value(gain, "--price MONEY", "dollars per million uncached input tokens, to show money")
+    _value(gain, "--model NAME", "whose prices count, by the table of `readcache replay`")
     form = gain.add_mutually_exclusive_group()
     _flag(form, *_JSON)
     _flag(form, "--short", "one line for today, for a status bar")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from readcache.cli.terminal import say_row, warn, width
-from readcache.model.errors import ReadcacheError, UsageError, did_you_mean
+from readcache.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 
@@ -23,7 +23,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     from readcache.model.policy import PRESETS, Policy
     from readcache.replay.as_json import replay_json
     from readcache.replay.conversations import DEFAULT_WAYS, LONG, parse_way
-    from readcache.replay.prices import built_in_prices, find_prices, read_prices
+    from readcache.replay.prices import built_in_prices, prices_of, read_prices
     from readcache.replay.replayer import Choices
     from readcache.replay.table import WIDTH, table
     from readcache.replay.workers import replay_files
@@ -35,9 +35,8 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     for spec in options.conversation or ():
         parse_way(spec)
     rows = {**built_in_prices(), **(read_prices(options.prices) if options.prices else {})}
-    if options.model and find_prices(options.model, rows) is None:
-        known = did_you_mean(options.model, rows) or f": known are {', '.join(rows)}"
-        raise UsageError(f"--model {options.model!r} has no prices{known}; give them in --prices FILE")
+    if options.model:
+        prices_of(options.model, rows)
     ways, least = (options.conversation, 0) if options.conversation else (DEFAULT_WAYS, LONG)
     choices = Choices(tuple(ways), least, rows, options.model or "")
     since = seconds_of(options.since, time.time(), "--since") if options.since else None

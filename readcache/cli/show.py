@@ -31,6 +31,7 @@ _COUNTERS = {
     "reread_calls": "calls that read again what had left the conversation, within 20 calls",
     "reread_answered": "those of them that a restored section answered",
     "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
+    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
 

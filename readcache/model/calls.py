@@ -32,6 +32,7 @@ class Calls:
         self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
+        self._is_cached = False  # the model was asked since something last left, so the provider has all that stands
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
         # a reply that showed something counting half
         self._omitted: dict[str, tuple[int, float]] = {}
@@ -72,6 +73,7 @@ class Calls:
         if event.account is not None:
             self._bounce(self.bounces.deliver(event, event.account))
             self._read(event)
+            self._is_cached = True
             if event.account.outcome is not Outcome.FULL:
                 self._saved[event.when.call] = event.account.tokens_saved
             self._add(event.account, _shown_chars(event))
@@ -100,6 +102,11 @@ class Calls:
             self._read(with_settled(before, after))
         if after.lost:
             self._remove(len(before.text) - len(after.text))
+        known = {pointer.marker for pointer in before.pointers}
+        is_mended = any(pointer.marker not in known for pointer in after.pointers)
+        if is_mended and self._is_cached and before.when.call < self._at_once:
+            self.counts["cache_writes"] += 1  # nothing but our marker changed
+        self._is_cached = False
         account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
         has_marker = any(pointer.line >= 0 for pointer in after.pointers)
         if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
@@ -133,6 +140,7 @@ class Calls:
     def keep(self, stays: Callable[[str], bool]) -> None:
         """Calls for which `stays(call_id)` is false have left the conversation."""
         self.bounces.clear()
+        self._is_cached = False
         if not stays(self._under_way):
             self._under_way = ""
 

@@ -136,7 +136,7 @@ class Prices:
         """What a token costs that is written to the cache once and read by so many later turns."""
         return self.write + self.read * turns
 
-    def of_turn(self, carried: int) -> float:
+    def of_turn(self, carried: float) -> float:
         """What one more turn costs when the conversation has so many tokens."""
         return self.read * (self.prompt + carried) + self.output * self.answer
 

@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from readcache import Policy, Session
+from readcache.model.policy import Prices
 from readcache.model.spec.marker import Finding
 from readcache.model.spec.world import World
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.bills import Carried
+from readcache.replay.prices import USUAL
 from readcache.replay.tally import PolicyTally
 from readcache.transcripts.records import HistoryCut, RecordedCall
 
@@ -26,9 +28,9 @@ _READER = "main"
 class Arm:
     """One policy: its session, the specification that checks it, what it saves."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, prices: Prices = USUAL) -> None:
         self._session = Session(root="/", policy=policy, local=False)
-        self._world, self._carried = World(), Carried()
+        self._world, self._carried = World(), Carried(prices)
         self._tally = PolicyTally(Counter(wrong=0))
 
     def call(self, call: RecordedCall) -> str:

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from readcache import Policy
-from readcache.replay.prices import ModelPrices
+from readcache.model.policy import Prices
+from readcache.replay.prices import USUAL, ModelPrices
 from readcache.transcripts.records import RecordedCall, RequestSent
 
 CHARS_PER_TOKEN = 4.0  # where no turn tells
-# What a session goes by when it weighs an omission: ratios of uncached input, Anthropic's for a cache of five minutes.
-_USUAL = Policy().prices
-# What a turn costs that a marker provokes, in characters: it reads the prompt again, and what is carried, and answers.
-TURN_PROMPT, TURN_OUTPUT = CHARS_PER_TOKEN * _USUAL.prompt, CHARS_PER_TOKEN * _USUAL.output * _USUAL.answer
 NEAR = 0.02  # a text counts as cached where the cache reached to it within this share
 ENOUGH = 4_000  # characters that a turn must add to tell how many make a token: hosts add some unseen to each
 
@@ -35,7 +31,8 @@ class _Result(NamedTuple):
 class Carried:
     """The results that are carried, and the cost of those that no longer are, in characters of uncached input."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Prices = USUAL) -> None:
+        self._prices = prices
         self.out = self.saved = self.turns = 0.0
         self._calls = 0
         self._size = 0
@@ -44,7 +41,7 @@ class Carried:
     def add(self, call_id: str, out: int, saved: int, *, marked: bool) -> None:
         """One more result: its characters, those left out of it, and whether that needed a marker."""
         if marked:
-            self.turns += _USUAL.read * (TURN_PROMPT + self._size) + TURN_OUTPUT
+            self.turns += CHARS_PER_TOKEN * self._prices.of_turn(self._size / CHARS_PER_TOKEN)
         if call_id in self._live:
             self._end(self._live.pop(call_id))
         self._live[call_id] = _Result(self._calls, out, saved)
@@ -64,7 +61,7 @@ class Carried:
 
     def price(self, at: int) -> float:
         """What a character of call number `at` (from 0) has cost by now."""
-        return _USUAL.while_carried(self._calls - 1 - at)
+        return self._prices.while_carried(self._calls - 1 - at)
 
     @property
     def calls(self) -> int:

@@ -50,6 +50,8 @@ def parse_way(spec: str) -> Keeping:
         raise UsageError(f"--conversation {spec!r}: {BASE + SUMMARY + RESTORED:,} tokens stay after a compaction")
     if kind == "mask" and not way.above:
         raise UsageError(f"--conversation {spec!r} leaves no result to the model that asked for it")
+    if kind == "clear" and way.above <= BASE:
+        raise UsageError(f"--conversation {spec!r}: {BASE:,} tokens of instructions and tools always stand")
     if kind == "clear" and way.down_to > way.above:
         raise UsageError(f"--conversation {spec!r} clears from {way.above:,} tokens up to {way.down_to:,}")
     return way

@@ -12,12 +12,14 @@ from typing import Any
 
 from readcache import Policy
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.policy import Prices
 
 _TABLE = Path(__file__).with_name("models.json")
 _REQUIRED = ("input", "read", "write", "output")
 # Behind a model's name: the date of a version, and what Bedrock and Claude Code append.
 _VERSION = r"(?:[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest|preview)|-v\d+(?::\d+)?|\[1m\])*"
-_USUAL = Policy().prices
+USUAL = Policy().prices
+ANSWER = 560  # tokens of an answer, thinking included: the median of recorded requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class ModelPrices:
         return replace(self, write=self.write if self.write_hour is None else self.write_hour, seconds=3600.0)
 
     @property
+    def ratios(self) -> Prices:
+        """As multiples of uncached input, with an answer as recorded requests have it."""
+        return Prices(self.write / self.input, self.read / self.input, self.output / self.input, answer=ANSWER)
+
+    @property
     def label(self) -> str:
         """Its name, with the date of the prices."""
         return f"{self.name} ({self.date or 'no date'})"
@@ -65,7 +72,7 @@ class ModelPrices:
 
 PriceTable = Mapping[str, ModelPrices]
 # Where no price is known: the ratios by which a session weighs its omissions, and no money.
-RATIOS = ModelPrices("", 1.0, _USUAL.read, _USUAL.write, _USUAL.output)
+RATIOS = ModelPrices("", 1.0, USUAL.read, USUAL.write, USUAL.output)
 
 
 @cache
@@ -92,16 +99,30 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
         raise UsageError(f"{path}: {name} lacks one of {', '.join(_REQUIRED)}: US dollars for a million tokens")
     for key, value in row.items():
         if key not in known:
-            raise UsageError(f"{path}: {name} has an unknown field {key!r}{did_you_mean(key, known)}")
+            raise UsageError(
+                f"{path}: {name} has an unknown field {key!r}{did_you_mean(key, known)}; prices are US dollars"
+            )
         if key in ("date", "source"):
             is_right, form = isinstance(value, str), "text"
         else:
-            is_right, form = type(value) in (int, float) and 0 <= value < float("inf"), "number of 0 or more"
+            is_right, form = (
+                type(value) in (int, float) and 0 <= value < float("inf"),
+                "number of 0 or more; prices are US dollars",
+            )
         if not is_right:
             raise UsageError(f"{path}: {name}: {key} is {value!r}: give a {form}")
     if not row["input"]:
         raise UsageError(f"{path}: {name}: input is 0, and everything is counted in tokens of input")
     return ModelPrices(name, **row)
+
+
+def prices_of(model: str, table: PriceTable) -> ModelPrices:
+    """The row of a model that the user names. UsageError, in one line, if there is none."""
+    found = find_prices(model, table)
+    if found is None:
+        known = did_you_mean(model, table) or f": known are {', '.join(table)}"
+        raise UsageError(f"--model {model!r} has no prices{known}; readcache replay --prices FILE takes yours")
+    return found
 
 
 def find_prices(model: str, table: PriceTable) -> ModelPrices | None:

@@ -11,7 +11,7 @@ from readcache.replay.arm import Arm
 from readcache.replay.bills import Bill
 from readcache.replay.conversations import Conversations, Sending, tokens_of
 from readcache.replay.onlooker import Onlooker
-from readcache.replay.prices import RATIOS, ModelPrices, PriceTable, built_in_prices, find_prices
+from readcache.replay.prices import RATIOS, USUAL, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.replay.tally import Replayed, Tally
 from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
 
@@ -40,14 +40,19 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     choices = Choices() if choices is None else choices
     tally = Tally(Counter(sessions=1), Counter({recording.form: 1}))
     tally.counts["readers"] += recording.reader != "main"
-    arms, unshortened = _arms(policies), {}
     prices = choices.prices(recording)
+    arms, unshortened = (
+        {name: Arm(policy, (prices.ratios if prices else USUAL)) for name, policy in policies.items()},
+        {},
+    )
     onlooker, bill = Onlooker(), Bill(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
     ways = choices.ways if size >= choices.least else ()
     conversations = Conversations(ways, prices or RATIOS, tuple(policies))
     if ways and any(isinstance(item, HistoryCut) for item in recording.items):
-        unshortened = _arms(policies)  # not told that the host took anything out
+        unshortened = {
+            name: Arm(policy) for name, policy in policies.items()
+        }  # not told that the host took anything out
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
@@ -89,7 +94,3 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
         tokens, money = bill.saved(name)
         tally.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
     return Replayed(tally, recording.first_call)
-
-
-def _arms(policies: Mapping[str, Policy]) -> dict[str, Arm]:
-    return {name: Arm(policy) for name, policy in policies.items()}

@@ -1,6 +1,8 @@
-"""Ways of keeping a conversation: `readcache replay --conversation` beside an independent sketch of the same idea.
+"""Ways of keeping a conversation: `readcache replay --conversation` beside an independent sketch of the same idea, and
+what other tools come to with each of them.
 
     python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check | --marks]
+    PYTHONPATH=. python tests/benchmarks/keeping.py --rivals [--wheel FILE] --data DIR…
 
 The sketch knows nothing of the package: it prices recorded sessions under policies that shorten the conversation, and
 counts the edits whose old lines had gone. Both get the sessions of 120,000 tokens and more with three edits or more, at
@@ -8,6 +10,9 @@ two prices of cached input. Bill, carried tokens and missed needs are to agree w
 
 `--marks` instead looks for the marks of `clear` with the lowest bill that miss at most 3 % of the needs: over all
 repositories (a file each), and for each repository over the others.
+With `--rivals` the contestants of contestants.py leave out of the same sessions what they do, under the same bill and
+the same needs. Each is taken to be told of what left, and to show a result whole where one of its lines has gone: more
+than OMNI's ledger and a cache keyed on requests know. FILE is headroom's wheel, see rivals.py.
 """
 
 from __future__ import annotations
@@ -19,10 +24,19 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from contestants import Answer, bash_and_read
+from measuring import sessions
 from replaying import replay
+from rivals import contestants
+
+from readcache.model.text import split_lines
+from readcache.replay.conversations import Conversations, Sending, tokens_of
+from readcache.replay.prices import RATIOS
+from readcache.transcripts.records import RecordedCall
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached
@@ -78,6 +92,37 @@ def replayed(rows: Sequence[dict[str, Any]], read: float, ways: Sequence[str] = 
     return {spec: Counter(counts) for spec, counts in told["conversation"].items()}
 
 
+def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[str, dict[str, Counter[str]]]:
+    """What each contestant comes to with each way; "": the way alone."""
+    from tests.replay.plain_form import item_of
+
+    rivals = contestants(wheel, bash_and_read)
+    sums = {spec: {name: Counter[str]() for name in ("", *rivals)} for spec in (*WAYS, "anthropic", "gemini-cli")}
+    for records in (records for path in paths for records in sessions(path)):
+        kept = [record for record in records if record["tool"] != "_compact"]
+        calls = [one for n, record in enumerate(kept) if isinstance(one := item_of(f"c{n}", record), RecordedCall)]
+        if tokens_of(calls) < LEAST:
+            continue
+        answers = {name: way(kept) for name, way in rivals.items()}
+        talk = Conversations(list(sums), replace(RATIOS, read=read), tuple(rivals))
+        for number, call in enumerate(calls):
+            texts = {name: sent(call.output, found[number]) for name, found in answers.items()}
+            talk.call(call, {name: Sending(text, text) for name, text in texts.items()}, is_read=False)
+        alone, together = talk.end(), talk.together()
+        for spec, by_name in sums.items():
+            for name, total in by_name.items():
+                total.update(together[spec][name] if name else alone[spec])
+    return sums
+
+
+def sent(output: str, answer: Answer | None) -> str:
+    """The output with markers in place of what was cut."""
+    lines = split_lines(output)
+    for cut in reversed(answer.cuts if answer else ()):
+        lines[cut.lines.start : cut.lines.stop] = [cut.marker]
+    return "\n".join(lines) + "\n" if answer and answer.cuts else output
+
+
 def told(found: dict[str, Counter[str]], spec: str) -> dict[str, float]:
     """The figures that are compared."""
     shares = {name: found[spec][name] / found["none"][name] for name in SHARES}
@@ -114,11 +159,22 @@ def choose_marks(sketch: Any, files: Sequence[Path], read: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--needs", type=Path, required=True, metavar="FILE", help="the sketch, needs.py")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--needs", type=Path, metavar="FILE", help="the sketch, needs.py")
+    what.add_argument("--rivals", action="store_true", help="what other tools come to")
+    parser.add_argument("--wheel", type=Path, metavar="FILE", help="headroom's")
     parser.add_argument("--data", type=Path, nargs="+", required=True, metavar="PATH", help="recorded sessions")
     parser.add_argument("--check", action="store_true", help="exit 1 when the two differ by more than 2 %%")
     parser.add_argument("--marks", action="store_true", help="look for the marks of `clear`")
     chosen, missed = parser.parse_args(), []
+    if chosen.rivals:
+        found = with_rivals(chosen.data, chosen.wheel, READS[0])
+        for spec, by_name in found.items():
+            for name, counts in by_name.items():
+                bill, carried = (counts[size] / found["none"][""][size] for size in SHARES)
+                print(f"{spec:20} {name:26} bill {bill:.3f}  carried {carried:.3f}", end="  ")
+                print(f"needs missed {counts['missed'] / max(1, counts['needs']):.1%}", flush=True)
+        return
     sketch = loaded(chosen.needs)
     if chosen.marks:
         files = [file for path in chosen.data for file in ([path] if path.is_file() else sorted(path.glob("*.xz")))]

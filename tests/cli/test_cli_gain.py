@@ -145,3 +145,21 @@ def test_run_names_itself_unless_the_harness_does(run: Run, capfd: Capture, monk
     monkeypatch.setenv("READCACHE_HOST", "my-agent")
     run("run", "-c", "cat f")
     assert list(json.loads(said(capfd, "--json"))["by_host"]) == ["my-agent", "run"]
+
+
+def test_a_model_has_its_own_prices_and_money(capfd: Capture, store: str) -> None:
+    usual, model = (
+        json.loads(said(capfd, "--store", store, "--json", *more))["windows"]["all"]
+        for more in ((), ("--model", "anthropic/claude-opus-5.5"))
+    )
+    assert 0 < model["priced_net"] <= usual["priced_net"]
+    assert model["money"] == pytest.approx(model["priced_net"] * 4e-6, abs=1e-6)
+    assert "at 4 a million tokens" in said(capfd, "--store", store, "--model", "claude-opus-5-5")
+    assert "at 3 a million tokens" in said(capfd, "--store", store, "--model", "claude-opus-5-5", "--price", "3")
+
+
+def test_a_model_without_prices_is_one_line(capfd: Capture, store: str) -> None:
+    assert main(["gain", "--store", store, "--model", "claude-opus-5-55"]) == 2
+    told = capfd.readouterr().err
+    assert told.startswith("readcache: --model 'claude-opus-5-55' has no prices (did you mean claude-opus-5-5?)")
+    assert told.count("\n") == 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from readcache import Session
+from readcache.model.events import Compacted, Event, Forgot, Settled
 from readcache.model.lost_lines import WATCHED
+from readcache.model.view import View
 from tests.helpers.files import text
 
 F, G = text(), text(of="g")
@@ -108,3 +112,26 @@ def test_nor_where_the_section_left_or_somebody_else_wrote(session: Session) -> 
     session.compacted()
     session.wrote("f")
     assert avoided(session) == avoided(other) == 0
+
+
+def broken_caches(*events: Event) -> int:
+    """Of a conversation in which a marker was mended, with this in between."""
+    session = Session("/w", local=False)
+    session.observe("cat f", F, call_id="c1")
+    session.observe("cat f", F, call_id="c2")
+    session.observe("ls", "f\n", call_id="c3")
+    view = View()
+    for record in session.events():
+        view.apply(record.event)
+    (marked,) = view.of_call("c2")
+    gone = tuple(replace(pointer, marker="[GONE]") for pointer in marked.event.pointers)
+    for event in (*events, Settled("c2", "[GONE]\n", pointers=gone, lost=False)):
+        view.apply(event)
+    return view.calls.counts["cache_writes"]
+
+
+def test_a_marker_that_is_mended_breaks_a_prompt_cache_unless_something_left_since_the_last_request() -> None:
+    assert broken_caches() == 1
+    assert broken_caches(Forgot(frozenset({"c1"}))) == 0
+    assert broken_caches(Compacted(frozenset({"c2"}))) == 0
+    assert broken_caches(Settled("c1", "")) == 0

@@ -54,12 +54,13 @@ def load_normalised(content: Content) -> Iterator[Recording]:
         if not is_normalised(row):
             content.damage.add(content.path, line)
             continue
-        items = tuple(_item(f"c{n}", record) for n, record in enumerate(row["records"]))
+        items = tuple(item_of(f"c{n}", record) for n, record in enumerate(row["records"]))
         agent = str(row.get("agent") or row.get("source") or "")
         yield Recording(str(row["id"]), NAME, items, agent=agent)
 
 
-def _item(name: str, record: Mapping[str, Any]) -> Item:
+def item_of(name: str, record: Mapping[str, Any]) -> Item:
+    """A record, under this call id."""
     tool, given, output = record["tool"], record["input"], record["output"]
     if tool == "_compact":
         return HistoryCut()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.replay.bills import TURN_OUTPUT, TURN_PROMPT, Bill, Carried
+from readcache.replay.bills import Bill, Carried
 from readcache.replay.prices import ModelPrices
 from readcache.transcripts.records import RecordedCall, RequestSent
 
@@ -24,7 +24,7 @@ def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() ->
         carried.add(name, 1000, 100, marked=name == "c")
     carried.cut(frozenset({"b"}))
     assert carried.out == pytest.approx(1000 * (2 * WRITE + 2 * READ))
-    assert carried.turns == pytest.approx(READ * (TURN_PROMPT + 2 * 900) + TURN_OUTPUT)
+    assert carried.turns == pytest.approx(READ * (80_000 + 2 * 900) + 5 * 600)
     carried.add("d", 0, 0, marked=False)
     carried.cut()
     assert carried.out == pytest.approx(1000 * (3 * WRITE + 2 * READ + 2 * READ))

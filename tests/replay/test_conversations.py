@@ -350,6 +350,7 @@ def test_gemini_cli_masks_results_behind_the_newest_50k_tokens_when_they_are_30k
         ("mask:-3", "unknown --conversation"),
         ("mask:", "unknown --conversation"),
         ("compact:20k", "20,000 tokens stay after a compaction"),
+        ("clear:8k:2k", "8,000 tokens of instructions and tools always stand"),
         ("clear:60k:160k", "clears from 60,000 tokens up to 160,000"),
     ],
 )

@@ -87,6 +87,11 @@ def test_the_users_own_prices_are_read_and_come_first(tmp_path: Path) -> None:
         (json.dumps({"m": {**OWN, "date": 3}}), "m: date is 3: give a text"),
         (json.dumps({"m": {**OWN, "reed": 3}}), "m has an unknown field 'reed' (did you mean read?)"),
         (json.dumps({"m": {**OWN, "input": 0}}), "m: input is 0"),
+        (
+            json.dumps({"m": OWN, "n": {**OWN, "input": "€3"}}),
+            "n: input is '€3': give a number of 0 or more; prices are US",
+        ),
+        (json.dumps({"m": OWN, "n": {**OWN, "currency": "EUR"}}), "unknown field 'currency'; prices are US dollars"),
     ],
 )
 def test_prices_that_make_no_sense_are_one_line(

@@ -151,6 +151,21 @@ def test_a_model_and_prices_of_ones_own_make_the_bill(work: Path, capsys: pytest
     assert capsys.readouterr().err.startswith("readcache: --model 'cheap' has no prices")
 
 
+def test_what_is_carried_and_a_turn_go_by_the_prices_of_the_model(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80)))
+    (work / "p.json").write_text(json.dumps({"m": {"input": 2, "read": 0.1, "write": 2.5, "output": 10}}))
+    usual, priced = (
+        run(capsys, "s.jsonl", "--policy", "default", *more)["policies"]["default"]
+        for more in ((), ("--prices", "p.json", "--model", "m"))
+    )
+    assert usual["saved"] == priced["saved"] > 0
+    first = len(lines(1, 100))
+    assert usual["turns_priced"] == round(0.1 * (80_000 + first) + 5 * 4 * 150)
+    assert priced["turns_priced"] == round(0.05 * (80_000 + first) + 5 * 4 * 560)
+
+
 def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_asked_for(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,7 +222,8 @@ def test_a_way_and_a_preset_that_cost_less_together_are_the_third_sentence(
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"), [("keep", "unknown --conversation 'keep'"), ("clear:1:2", "'clear:1:2' clears from 1 tokens up")]
+    ("spec", "said"),
+    [("keep", "unknown --conversation 'keep'"), ("clear:9k:10k", "'clear:9k:10k' clears from 9,000 tokens up")],
 )
 def test_a_way_of_keeping_a_conversation_that_makes_no_sense_is_an_error_of_usage(
     spec: str, said: str, capsys: pytest.CaptureFixture[str]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
 from readcache.model.events import Account, Delivered, Moment, Pointer
+from readcache.model.policy import Prices
 from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import gain_table, short_line
@@ -167,6 +170,38 @@ def test_what_is_saved_is_priced_for_as_long_as_it_is_carried(store: Store) -> N
     for number in range(5):
         session.observe("make", f"{number}\n")
     assert gain_of(store).total.priced_net == saved * (prices.write + 5 * prices.read)
+
+
+def test_a_pause_longer_than_the_cache_holds_writes_what_is_carried_again(store: Store) -> None:
+    clock, prices = Clock(), Prices(write=1.25, read=0.05, output=5.0, answer=560)
+    with session_in(store, clock) as session:
+        saved = read_twice(session, clock)
+        for wait in (10.0, 400.0, 100.0):
+            clock.now += wait
+            session.observe("true", "")
+    lasting = gain_of(store, replace(asked(), prices=prices))
+    expiring = gain_of(store, replace(asked(), prices=prices, seconds=300.0))
+    assert lasting.total.priced_net == pytest.approx(saved * (1.25 + 3 * 0.05))
+    assert expiring.total.priced_net == pytest.approx(saved * (2 * 1.25 + 2 * 0.05))
+
+
+def test_turns_that_asked_again_are_told_apart_and_come_first(store: Store) -> None:
+    with session_in(store) as session:
+        for _ in range(3):  # shown, answered by a marker, insisted
+            session.observe("cat f", numbered(100))
+        plan = session.restore_plan()
+        session.compacted(restored=plan)
+        session.observe("cat f", numbered(100))
+    gain = gain_of(store)
+    assert (gain.total.counts["reread_calls"], gain.total.counts["reread_answered"]) == (1, 1)
+    assert (gain.total.rereads_in_view, gain.total.rereads_in_view_answered) == (2, 1)
+    rows = {line[:36].rstrip(): line[36:].split()[-1] for line in gain_table(gain) if line[36:].strip()}
+    assert rows["  soon read again what had left"] == rows["    answered by a restored section"] == "1"
+    assert (rows["  asked for what still stood there"], rows["    answered by a marker"]) == ("2", "1")
+    assert rows["prompt caches that a marker broke"] == "0"
+    table = "\n".join(gain_table(gain))
+    assert re.search(r"  provoked by a marker: bounces .* 1 \(50.0 %\)$", table, re.MULTILINE)
+    assert table.index("provoked by a marker") < table.index("output of tools, characters")
 
 
 # ------------------------------------------------------------ proof

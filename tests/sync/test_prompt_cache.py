@@ -55,6 +55,7 @@ def test_mend_changes_nothing_before_the_first_change_of_the_harness(
         if keeps_ours and shape in ("openai", "plain"):
             turns = [(*turn[:2], _result(message)) for turn, message in zip(turns, mended[2::2], strict=True)]
             before = message_list(shape, turns)
+    assert not session.stats().get("cache_writes")
 
 
 def _result(message: Raw) -> str:

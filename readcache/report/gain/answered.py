@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Wrote
-from readcache.model.policy import Policy
+from readcache.model.policy import Policy, Prices
 from readcache.model.records import event_for
 from readcache.model.reply import Outcome
 from readcache.model.view import View
 from readcache.report.log_check import LogCheck
 
-PRICES = Policy().prices  # the ratios that a session weighs its omissions by, and a replay counts with
+PRICES = Policy().prices  # the ratios that a session weighs its omissions by
 _TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # after which a call may no longer be visible
 
 
@@ -36,11 +35,8 @@ class AnsweredCall:
     counts: Counter[str] = field(default_factory=Counter)  # what it changed in the counters of `Session.stats`
     later: int = 0  # calls after it that carried it, too
     turns: float = 0.0  # what the turns cost in which the reader asked for its lines again, in tokens
-
-    @cached_property
-    def price(self) -> float:
-        """What each of its tokens cost while it was carried. To be asked when `later` is known."""
-        return PRICES.while_carried(self.later)
+    price: float = 0.0  # what each of its tokens cost while it was carried
+    expiries: int = 0  # pauses before it in which the prompt cache was lost
 
     @property
     def tokens(self) -> int:
@@ -54,10 +50,15 @@ class AnsweredCall:
 
 
 class ReaderFold:
-    """The calls of one reader. `check`: is told each event; None: no marker is checked."""
+    """The calls of one reader. `check`: is told each event; None: no marker is checked. `seconds`: how long a prompt
+    cache holds after its last use; None: for ever."""
 
-    def __init__(self, session: str, agent: str, check: LogCheck | None) -> None:
+    def __init__(
+        self, session: str, agent: str, check: LogCheck | None, prices: Prices = PRICES, seconds: float | None = None
+    ) -> None:
         self._session, self._agent, self._check = session, agent, check
+        self._prices, self._seconds = prices, seconds
+        self._expiries, self._asked_at = 0, float("inf")
         self._view = View()
         self._calls: list[AnsweredCall] = []
         self._by_number: dict[int, AnsweredCall] = {}
@@ -89,12 +90,14 @@ class ReaderFold:
     def _answer(self, event: Delivered, account: Account, at: float) -> None:
         """One more call; one that is answered anew is the same call, with the last answer."""
         self._host = account.host
+        self._expiries += self._seconds is not None and at - self._asked_at > self._seconds
+        self._asked_at = at
         call = self._by_number.get(event.when.call)
         if call is None or self._by_id.get(event.call_id) is not call:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
         call.at, call.host, call.tool, call.reason = at, account.host, account.tool, account.reason.value
-        call.is_cut = account.outcome is not Outcome.FULL
+        call.is_cut, call.expiries = account.outcome is not Outcome.FULL, self._expiries
         self._by_number[call.number] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
@@ -118,10 +121,12 @@ class ReaderFold:
             call.counts.subtract(moved)
             omission = self._by_number[number]
             omission.counts.update(moved)
-            omission.turns += PRICES.of_turn(carried // PRICES.chars_per_token)
+            omission.turns += self._prices.of_turn(carried // PRICES.chars_per_token)
 
     def _end(self, call_ids: Iterable[str]) -> None:
         """These calls are no longer carried."""
         for call_id in call_ids:
             call = self._carried.pop(call_id)
             call.later = self._view.calls.number - call.number
+            again = (self._expiries - call.expiries) * (self._prices.write - self._prices.read)
+            call.price = self._prices.while_carried(call.later) + again

@@ -9,7 +9,7 @@ from readcache.report.gain.totals import Gain, Totals
 # Of the counters of `Session.stats` those that are numbers of calls, characters and tokens; the others are reasons.
 SUMS = (
     *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
-    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "tokens_saved_if_on"),
+    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
 )
 
 
@@ -39,6 +39,8 @@ def _sums(totals: Totals, price: float | None) -> dict[str, float]:
     known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
     known |= {
         "results_cut": totals.cuts,
+        "rereads_in_view": totals.rereads_in_view,
+        "rereads_in_view_answered": totals.rereads_in_view_answered,
         "results_cut_chars": totals.cut_chars,
         "chars_saved": totals.chars_saved,
         "chars_bounced": totals.chars_bounced,

@@ -88,6 +88,16 @@ def _head(gain: Gain) -> Iterator[str]:
 
 def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     yield "calls", lambda t: f"{t.counts['calls']:,}"
+    if gain.total.counts["removed_chars"]:
+        yield "  soon read again what had left", lambda t: f"{t.counts['reread_calls']:,}"
+        yield "    answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
+    yield "  asked for what still stood there", lambda t: f"{t.rereads_in_view:,}"
+    yield "    answered by a marker", lambda t: f"{t.rereads_in_view_answered:,}"
+    yield (
+        "  provoked by a marker: bounces",
+        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})",
+    )
+    yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
     yield "results with something left out", lambda t: f"{t.cuts:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
@@ -102,12 +112,8 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     yield "  of all output, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
     if price is not None:
         yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
-    yield "bounces", lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})"
     if gain.total.counts["removed_chars"]:
         yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
-        yield "  calls that soon read them again", lambda t: f"{t.counts['reread_calls']:,}"
-        yield "  answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
-        yield "  writes of what was put back, not read again", lambda t: f"{t.counts['turns_avoided']:,}"
     if gain.total.counts["tokens_saved_if_on"]:
         yield "only advised, not saved: tokens", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
     for cause in ("internal_error", "store_failed"):

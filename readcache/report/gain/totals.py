@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from readcache.model.events import Record
+from readcache.model.policy import Prices
 from readcache.model.records import unreadable_events
+from readcache.model.reply import Reason
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
 from readcache.report.log_check import LogCheck
 
+_SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
 UNKNOWN = "unknown"  # stands for a host or tool without a name
 ALL = "all"
 WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, the present one among them
@@ -55,6 +58,16 @@ class Totals:
         return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
 
     @property
+    def rereads_in_view_answered(self) -> int:
+        """Calls that asked for lines that still stood there, and were given a marker."""
+        return self.cuts - self.counts["reread_answered"]
+
+    @property
+    def rereads_in_view(self) -> int:
+        """The same, and those that were shown all of it: a reader insisted, or a marker was not worth it."""
+        return self.rereads_in_view_answered + sum(self.counts[reason.value] for reason in _SHOWN_AGAIN)
+
+    @property
     def priced_net(self) -> float:
         """Tokens, less what bounced and the turns that this cost. Below 0: readcache cost more than it saved."""
         return self.priced_tokens - self.priced_bounced - self.priced_turns
@@ -68,13 +81,16 @@ class Totals:
 @dataclass(frozen=True)
 class Asked:
     """What is asked for. `since`, `until`: seconds since the epoch, the second one not included; None: open. `day_of`
-    gives the day of a moment where the user is; `today` is the present one. `by`: some of `DIMENSIONS`."""
+    gives the day of a moment where the user is; `today` is the present one. `by`: some of `DIMENSIONS`. `prices`: of
+    the model, whose prompt cache holds for `seconds` (None: for ever)."""
 
     day_of: Callable[[float], date]
     today: date
     since: float | None = None
     until: float | None = None
     by: tuple[str, ...] = DIMENSIONS
+    prices: Prices = PRICES
+    seconds: float | None = None
 
     @property
     def has_bounds(self) -> bool:
@@ -111,7 +127,8 @@ class Gain:
         self.damaged += unreadable_events(record for record in records if record.agent_id == agent)
         if self._proves:
             self.proof.begin(session, agent, records)
-        fold = ReaderFold(session, agent, self.proof if self._proves else None)
+        check = self.proof if self._proves else None
+        fold = ReaderFold(session, agent, check, self.asked.prices, self.asked.seconds)
         for call in fold.take(records):
             if self.asked.holds(call.at):
                 self._add(call)

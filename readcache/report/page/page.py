@@ -154,6 +154,7 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
         ("characters that left later", number(counts["removed_chars"])),
         ("calls that read again what had left", number(counts["reread_calls"])),
         ("answered by a restored section", number(counts["reread_answered"])),
+        ("prompt caches that a marker broke", number(counts["cache_writes"])),
         ("failures of readcache", number(sum(isinstance(event, Failed) for event in events))),
     )
     yield '<dl class="totals">'
