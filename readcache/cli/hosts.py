@@ -67,12 +67,12 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
     from readcache.hosts.checks import check_host
 
     def check(host: Host, where: Where, settings: Settings) -> str:
-        said = check_host(host, where, memory(), tells_of_trial=fires)
-        if not fires:
-            return said
-        from readcache.cli.proof import model_has_our_answers
+        def proof(found: Where) -> str:
+            from readcache.cli.firing import say_proof
 
-        return f"{said}; {model_has_our_answers(host.name, settings)}"
+            return f"the model's copy: {say_proof(host, found, settings)}"
+
+        return check_host(host, where, memory(), proof if fires else None)
 
     found = [pair for pair in switched_on() if not names or pair[0].name in names]
     for host in map(find_host, dict.fromkeys(names)):

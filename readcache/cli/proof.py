@@ -1,4 +1,4 @@
-"""`doctor --fire`: do the answers of a hook reach the model? Only the host's own record of a conversation proves it."""
+"""Do the answers of a hook reach the model? The host's own record of a conversation proves it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from glob import escape, glob
 
 from readcache.cli.replay import kept_transcripts
-from readcache.log.store import open_store
+from readcache.log.store import Store, open_store
 from readcache.model.errors import ReadcacheError
 from readcache.model.events import Delivered
 from readcache.process.settings import Settings
@@ -17,22 +17,26 @@ from readcache.process.state import is_missing
 NEWEST = 100  # conversations that are looked at
 
 
-def model_has_our_answers(host: str, settings: Settings) -> str:
-    """Whether that is proven for this host on this machine, and by which transcript."""
+def recorded_proof(host: str, settings: Settings) -> str:
+    """The transcript of this host on this machine that proves it; "" where there is none."""
     folder, spec = dict(kept_transcripts()).get(host), settings.store_spec()
     if folder is not None and not is_missing(spec):
         with closing(open_store(spec)) as store:
             newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
             for session, agent, *_ in newest_first[:NEWEST]:
-                events = [record.event for record in store.records(session, agent)]
-                replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
-                markers = {pointer.marker for reply in replies for pointer in reply.pointers if pointer.marker}
+                markers = markers_in(store, session, agent, host)
                 named = f"{escape(folder)}/**/*{escape(session[:8])}*.jsonl"  # Gemini's names have no more of it
                 for path in glob(named, recursive=True) if markers else ():
                     if _has_one(path, markers):
-                        return f"the model's copy: proven by {path}"
-    todo = "have it read a file twice, then run this again" if folder else "no transcripts of it can be read"
-    return f"the model's copy: not proven, {todo}"
+                        return path
+    return ""
+
+
+def markers_in(store: Store, session: str, agent: str, host: str) -> set[str]:
+    """Those of the replies that this host was given."""
+    events = [record.event for record in store.records(session, agent)]
+    replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
+    return {pointer.marker for reply in replies for pointer in reply.pointers if pointer.marker}
 
 
 def _has_one(path: str, markers: Collection[str]) -> bool:

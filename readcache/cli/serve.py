@@ -131,7 +131,9 @@ def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
         lock = place.take_lock(path)
     if lock is None:  # another one was faster, and serves as well
         if options.metrics is not None:
-            raise ReadcacheError("this store has a server, which nobody can ask for metrics: `readcache serve --stop`")
+            raise ReadcacheError(
+                "this store already has a server: end it with `readcache serve --stop`, then start this one"
+            )
         return 0
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from readcache.hosts.settings_files.switch import Switch
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 
 
-def check_host(host: Host, where: Where, memory: str, *, tells_of_trial: bool = False) -> str:
-    """What is in force, in words. ReadcacheError with what is not, and what to do. `tells_of_trial`: also how the hook
-    was tried."""
+def check_host(host: Host, where: Where, memory: str, also: Callable[[Where], str] | None = None) -> str:
+    """What is in force, in words. ReadcacheError with what is not, and what to do. `also`: say how the hook was tried,
+    too, and what this says of the place as it was switched on."""
     place, again = where.place(), f"readcache init {host.name} {where.place()}"
     switch = Switch(host, where, memory)
     found = switch.as_remembered()
@@ -32,7 +32,7 @@ def check_host(host: Host, where: Where, memory: str, *, tells_of_trial: bool = 
     _run([*where.program, "--version"], "", {})
     trial = "it has no hook to fire" if host.hook is None else _try_hook(host, found)
     said = f"{said}: {host.in_force(found)}" if host.in_force is not None else said
-    return f"{said}; {trial}" if tells_of_trial else said
+    return said if also is None else f"{said}; {trial}; {also(found)}"
 
 
 def _try_hook(host: Host, where: Where) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from readcache import Sessions
+    from readcache.hosts.scripted import Scripted
 
 HOOK_SECONDS = 5  # that a host waits for a hook; beyond them the agent has the real output
 
@@ -94,3 +95,4 @@ class Host(NamedTuple):
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written
+    scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script

@@ -481,12 +481,14 @@ def test_doctor_fires_each_hook_and_says_proven_only_by_a_transcript_of_the_host
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project.parent / "claude"))
+    monkeypatch.setenv("PATH", "/nowhere")  # no host can be run
     main(["init", "gemini"])
     main(["init", "claude-code", "--user"])
-    for host in ("gemini", "claude-code"):
+    for host, program in (("gemini", "gemini"), ("claude-code", "claude")):
         line = doctors_line(capfd, host, "--fire")[0]
         assert "; fired: " in line
-        assert line.endswith("; the model's copy: not proven, have it read a file twice, then run this again")
+        why = f"({program} is not on PATH): have it read a file twice, then run this again"
+        assert line.endswith(f"; the model's copy: not proven {why}")
     with Session(project, session_id="talk", store=default_store(), host="claude-code") as session:
         marker = [session.observe("cat f", TEXT).text for _ in range(2)][1].rstrip()
     path = project.parent / "claude/projects/p/talk.jsonl"
@@ -494,7 +496,7 @@ def test_doctor_fires_each_hook_and_says_proven_only_by_a_transcript_of_the_host
     for result, is_proven in (("something else", False), (f"1\t{marker}\n", True)):
         path.write_text(_transcript(result))
         line = doctors_line(capfd, "claude-code", "--fire")[0]
-        assert line.endswith(f"; the model's copy: proven by {path}") == is_proven
+        assert line.endswith(f"; the model's copy: proven by {path} (claude is not on PATH)") == is_proven
     assert "proven" not in doctors_line(capfd, "claude-code")[0]
 
 

@@ -17,6 +17,7 @@ from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
+    from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
 _MOST_OWN = 5
@@ -79,6 +80,14 @@ def _own_files(session: Session) -> list[str]:
 
 
 WHY = "its transcript tells what the model still sees"
+
+
+def _scripted() -> Scripted:
+    from readcache.hosts.claude_code.scripted import SCRIPTED
+
+    return SCRIPTED
+
+
 HOST = Host(
     "claude-code",
     "on",
@@ -88,4 +97,5 @@ HOST = Host(
     in_force=in_force,
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it reads its hooks when it starts",
+    scripted=_scripted,
 )

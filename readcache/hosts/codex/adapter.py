@@ -16,6 +16,7 @@ from readcache.hosts.host import Entry, Host, Where, hook_entry
 
 if TYPE_CHECKING:
     from readcache import Session, Sessions
+    from readcache.hosts.scripted import Scripted
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
@@ -63,6 +64,12 @@ def _changes(where: Where) -> Sequence[Entry]:
     return [hook_entry(where, "codex", _hooks_file(where), event, matcher) for event, matcher in events.items()]
 
 
+def _scripted() -> Scripted:
+    from readcache.hosts.codex.scripted import SCRIPTED
+
+    return SCRIPTED
+
+
 HOST = Host(
     "codex",
     "on",
@@ -72,4 +79,5 @@ HOST = Host(
     in_force=lambda where: codex_runs(_hooks_file(where), where.line("hook", "codex"), where.root),
     trial=trial_events,
     todo=lambda _: "start Codex anew, type /hooks in it, and trust ours: until then it runs none of them",
+    scripted=_scripted,
 )

@@ -19,6 +19,7 @@ from readcache.transcripts.gemini import chat_messages, file_part, printed_by
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
+    from readcache.hosts.scripted import Scripted
 
 _SUMMARY = "<state_snapshot>"  # of a compression, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
@@ -101,6 +102,12 @@ def _changes(where: Where) -> Sequence[Entry]:
     return [hook_entry(where, "gemini", settings_file(where), event, which, **more) for event, which in events.items()]
 
 
+def _scripted() -> Scripted:
+    from readcache.hosts.gemini.scripted import SCRIPTED
+
+    return SCRIPTED
+
+
 HOST = Host(
     "gemini",
     "advise",
@@ -110,4 +117,5 @@ HOST = Host(
     in_force=nothing_forbids,
     trial=trial_chat,
     todo=lambda _: "start Gemini CLI anew, in a folder that it trusts",
+    scripted=_scripted,
 )

@@ -18,6 +18,7 @@ from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
+from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, record
 from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in, text_in
 
@@ -347,3 +348,8 @@ def test_characters_and_time_before_and_after(tmp_path: Path) -> None:
     record("claude-code", {"claude-code": version}, found[False], found[True])
     assert found[True].chars < 0.75 * found[False].chars
     assert (tmp_path / "True/shop.py").read_bytes() == (tmp_path / "False/shop.py").read_bytes()
+
+
+def test_doctor_proves_with_a_scripted_model_that_its_copy_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(program()).parent}{os.pathsep}{os.environ['PATH']}")
+    check_fire("claude-code")

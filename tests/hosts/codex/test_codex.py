@@ -15,6 +15,7 @@ from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Step
 from readcache.testing.requests import markers
 from tests.hosts.codex.scripted import CodexHost, texts_of
+from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, record
 
 CAT = Bash("cat shop.py")
@@ -179,3 +180,7 @@ def test_what_it_saves_and_costs(tmp_path: Path) -> None:
     record("codex", VERSIONS, runs[False], runs[True])
     assert os.environ.get("READCACHE_TEST_HOST") == "codex"
     assert texts_of(model.requests[-1])
+
+
+def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
+    check_fire("codex")

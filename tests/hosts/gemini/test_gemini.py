@@ -12,6 +12,7 @@ import pytest
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Read, Step
 from readcache.testing.requests import markers
+from tests.hosts.fired import check_fire
 from tests.hosts.gemini.scripted import GeminiHost, texts_of
 from tests.hosts.measured import Run, record
 
@@ -103,3 +104,7 @@ def test_what_it_saves_and_costs(tmp_path: Path) -> None:
     assert (tmp_path / "True/project/shop.py").read_bytes() == (tmp_path / "False/project/shop.py").read_bytes()
     version = subprocess.run(["gemini", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
     record("gemini", {"gemini": version}, runs[False], runs[True])
+
+
+def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
+    check_fire("gemini")

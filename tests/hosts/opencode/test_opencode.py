@@ -16,6 +16,7 @@ from readcache import Session
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Seen, Step
 from readcache.testing.requests import markers
+from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, record
 from tests.hosts.opencode.host import PROGRAM, TOP, Conversation
 from tests.hosts.opencode.scripted import Model, Opencode, install, load, opencode
@@ -372,3 +373,7 @@ def test_the_same_work_with_fewer_characters(running: Opencode, tmp_path: Path) 
     assert runs[1].chars < 0.8 * runs[0].chars
     names = ("shop.py", "long.txt")
     assert all((tmp_path / "with" / name).read_bytes() == (tmp_path / "without" / name).read_bytes() for name in names)
+
+
+def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
+    check_fire("opencode")

@@ -1,0 +1,178 @@
+"""`doctor --fire`: a host is run with a model that is a script on this machine, and asked to read one file twice. Its
+second result, as the model is sent it, has our marker, or not."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from readcache.cli.proof import markers_in, recorded_proof
+from readcache.cli.replay import kept_transcripts
+from readcache.hosts.host import Host, Where
+from readcache.hosts.scripted import Scripted
+from readcache.hosts.settings_files.switch import Switch
+from readcache.log.store import open_store
+from readcache.process.settings import Settings
+
+SECONDS = 90.0  # for the whole conversation; a host that starts for the first time takes 10
+PAUSE = 0.1  # seconds between two looks at whether it has ended
+LINES = 60  # of the canary
+_KEPT_VARIABLES = ("LANG", "PATH", "PYTHONPATH", "TERM", "TMPDIR")  # no keys, no proxies, nothing of the host's
+
+
+class NotFired(Exception):
+    """Why the host cannot be tried so."""
+
+
+def say_proof(host: Host, where: Where, settings: Settings) -> str:
+    """Whether the model's copy is proven to have changed, and by which way."""
+    try:
+        if fire(host, where):
+            advised = "" if where.mode == "on" else ", had it been on"
+            return f"proven by a scripted model, which was sent a marker for its second read{advised}"
+        why = "a scripted model was sent both reads in full"
+    except NotFired as error:
+        why = str(error)
+    if path := recorded_proof(host.name, settings):
+        return f"proven by {path} ({why})"
+    can_be_read = host.name in dict(kept_transcripts())
+    todo = "have it read a file twice, then run this again" if can_be_read else "no transcripts of it can be read"
+    return f"not proven ({why}): {todo}"
+
+
+def fire(host: Host, where: Where) -> bool:
+    """True if the model's copy had our marker in place of the canary's lines. NotFired where nothing was tried, or the
+    host did not make both calls. The host has a home of its own: no settings, conversation or key of the user's."""
+    if host.scripted is None:
+        raise NotFired("no scripted model is known for it")
+    scripted, canary = host.scripted(), f"canary {secrets.token_hex(8)}"
+    name = scripted.words[0]
+    if (program := shutil.which(name)) is None:
+        raise NotFired(f"{name} is not on PATH")
+    with tempfile.TemporaryDirectory(prefix="readcache-fire-", ignore_cleanup_errors=True) as place:
+        project, store = Path(place, "project"), str(Path(place, "fire.db"))
+        project.mkdir()
+        (project / "canary.txt").write_text("".join(f"{canary}, line {number}\n" for number in range(LINES)))
+        with _model(scripted) as model:
+            env = _switch_on(host, where, Path(place, "home"), model) | {"READCACHE_STORE": store}
+            said = _run([program, *scripted.words[1:]], str(project), env, model.is_done)
+        if model.last is None:
+            raise NotFired(f"{name} read no file twice, and {said}")
+        with closing(open_store(store)) as opened:
+            readers = [(session, agent) for session, agent, *_ in opened.sessions()]
+            markers = set[str]().union(*(markers_in(opened, *reader, host.name) for reader in readers))
+    texts = "\n".join(_texts(model.last))
+    return texts.count(f"{canary}, line {LINES - 1}") == 1 and any(marker in texts for marker in markers)
+
+
+def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str, str]:
+    """Put into that home what a user has who switched the host on. Returns the environment to run it in."""
+    for path, text in model.scripted.files(model.url).items():
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(text)
+    there = where._replace(home=str(home), is_user=True, mode="on", environment={})
+    switch = Switch(host, there, str(home / "remembered"))
+    switch.write(switch.plan_on())
+    env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    ours = {"READCACHE": "on", "READCACHE_SERVER": "off", "XDG_STATE_HOME": str(home / "state")}
+    return env | ours | {"HOME": str(home), "NO_PROXY": "127.0.0.1"} | {**model.scripted.environment(model.url)}
+
+
+class _Model(http.server.ThreadingHTTPServer):
+    """Asks for the canary until it has two results, and keeps the request that has them."""
+
+    daemon_threads = True
+
+    def __init__(self, scripted: Scripted) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.scripted, self.url = scripted, f"http://127.0.0.1:{self.server_port}"
+        self.last: Any = None
+        self.is_done = threading.Event()
+
+    def handle_error(self, *_: object) -> None:
+        """A host that hangs up is no news."""
+
+    def answer(self, path: str, request: Any) -> str:
+        """The body of an answer. A request without tools is one for a title or the like."""
+        number = json.dumps(request).count(self.scripted.result)
+        if number >= 2:
+            self.last = request
+            self.is_done.set()
+        command = "cat canary.txt" if number < 2 and request.get("tools") else ""
+        return self.scripted.answer(path, number, command)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Model
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+    def do_GET(self) -> None:
+        """Lists of models, and whether we are there."""
+        self._send('{"object": "list", "data": [], "models": []}')
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """A request to the model."""
+        request = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+        self._send(self.server.answer(self.path, request))
+
+    def _send(self, text: str) -> None:
+        is_json = text.startswith("{")
+        self.send_response(200)
+        self.send_header("content-type", "application/json" if is_json else "text/event-stream")
+        self.send_header("content-length", str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+
+@contextmanager
+def _model(scripted: Scripted) -> Iterator[_Model]:
+    with _Model(scripted) as model:
+        threading.Thread(target=model.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield model
+        finally:
+            model.shutdown()
+
+
+def _run(words: list[str], cwd: str, env: dict[str, str], is_done: threading.Event) -> str:
+    """Run the host until the model has what it wants. Returns how it ended, and the end of what it printed."""
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True
+        )
+        try:
+            until = time.monotonic() + SECONDS
+            while not is_done.wait(PAUSE) and process.poll() is None and time.monotonic() < until:
+                pass
+            status = process.poll()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        printed.seek(0)
+        end = " ".join(printed.read().decode("utf-8", "replace").split())[-200:]
+    how = f"ran for {SECONDS:.0f} seconds" if status is None else f"ended with status {status}"
+    return f"{how}: {end}" if end else how
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)

@@ -1,0 +1,29 @@
+"""What it takes to run a host once with a model that is a script on this machine, for `doctor --fire`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+
+class Scripted(NamedTuple):
+    """A host that takes the address of its API, and that API. It is run in a home directory of its own, so that it has
+    neither the user's settings nor a key.
+
+    `answer(path, number, command)`: the body of the answer to a request to that path: a call of the shell with that
+    command, the `number`th; or with "" a last word."""
+
+    words: tuple[str, ...]  # the program, as PATH has it, and its options
+    environment: Callable[[str], Mapping[str, str]]  # of the address: variables beside HOME and PATH
+    files: Callable[[str], Mapping[str, str]]  # of the address: texts of settings, by their path below the home
+    result: str  # how a request says that something is a tool's result: it has this once for each
+    answer: Callable[[str, int, str], str]
+
+
+def stream(events: Iterable[Json], last: str = "") -> str:
+    """Server-sent events."""
+    named = ((f"event: {event['type']}\n" if "type" in event else "", event) for event in events)
+    return "".join(f"{name}data: {json.dumps(event)}\n\n" for name, event in named) + last
