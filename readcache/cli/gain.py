@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
+from readcache.cli.html import write_html
 from readcache.cli.terminal import say, say_row, width
 from readcache.log.store import Store, open_store
 from readcache.log.store.open import without_password
@@ -27,8 +28,8 @@ SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is a
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the table, JSON or one line; returns 1 if there are no calls, or if the log does not prove
-    every omission."""
+    """Prints the table, JSON or one line, or writes a page; returns 1 if there are no calls, or if the log does not
+    prove every omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
@@ -91,7 +92,7 @@ def _local_day(at: float) -> datetime.date:
 def _groups(options: argparse.Namespace) -> tuple[str, ...]:
     if options.by:
         return (options.by,)
-    return DIMENSIONS if options.json else SHOWN
+    return DIMENSIONS if options.json or options.html else SHOWN
 
 
 def _price(given: str | None) -> float | None:
@@ -105,7 +106,11 @@ def _price(given: str | None) -> float | None:
 
 
 def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
-    if options.json:
+    if options.html:
+        from readcache.report.page.gain_page import gain_page
+
+        write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
+    elif options.json:
         print(json.dumps(gain_json(found, price), indent=2))
     else:
         columns, block = width(WIDTH), FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK

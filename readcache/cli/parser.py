@@ -18,6 +18,7 @@ from readcache.report.gain import DIMENSIONS
 # Options that several commands have.
 _ADVISE, _JSON = ("--advise", ADVISE.help), ("--json", "one JSON object")
 _DRY_RUN = "--dry-run", "print the changes without making them"
+_HTML = "--html FILE", "the same as a page; - is stdout"
 _SINCE = "--since WHEN", "a date (2026-11-01) or an age (36h, 7d, 2w)"
 _AT = "--at CALL", "show the state right after this call; `log` lists the ids"
 _POLICY = "--policy NAME", "for a transcript: default, delta or max"
@@ -127,6 +128,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     form = gain.add_mutually_exclusive_group()
     _flag(form, *_JSON)
     _flag(form, "--short", "one line for today, for a status bar")
+    _value(form, *_HTML)
     replay = alone("replay", "what your recorded conversations would have been spared", "~/.claude/projects")
     _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
     _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
@@ -150,7 +152,9 @@ def _add_looks(alone: Any, add: Any) -> None:
     for command in (report, verify):
         _value(command, *_POLICY)
     sessions = add("sessions", "what the store holds: a line for each session, the newest last", "")
-    for command in (replay, stats, sessions):
+    form = replay.add_mutually_exclusive_group()
+    _value(form, *_HTML)
+    for command in (form, stats, sessions):
         _flag(command, *_JSON)
     clear = add("clear", "take sessions out of the store: named ones, old ones, or all", "--older-than 7d --dry-run")
     _value(clear, "sessions SESSION", "a session's id", nargs="*")

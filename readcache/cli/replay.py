@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from readcache.cli.html import write_html
 from readcache.cli.terminal import say_row, warn, width
 from readcache.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
@@ -16,8 +17,8 @@ from readcache.process.settings import Settings
 
 
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
-    """Prints the table, or one JSON object; 1 when an omission was wrong, a named file was not understood, or there was
-    no conversation."""
+    """Prints the table or one JSON object, or writes a page; 1 when an omission was wrong, a named file was not
+    understood, or there was no conversation."""
     from tqdm import tqdm
 
     from readcache.model.policy import PRESETS, Policy
@@ -50,7 +51,11 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
         found = replay_files(files, policies, choices, since, bar.update)
     for trouble in found.not_understood:
         warn(trouble)
-    if options.json:
+    if options.html:
+        from readcache.report.page.replay_page import replay_page
+
+        write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
+    elif options.json:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:
         for line in table(found, policies):

@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
-from collections.abc import Callable
-from contextlib import suppress
 from urllib.parse import quote
 
+from readcache.cli.html import write_html
 from readcache.cli.show import open_recorded
-from readcache.cli.terminal import say, warn
+from readcache.cli.terminal import warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.events import Record
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings
 from readcache.process.state import state_directory
 
-# What others may do with a page: it holds the contents of files.
-MODE = 0o600
 # How many conversations an error names when it cannot find the one asked for.
 MOST_NAMED = 5
 
@@ -39,7 +35,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     output = options.output or os.path.join(state_directory(), "report.html")
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-    _write_file(output, lambda write: write_page(records, title, about, write, agent))
+    write_html(output, lambda write: write_page(records, title, about, write, agent), "; it holds what the agent saw")
     if not options.output and sys.stdout.isatty():
         import webbrowser
 
@@ -71,38 +67,3 @@ def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str]
         warn(f"{readers[0].name}, the longest of {len(found)} conversations in {source}; name another with --session")
     about = {"transcript": os.path.basename(source), "format": readers[0].form, "policy": preset}
     return f"Replay of {readers[0].name}", about, replayed_session(readers, policy).events()
-
-
-def _write_file(output: str, make: Callable[[Callable[[str], object]], None]) -> None:
-    """The page to a file that this user alone may read, at once and whole; to stdout for `-`. UsageError where a file
-    stands that is not a page of ours."""
-    if output == "-":
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page says that it is
-        make(sys.stdout.write)
-        return
-    target = os.path.realpath(output)
-    if os.path.lexists(target) and not os.path.isfile(target):
-        raise UsageError(f"{output} is not a file that can be written: give another one, or - for stdout")
-    if os.path.exists(target) and not _is_page(target):
-        raise UsageError(f"{output} exists and is not a page of `readcache report`: give another file, or remove it")
-    try:
-        handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".readcache-", suffix=".html")
-        try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:
-                make(file.write)
-            os.chmod(draft, MODE)
-            os.replace(draft, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
-    except OSError as error:
-        raise ReadcacheError(f"cannot write {output}: {error.strerror or error}") from error
-    say(f"{output}: {os.path.getsize(target) / 1e3:,.0f} kB, readable only by you; it holds what the agent saw")
-
-
-def _is_page(path: str) -> bool:
-    from readcache.report.page.page import BEGINNING
-
-    with open(path, "rb") as file:
-        return file.read(len(BEGINNING)) in (b"", BEGINNING.encode())

@@ -118,7 +118,7 @@ def test_a_page_is_written_over_and_nothing_else(work: Path, store: str, capsys:
         assert main(["report", "new", "--store", store, "-o", "out.html"]) == 0
     (work / "theirs.html").write_text("<!doctype html>\n<p>mine")
     assert main(["report", "new", "--store", store, "-o", "theirs.html"]) == 2
-    assert "theirs.html exists and is not a page of `readcache report`: give another file" in capsys.readouterr().err
+    assert "theirs.html exists and is not a page of readcache: give another file" in capsys.readouterr().err
     assert (work / "theirs.html").read_text() == "<!doctype html>\n<p>mine"
     assert main(["report", "new", "--store", store, "-o", str(work)]) == 2
     assert main(["report", "new", "--store", store, "-o", "no/such/out.html"]) == 1

@@ -81,3 +81,19 @@ def page_of(records: list[Record], title: str = "A session") -> str:
     parts: list[str] = []
     write_page(records, title, {"store": "a store"}, parts.append)
     return "".join(parts)
+
+
+def assert_sound(page: Node) -> None:
+    """Every id is unique, and every link leads somewhere."""
+    ids = [node.attributes["id"] for node in page.all() if "id" in node.attributes]
+    assert len(set(ids)) == len(ids)
+    for link in page.all("a"):
+        target = link.attributes["href"] or ""
+        assert target[0] == "#"
+        assert target[1:] in ids
+    for node in page.all():
+        assert not {name for name in node.attributes if name.startswith("on") or name in ("src", "srcset", "action")}
+        for name in ("data-same", "aria-labelledby", "for"):
+            assert name not in node.attributes or node.attributes[name] in ids
+        for place in (node.attributes.get("data-from") or "").split():
+            assert place.split(":")[0] in ids

@@ -11,7 +11,7 @@ from readcache import Mode, Policy, Reason, RestoreItem, RestorePlan, Session
 from readcache.model.events import Event, Failed, Record
 from readcache.report.page.page import write_page
 from tests.helpers.strategies import histories
-from tests.report.parsed import Node, page_of, parse
+from tests.report.parsed import Node, assert_sound, page_of, parse
 from tests.report.reported import gain_of
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told
 
@@ -23,22 +23,6 @@ def page() -> Node:
 
 def steps(page: Node, reader: int = 0) -> list[Node]:
     return [child for child in page.all("ol", "calls")[reader].children if isinstance(child, Node)]
-
-
-def assert_sound(page: Node) -> None:
-    """Every id is unique, and every link leads somewhere."""
-    ids = [node.attributes["id"] for node in page.all() if "id" in node.attributes]
-    assert len(set(ids)) == len(ids)
-    for link in page.all("a"):
-        target = link.attributes["href"] or ""
-        assert target[0] == "#"
-        assert target[1:] in ids
-    for node in page.all():
-        assert not {name for name in node.attributes if name.startswith("on") or name in ("src", "srcset", "action")}
-        for name in ("data-same", "aria-labelledby", "for"):
-            assert node.attributes.get(name, ids[0]) in ids
-        for place in (node.attributes.get("data-from") or "").split():
-            assert place.split(":")[0] in ids
 
 
 def test_ids_are_unique_and_links_lead_somewhere(page: Node) -> None:

@@ -173,13 +173,9 @@ def _facts(step: Step, account: Account | None) -> str:
         elif account.tokens_saved:
             facts.append(f"about {plural(account.tokens_saved, 'token')} would have been saved")
     facts.append(f"about {plural(tokens(step.held.in_view), 'token')} of tool results in view after it")
-    if pointing := _pointing(step):
-        facts.append(f"markers point here from {pointing}")
+    if step.pointed_from:
+        facts.append(f"markers point here from {' '.join(map(link, step.pointed_from))}")
     return " · ".join(facts)
-
-
-def _pointing(step: Step) -> str:
-    return " ".join(map(link, step.pointed_from))
 
 
 def _writes(event: Wrote, step: Step) -> Iterator[str]:

@@ -56,7 +56,8 @@ def plot(
     """A drawing with its scales. `units`: of the upright and of the level scale. `marks` at its upper edge and `below`
     it: labels, each at a place in units of width."""
     grid = "".join(f"M0 {height_of(value, scale)}H{width}" for value in scale[1:])
-    upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{brief(n)}</span>' for n in scale)
+    labels = ((n, brief(n).replace(".0", "")) for n in scale)
+    upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{text}</span>' for n, text in labels)
     yield f'<div class="strip plot"><div class="name y"><b>{units[0]}</b><div class="scale">{upright}</div></div>'
     yield f'<div class="area">{svg(width, HEIGHT, label, drawn_path("grid", grid) + inside)}'
     yield f'<div class="scale marks">{_placed(marks, width)}</div></div></div>'

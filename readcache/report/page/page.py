@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.resources import files
 
 from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.model.reply import Reason
 from readcache.report.gain.answered import ReaderFold
 from readcache.report.gain.totals import Totals
 from readcache.report.page.calls import time_line
+from readcache.report.page.frame import whole_page
 from readcache.report.page.glance import glance
 from readcache.report.page.lanes import Lane, lanes_of
 from readcache.report.page.markup import escaped, number, plural
+from readcache.report.page.tables import Bar, Row, bar_table
+from readcache.report.page.verdict import verdict_of
 
-# A page begins so: by this a file is known to be one that may be written over.
-BEGINNING = "<!doctype html>\n<!-- made by `readcache report` -->\n"
-DOLLARS = 3  # for a million tokens of input that no cache holds, as an example: the log names no model
 _FILTERS = (
     ("", "all"),
     ("left", "left out"),
@@ -51,88 +48,41 @@ def write_page(
     lanes = lanes_of(records, agent_id)
     if not lanes:
         raise LookupError(f"nothing was recorded of agent {agent_id}" if agent_id else "nothing was recorded")
-    style, script = _data("page.css"), _data("page.js")
-    write(BEGINNING)
-    for part in _head(title, style, script):
-        write(part)
     times = [step.record.at for lane in lanes for step in lane.steps if step.record.at > 0]
-    totals = Totals()
-    for lane in lanes:
-        for call in ReaderFold(title, lane.agent_id, None).take(records):
-            totals.add(call)
-    for part in _top(title, about, times, lanes, totals):
-        write(part)
-    began = min(times, default=0.0)
-    for place, lane in enumerate(lanes, 1):
-        for part in _reader(lane, place, began, single=len(lanes) == 1):
-            write(part)
-    write(f"</main>\n<footer><p>{_hint()}</p></footer>\n<script>{script}</script>\n</body>\n</html>\n")
-
-
-def _data(name: str) -> str:
-    return files("readcache.report.page").joinpath(name).read_text("utf-8")
-
-
-def _head(title: str, style: str, script: str) -> Iterator[str]:
-    """The page may load nothing and run only our own script and style, whatever text it shows."""
-    rules = (
-        f"default-src 'none'; style-src '{_hash(style)}'; style-src-attr 'unsafe-inline'; "
-        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
-    )
-    yield '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n'
-    yield f"<title>{escaped(title)} · readcache</title>\n<style>{style}</style>\n</head>\n<body>\n"
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _top(
-    title: str, about: Mapping[str, str], times: Sequence[float], lanes: Sequence[Lane], totals: Totals
-) -> Iterator[str]:
-    yield '<a class="skip" href="#calls-1">To the calls</a>\n'
-    yield f'<header><p class="by">readcache report</p><h1>{escaped(title)}</h1>\n<p class="about">'
     facts = dict(about)
     if times:
         facts["began"] = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(times)))
         facts["lasted"] = f"{(max(times) - min(times)) / 60:,.0f} min"
-    yield " ".join(f"<span>{escaped(name)} <b>{escaped(value)}</b></span>" for name, value in facts.items())
-    yield "</p>\n"
-    if len(lanes) > 1:
-        yield '<nav aria-label="Readers"><ul>'
-        yield "".join(
-            f'<li><a href="#reader-{place}">{escaped(lane.agent_id)}</a> {plural(len(lane.steps), "step")}</li>'
-            for place, lane in enumerate(lanes, 1)
-        )
-        yield "</ul></nav>"
-    yield '</header>\n<main>\n<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
-    yield f'<p class="verdict">{_verdict(totals)}</p>\n'
+    skip = '<a class="skip" href="#calls-1">To the calls</a>\n'
+    main = _main(records, title, lanes, min(times, default=0.0))
+    for part in whole_page("report", title, facts, main, _hint(), links=_links(lanes), skip=skip, script="page.js"):
+        write(part)
+
+
+def _links(lanes: Sequence[Lane]) -> str:
+    """To the readers, if there are some."""
+    if len(lanes) < 2:
+        return ""
+    links = "".join(
+        f'<li><a href="#reader-{place}">{escaped(lane.agent_id)}</a> {plural(len(lane.steps), "step")}</li>'
+        for place, lane in enumerate(lanes, 1)
+    )
+    return f'<nav aria-label="Readers"><ul>{links}</ul></nav>'
+
+
+def _main(records: Sequence[Record], title: str, lanes: Sequence[Lane], began: float) -> Iterator[str]:
+    totals = Totals()
+    for lane in lanes:
+        for call in ReaderFold(title, lane.agent_id, None).take(records):
+            totals.add(call)
+    yield '<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
+    yield f'<p class="verdict">{verdict_of(totals)}</p>\n'
     markers = sum(lane.markers for lane in lanes)
     steps = [step for lane in lanes for step in lane.steps if step.record.agent_id == lane.agent_id]
     yield from _totals(totals, markers, [event for step in steps for event in step.events])
     yield "</section>\n"
-
-
-def _verdict(totals: Totals) -> str:
-    """The verdict in money and turns. Each time the reader asked again for omitted lines cost a turn."""
-    counts = totals.counts
-    if would := counts["tokens_saved_if_on"]:
-        return f"readcache only advised: it would have left out about {number(would)} tokens."
-    if not totals.cuts:
-        return "Nothing was left out."
-    share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
-    turns = f"{plural(counts['bounces'], 'turn')} spent on asking again"
-    worth = f"{totals.priced_net:+,.0f} uncached input tokens"
-    return f"{share} was left out, net of markers. After {turns}, that is worth {worth}: {_money(totals)}."
-
-
-def _money(totals: Totals) -> str:
-    return (
-        f"{'-' if totals.priced_net < 0 else ''}${abs(totals.priced_net) * DOLLARS / 1e6:,.3f} at ${DOLLARS} a million"
-    )
+    for place, lane in enumerate(lanes, 1):
+        yield from _reader(lane, place, began, single=len(lanes) == 1)
 
 
 def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
@@ -163,13 +113,12 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
     yield "</dl>\n"
     reasons = sorted((r for r in Reason if counts[r.value]), key=lambda reason: -counts[reason.value])
     if reasons:
-        yield '<details class="reasons"><summary>Why, for each call</summary><table><thead><tr>'
-        yield "".join(f'<th scope="col">{head}</th>' for head in ("calls", "reason", "what it means"))
-        yield "</tr></thead><tbody>"
-        for reason in reasons:
-            yield f'<tr><td>{number(counts[reason.value])}</td><th scope="row">{reason.value.replace("_", " ")}</th>'
-            yield f"<td>{escaped(reason.why)}</td></tr>"
-        yield "</tbody></table></details>\n"
+        why: list[Row] = [
+            (Bar(reason.value.replace("_", " "), note=reason.why), number(counts[reason.value])) for reason in reasons
+        ]
+        yield '<details class="reasons"><summary>Why, for each call</summary>'
+        yield from bar_table(("reason", "calls"), why)
+        yield "</details>\n"
 
 
 def _reader(lane: Lane, place: int, began: float, *, single: bool) -> Iterator[str]:

@@ -13,7 +13,10 @@ import pytest
 
 from readcache import Session
 from readcache.model.events import Record
+from readcache.report.page.gain_page import gain_page
+from readcache.report.page.replay_page import replay_page
 from tests.report.parsed import page_of
+from tests.report.test_saved_pages import replayed, saving
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -48,7 +51,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens the page of these records. In the end: it asked for nothing, and no script and no rule complained."""
+    """Opens a page, or the one of these records. In the end: it asked for nothing, no script and no rule complained."""
     said: list[str] = []
     asked: list[str] = []
     contexts: list[Any] = []
@@ -58,10 +61,10 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         dialog.dismiss()
 
     def open_(
-        records: list[Record], *, title: str = "A session", viewport: dict[str, int] = DESK, **options: Any
+        shown: list[Record] | str, *, title: str = "A session", viewport: dict[str, int] = DESK, **options: Any
     ) -> Any:
         path = tmp_path / f"{len(contexts)}.html"
-        path.write_text(page_of(records, title), encoding="utf-8")
+        path.write_text(shown if isinstance(shown, str) else page_of(shown, title), encoding="utf-8")
         contexts.append(browser.new_context(viewport=viewport, reduced_motion="reduce", **options))
         page = contexts[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -329,16 +332,37 @@ def test_hostile_contents_run_nothing(open_page: Open, hostile: str) -> None:
     assert page.evaluate("document.querySelectorAll('img, iframe, object, embed, form, base').length") == 0
 
 
+def saved_pages() -> dict[str, str]:
+    """Those of `gain` and `replay`, with names that are long and have no place to break."""
+    names = [f"{n}-{'0123456789abcdef' * 5}" for n in range(25)]
+    tools = dict.fromkeys(names, 12_345_678)
+    ways = {"none": {"bill": 2, "sessions": 3}, "clear:160k:60k": {"bill": 1, "turns": 123_456, "missed": 12_345}}
+    found = replayed(tools, ["default", "delta", "max"], conversation=ways, together={"none": {"max": {"bill": 2}}})
+    return {"gain": "".join(gain_page(saving(names))), "replay": "".join(replay_page(found))}
+
+
+@pytest.mark.parametrize("command", ["report", "gain", "replay"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
-def test_every_text_can_be_read(open_page: Open, scheme: str, viewport: dict[str, int]) -> None:
-    page = open_page(told().events(), color_scheme=scheme, viewport=viewport)
+def test_every_text_can_be_read(open_page: Open, command: str, scheme: str, viewport: dict[str, int]) -> None:
+    shown = told().events() if command == "report" else saved_pages()[command]
+    page = open_page(shown, color_scheme=scheme, viewport=viewport)
     page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
-    page.evaluate("location.hash = document.querySelector('.band').id")
+    if command == "report":
+        page.evaluate("location.hash = document.querySelector('.band').id")
     assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
     low = page.evaluate(CONTRASTS, LEAST_CONTRAST)
     assert low == []
     assert complaints(page) == []
+
+
+@pytest.mark.parametrize("command", ["gain", "replay"])
+def test_a_page_without_a_script_is_unfolded_by_keys(open_page: Open, command: str) -> None:
+    page = open_page(saved_pages()[command])
+    for summary in page.locator("summary").all():
+        summary.focus()
+        page.keyboard.press("Enter")
+    assert page.locator("details:not([open])").count() == page.locator("script").count() == 0
 
 
 def complaints(page: Any) -> list[str]:

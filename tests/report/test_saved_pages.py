@@ -1,0 +1,156 @@
+"""The pages of `readcache gain` and `replay`: the figures of their tables, and nothing that a name could do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from readcache import Session
+from readcache.log.store.memory import MemoryStore
+from readcache.report.gain.totals import Gain
+from readcache.report.page.gain_page import OPEN_ROWS, gain_page
+from readcache.report.page.replay_page import replay_page
+from tests.report.parsed import Node, assert_sound, parse
+from tests.report.reported import DAY, Clock, asked, gain_of
+from tests.report.told import HOSTILE, TEXT, part
+
+
+def saving(sessions: Sequence[str], host: str = "codex") -> Gain:
+    """One session each day; the first one saves least."""
+    store, clock = MemoryStore(), Clock()
+    clock.now -= DAY * len(sessions)
+    for place, name in enumerate(sessions):
+        clock.now += DAY
+        with Session("/w", session_id=name, store=store, clock=clock, host=host) as session:
+            session.observe("cat f", TEXT)
+            session.observe("head -n 90 f", part(1, min(90, 40 + place)))
+    return gain_of(store, asked())
+
+
+def gain_as_page(gain: Gain, price: float | None = None) -> Node:
+    page = parse("".join(gain_page(gain, price)))
+    assert_sound(page)
+    return page
+
+
+def rows(table: Node) -> list[list[str]]:
+    """The texts of its cells, without the heads."""
+    found = [[cell.text for cell in row.all() if cell.tag in ("th", "td")] for row in table.all("tr")]
+    return found[1:]
+
+
+def table_below(page: Node, heading: str) -> list[list[str]]:
+    """Of all tables up to the next heading."""
+    found: list[list[str]] = []
+    below = False
+    for node in page.all():
+        below = node.text == heading if node.tag == "h2" else below
+        found += rows(node) if below and node.tag == "table" else []
+    return found
+
+
+# ---------------------------------------------------------------- gain
+
+
+def test_each_session_and_day_has_a_bar_with_the_figures_of_the_table() -> None:
+    gain = saving([f"s{n}" for n in range(OPEN_ROWS + 5)])
+    page = gain_as_page(gain)
+    sessions = table_below(page, "Each session")
+    assert {row[0]: row[2] for row in sessions} == {
+        name: f"{totals.counts['tokens_saved']:,}" for name, totals in gain.by["session"].items()
+    }
+    assert sessions[0][0] == f"s{OPEN_ROWS + 4}"
+    bars = [float((bar.attributes["style"] or "").partition(":")[2]) for bar in page.all("i", "bar")]
+    assert max(bars) == 1
+    assert min(bars) >= 0
+    assert len(table_below(page, "Saved by day")) == len(gain.by["day"]) == OPEN_ROWS + 5
+    (drawing,) = page.all("svg")
+    assert (drawing.attributes["aria-label"] or "").startswith(
+        f"Tokens saved on each of {OPEN_ROWS + 5} days: at most "
+    )
+    assert (drawing.all("path", "left")[0].attributes["d"] or "").count("M") == OPEN_ROWS + 5
+
+
+def test_the_verdict_of_all_sessions_is_in_money_of_the_given_price() -> None:
+    gain = saving(["a", "b"])
+    (said,) = [p.text for p in gain_as_page(gain, 15.0).all("p", "verdict")]
+    assert f"worth {gain.total.priced_net:+,.0f} uncached input tokens" in said
+    assert said.endswith(f"${gain.total.priced_net * 15 / 1e6:.3f} at $15 a million.")
+    assert "2 of 2 markers stand for lines" in gain_as_page(gain).text
+
+
+def test_a_store_that_saved_nothing_has_a_page() -> None:
+    store = MemoryStore()
+    assert "Nothing was left out." in gain_as_page(gain_of(store, asked())).text
+    Session("/w", session_id="one", store=store).observe("cat f", TEXT)
+    assert [row[2] for row in table_below(gain_as_page(gain_of(store, asked())), "Each session")] == ["0"]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_are_text_and_nothing_else(hostile: str) -> None:
+    whole = "".join(gain_page(saving([hostile], host=hostile)))
+    whole += "".join(replay_page(replayed(tools={hostile: 9}, policies=["default"])))
+    whole.encode("utf-8")
+    tags = {node.tag for page in whole.split("<!doctype html>")[1:] for node in parse(page).all()}
+    assert not tags & {"script", "img"}
+    assert whole.count("<style>") == 2
+
+
+# ---------------------------------------------------------------- replay
+
+
+def replayed(tools: dict[str, int], policies: Sequence[str], **more: Any) -> dict[str, Any]:
+    """As `readcache replay --json` prints it."""
+    sizes = {name: {"calls": 1, "characters": size} for name, size in tools.items()}
+    counts = {"saved": 300, "tokens_bounced": 25, "omissions": 3, "saved_priced": 40, "out_priced": 80}
+    return {
+        "verdict": ["It would have saved much:\n  readcache init codex --policy max", "No other way costs less."],
+        "counts": {"sessions": 2, "calls": 5, "out": 1000},
+        "formats": {"codex": 2},
+        "tools": sizes,
+        "policies": {
+            name: {**counts, "saved": 300 - 600 * place, "by_tool": dict.fromkeys(tools, 7), "wrong_ones": []}
+            for place, name in enumerate(policies)
+        },
+        "conversation": {},
+        **more,
+    }
+
+
+def replay_as_page(found: dict[str, Any]) -> Node:
+    page = parse("".join(replay_page(found)))
+    assert_sound(page)
+    return page
+
+
+def test_the_policies_stand_side_by_side() -> None:
+    page = replay_as_page(replayed({"bash": 900, "read": 100}, ["default", "max"]))
+    by_label = {row[0]: row[1:] for row in table_below(page, "Policies side by side")}
+    assert by_label["of all tool output"] == ["30.0 %", "-30.0 %"]
+    assert by_label["less what bounced"] == ["20.0 %", "-40.0 %"]
+    assert by_label["priced while carried"] == ["50.0 %", "50.0 %"]
+    assert by_label["bounces: asked for again at once"] == ["0", "0"]
+    assert "of the bill, by usage fields" not in by_label  # no usage fields
+    assert table_below(page, "Saved, by tool") == [["bash", "1", "900", "7", "7"], ["read", "1", "100", "7", "7"]]
+    assert [code.text for code in page.all("code")] == ["readcache init codex --policy max"]
+
+
+def test_ways_of_keeping_a_conversation_are_listed_with_each_policy_beside_them() -> None:
+    ways = {"none": {"bill": 200, "sessions": 2, "turns": 9}, "mask:5": {"bill": 300, "missed": 4}}
+    together = {"mask:5": {"max": {"bill": 100}}}
+    page = replay_as_page(replayed({}, ["max"], conversation=ways, together=together))
+    rows_ = table_below(page, "Ways of keeping a conversation")
+    assert [row[:2] for row in rows_] == [["none", "100.0 %"], ["mask:5", "150.0 %"], ["mask:5 + max", "50.0 %"]]
+    assert rows_[1][3] == "4"
+
+
+def test_wrong_omissions_are_named_and_an_empty_replay_has_a_page() -> None:
+    found = replayed({"bash": 9}, ["max"])
+    found["policies"]["max"]["wrong_ones"] = ["call_7: line 3 <stood> nowhere"]
+    assert [note.text for note in replay_as_page(found).all("p", "note")] == [
+        "Wrong, max: call_7: line 3 <stood> nowhere"
+    ]
+    nothing = replayed({}, ["max"]) | {"verdict": [], "counts": {"calls": 0}}
+    assert [h.text for h in replay_as_page(nothing).all("h2")] == ["What to switch on"]
