@@ -98,6 +98,8 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
         ("left out, net of markers and bounces", number(totals.chars_net) + share),
         ("tokens saved, net, about", number(counts["tokens_saved"])),
         ("markers", number(markers)),
+        ("calls that asked for what still stood there", number(totals.rereads_in_view)),
+        ("answered by a marker", number(totals.rereads_in_view_answered)),
         ("bounces: asked for again", number(counts["bounces"])),
         ("compactions", number(sum(isinstance(event, Compacted) for event in events))),
         ("sections restored", number(restored)),
