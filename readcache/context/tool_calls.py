@@ -7,7 +7,6 @@ ones name nothing after a `cd` of which it is not known how long it lasts.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from readcache.context.notes import has_note
 from readcache.judging.marker import find_markers
 from readcache.judging.match import match
 from readcache.messages.messages import Kind, Message, Part
+from readcache.messages.structure import answered
 from readcache.messages.tools import COMMANDS, ToolUse, lines_read, tool_use
 from readcache.model.claims import Claim, FileLines
 from readcache.model.events import Origin, Piece
@@ -96,22 +96,17 @@ def _plain_call(plain: PlainResult, links: Links) -> ToolCall:
 
 
 def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
-    waiting: defaultdict[str | None, list[tuple[Part, int, str]]] = defaultdict(list)
-    out: list[ToolCall] = []
-    cwd = root
+    cwd, where = root, dict[int, str]()  # by call
     for index, message in enumerate(messages):
         for part in message.parts:
             if part.kind is Kind.CALL:
-                made = waiting[part.call_id]
-                made[:] = [*(each for each in made if each[1] == index), (part, index, cwd)]
+                where[id(part)] = cwd
                 if _CHANGES_DIRECTORY.search(tool_use(part.name, part.arguments or {}).command or ""):
                     cwd = f"{NOWHERE}{index}"
-            elif part.kind is Kind.RESULT and (made := waiting[part.call_id]):
-                answered = next((each for each in made if each[0].name == part.name), made[0])
-                made.remove(answered)
-                call, call_at, where = answered
-                out.append(ToolCall(call, part, call_at, index, where, links.standing_in(index, part)))
-    return out
+    return [
+        ToolCall(call, result, call_at, at, where[id(call)], links.standing_in(at, result))
+        for call_at, call, at, result in answered(messages)
+    ]
 
 
 def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:

@@ -14,12 +14,13 @@ response are understood. A chat without ids may be cut anywhere.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from readcache.messages.blocks import RESULT_ROLES, Raw, as_mapping, blocks_key
-from readcache.messages.messages import Kind, Message, normalise, normalise_one
+from readcache.messages.messages import Kind, Message, Part, normalise, normalise_one
 from readcache.messages.turns import is_response, turn_starts
 
 # Where OpenAI's shape and those that extend it keep calls and thinking, outside of `content`.
@@ -65,6 +66,20 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
         return messages
     left = [_without(m, gone[index]) if index in gone else m.raw for index, m in enumerate(normal)]
     return [raw for raw in left if raw is not None]
+
+
+def answered(messages: Sequence[Message]) -> Iterator[tuple[int, Part, int, Part]]:
+    """Each result with its call: (the call's message, the call, the result's message, the result), in the order of the
+    results. An id used again is that of the newer call; without ids, results come in the order of their calls."""
+    waiting: defaultdict[str | None, list[tuple[int, Part]]] = defaultdict(list)
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            made = waiting[part.call_id]
+            if part.kind is Kind.CALL:
+                made[:] = [*(each for each in made if each[0] == index), (index, part)]
+            elif part.kind is Kind.RESULT and made:
+                at = next((at for at, (_, call) in enumerate(made) if call.name == part.name), 0)
+                yield *made.pop(at), index, part
 
 
 # ---------------------------------------------------------------- structure

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-EXTRAS = ["claude-agent-sdk", "langchain", "mcp", "mini-swe-agent", "openai-agents", "openhands"]
+EXTRAS = ["claude-agent-sdk", "google-adk", "langchain", "mcp", "mini-swe-agent", "openai-agents", "openhands"]
+EXTRAS += ["pydantic-ai", "strands"]
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

@@ -1,4 +1,4 @@
-"""The example for Google ADK, as it stands on the page."""
+"""Google ADK, the real package with a scripted model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -16,14 +17,15 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from pydantic import Field
 
+from readcache import Marks
+from readcache.hosts.google_adk import ReadcachePlugin
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from readcache.testing.requests import markers
-from tests.hosts.examples_page import example
+from tests.hosts.examples_page import switched_on
 from tests.hosts.measured_script import STEPS, measure
-from tests.hosts.user_tools import user_call, user_tools
+from tests.hosts.user_tools import check_settings, user_call, user_tools
 
-ReadcachePlugin = example("Google ADK").ReadcachePlugin
 Content = Any
 
 
@@ -48,10 +50,12 @@ class AdkHost:
 
     can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
     store: Path | None = None
+    clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
-        ours = [ReadcachePlugin(str(root), store=self.store and str(self.store))] if on else []
+        store = None if self.store is None else str(self.store)
+        ours = [ReadcachePlugin(str(root), store=store, clear=self.clear)] if on else []
         return asyncio.run(Conversation(root, ours).converse(steps))
 
 
@@ -189,3 +193,20 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         return sum(len(text_of(part)) for part in sent if part.function_response)
 
     measure("google-adk", "google-adk", hold, tmp_path)
+
+
+def test_the_lines_of_the_page_switch_it_on(tmp_path: Path) -> None:
+    make_project(tmp_path / "p")
+    (plugin,) = switched_on("readcache.hosts.google_adk", tmp_path / "p").plugins
+    talk = Conversation(tmp_path / "p", [plugin])
+    *_, last = asyncio.run(talk.converse([(Bash("cat shop.py"),), (Bash("cat shop.py"),)]))
+    assert markers(last.results[0])
+    assert plugin.stats()["calls"] == 2
+    asyncio.run(plugin.close())
+
+
+def test_settings_are_those_of_every_adapter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def kept(plugin: ReadcachePlugin) -> Any:
+        return plugin._lists._settings.policy, plugin._lists._settings.store
+
+    check_settings(ReadcachePlugin, kept, monkeypatch, tmp_path)

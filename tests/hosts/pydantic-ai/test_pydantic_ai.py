@@ -1,4 +1,4 @@
-"""The example for Pydantic AI, as it stands on the page."""
+"""Pydantic AI, the real package with a scripted model."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
 
-from readcache import Marks, Policy
+from readcache import Marks
+from readcache.hosts.pydantic_ai import ReadcacheCapability
 from readcache.testing.conformance import Conformance
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from readcache.testing.requests import markers
-from tests.hosts.examples_page import example
+from tests.hosts.examples_page import switched_on
 from tests.hosts.measured_script import STEPS, measure
-from tests.hosts.user_tools import user_call, user_tools
-
-Readcache = example("Pydantic AI").Readcache
+from tests.hosts.user_tools import check_settings, user_call, user_tools
 
 
 class PydanticHost:
@@ -43,8 +43,8 @@ class PydanticHost:
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
-        policy = Policy(clear=self.clear)
-        ours = [Readcache(str(root), store=self.store and str(self.store), policy=policy)] if on else []
+        store = None if self.store is None else str(self.store)
+        ours = [ReadcacheCapability(str(root), store=store, clear=self.clear)] if on else []
         return Conversation(root, ours).converse(steps)
 
 
@@ -144,7 +144,7 @@ def test_a_history_that_is_cut_inside_of_the_request_leaves_no_marker_without_it
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     def hold(root: Path, on: bool) -> int:
-        talk, chars = Conversation(root, [Readcache(str(root))] if on else []), 0
+        talk, chars = Conversation(root, [ReadcacheCapability(str(root))] if on else []), 0
         for step in STEPS:
             talk.step(step)
             parts = [part for request in talk.requests for message in request for part in message.parts]
@@ -182,7 +182,7 @@ def requests_of(
         requests.append(list(messages))
         return ModelResponse(parts=answers[len(requests) - 1] if len(requests) <= len(answers) else [TextPart("done")])
 
-    ours: list[Any] = [Readcache(str(root)), *processors]
+    ours: list[Any] = [ReadcacheCapability(str(root)), *processors]
     agent: Agent[None, str] = Agent(FunctionModel(answer), name="coder", tools=user_tools(root), capabilities=ours)
     asyncio.run(agent.run("the task", conversation_id="one", message_history=list(history)))
     return requests
@@ -231,3 +231,52 @@ def test_a_summary_that_an_application_wrote_brings_back_what_was_read(root: Pat
     assert "a" not in results(last)
     (marker,) = markers(results(last)["c"])
     assert section.splitlines()[0].removeprefix("## ") in marker
+
+
+def test_the_history_stays_as_the_tools_gave_it(root: Path) -> None:
+    ours = ReadcacheCapability(str(root))
+    answers = [[bash("cat shop.py", "a")], [bash("cat shop.py", "b")], [TextPart("done")]]
+    model = FunctionModel(lambda _, __: ModelResponse(parts=answers.pop(0)))
+    agent: Agent[None, str] = Agent(model, tools=user_tools(root), capabilities=[ours])
+    kept = results(asyncio.run(agent.run("the task")).all_messages())
+    assert kept["a"] == kept["b"] == SHOP
+    assert ours.stats()["calls"] == 2
+    assert ours.stats()["tokens_saved"] > 0
+    ours.close()
+
+
+def test_a_result_that_is_no_text_is_left_alone(root: Path) -> None:
+    def shop() -> dict[str, str]:
+        """All of it."""
+        return {"text": SHOP}
+
+    sent: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        sent.append(messages)
+        return ModelResponse(parts=[ToolCallPart("shop", {}) if len(sent) < 3 else TextPart("done")])
+
+    ours: list[Any] = [ReadcacheCapability(str(root), policy="max")]
+    asyncio.run(Agent(FunctionModel(answer), tools=[shop], capabilities=ours).run("the task"))
+    parts = [part for message in sent[-1] for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert [part.content for part in parts] == [{"text": SHOP}] * 2
+
+
+def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
+    sent: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        sent.append(messages)
+        return ModelResponse(parts=[bash("cat shop.py", f"{len(sent)}") if len(sent) < 3 else TextPart("done")])
+
+    agent: Agent[None, str] = switched_on("readcache.hosts.pydantic_ai", root).agent
+    toolset: Any = FunctionToolset(user_tools(root))
+    asyncio.run(agent.run("the task", model=FunctionModel(answer), toolsets=[toolset]))
+    assert markers(results(sent[-1])["2"])
+
+
+def test_settings_are_those_of_every_adapter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def kept(ours: ReadcacheCapability) -> Any:
+        return ours._lists._settings.policy, ours._lists._settings.store
+
+    check_settings(ReadcacheCapability, kept, monkeypatch, tmp_path)

@@ -1,0 +1,45 @@
+"""Google ADK: a plugin, the last of the list.
+
+runner = Runner(..., plugins=[..., ReadcachePlugin("/repo")])
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+from readcache.hosts.fallback import fallback
+from readcache.hosts.judged_lists import JudgedLists
+from readcache.hosts.tool_results import Judge
+
+
+class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these are checked
+    """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
+    a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
+    `policy`, `restore` and `on_reply`. UsageError for what means nothing."""
+
+    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
+        super().__init__(name="readcache")
+        self._lists = JudgedLists("google-adk", tools, {"root": root, **settings})
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Has the model sent the contents with markers in them. The events of the conversation stay as they are."""
+        contents, name = llm_request.contents, f"{callback_context.session.id} {callback_context.agent_name}"
+
+        def judged() -> list[types.Content]:
+            pairs = zip(contents, self._lists.messages(contents, name), strict=True)
+            return [old if new is old else types.Content.model_validate(new) for old, new in pairs]
+
+        llm_request.contents = await asyncio.to_thread(fallback, judged, contents)
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all conversations."""
+        return self._lists.stats()
+
+    async def close(self) -> None:
+        """Ends all conversations, and gives the store free."""
+        self._lists.close()

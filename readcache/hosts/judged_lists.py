@@ -1,0 +1,228 @@
+"""Message lists, judged before each request, for hosts that let us change what the model is sent and nothing else.
+
+The host keeps each result as its tool gave it. New results in the list are judged, and older markers are kept true.
+Everything follows from the list: one that goes back, is forked, or is taken up by another process is judged from its
+beginning, and sent as before.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from readcache import Mode, Session
+from readcache.context import mend_and_clear
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
+from readcache.hosts.readers import Readers
+from readcache.hosts.tool_results import Judge, ToolResult, answer_tool, tool_kinds
+from readcache.messages.blocks import Raw
+from readcache.messages.editing import as_blocks, user_message, with_blocks, with_result_text
+from readcache.messages.messages import Kind, Message, Part, normalise
+from readcache.messages.structure import answered
+from readcache.model.text import digest
+from readcache.process.mode import acts, mode_named
+
+
+class ListChanges(NamedTuple):
+    """What to change in a list: other texts of results, by message and part; and what is put back, by the message that
+    a compaction left."""
+
+    texts: Mapping[tuple[int, int], str] = {}
+    sections: Mapping[int, str] = {}
+
+
+class ListPart(NamedTuple):
+    """A part of a list, and its place there. `key`: names a call, or a result whose call is there; "" for the rest."""
+
+    at: int
+    nth: int
+    role: str
+    part: Part
+    key: str = ""
+    result: ToolResult | None = None
+
+    def said(self) -> tuple[str, str]:
+        """Who says what; the same in each list."""
+        return self.role, self.key or self.part.text
+
+    def as_chat(self, text: str) -> Raw:
+        """The part as a message in OpenAI's shape. `text`: of a result."""
+        if self.result is not None:
+            return {"role": "tool", "tool_call_id": self.key, "content": text}
+        if self.part.kind is Kind.CALL:
+            given = self.part.text if self.part.arguments is None else self.part.arguments
+            called = {"id": self.key, "type": "function", "function": {"name": self.part.name, "arguments": given}}
+            return {"role": "assistant", "content": None, "tool_calls": [called]}
+        return {"role": self.role, "content": self.part.text}
+
+
+class JudgedLists:
+    """The lists of an adapter. `host`: its name. `tools`: by name, "bash", "read", "write", "other", "ignore" or a
+    function, where names and arguments do not tell what a tool is. `given`: as for `adapter_settings`. UsageError for
+    what means nothing."""
+
+    def __init__(self, host: str, tools: Mapping[str, str | Judge] | None, given: Mapping[str, Any]) -> None:
+        self._host, self._settings, self._tools = host, adapter_settings(given), tool_kinds(tools)
+        self._readers = Readers[JudgedList]()
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all lists."""
+        return self._readers.stats()
+
+    def close(self) -> None:
+        """Ends all conversations, and gives the store free."""
+        self._readers.close()
+
+    def judged(self, messages: Sequence[Message], name: str) -> ListChanges:
+        """What to change before the model is sent these. `name`: of the conversation and the agent in it."""
+        found = list(entries(messages))
+        if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
+            return ListChanges()
+        with self._readers.lock:
+            reader = next((reader for reader in self._readers if reader.goes_on_in(found, name)), None)
+            if reader is None and not any(entry.result for entry in found):
+                return ListChanges()
+            kept = reader or JudgedList(self._new_reader(found), name, self._settings)
+            return self._readers.get(id(kept), lambda: kept).judged(found, self._tools)
+
+    def messages(self, messages: Sequence[Raw], name: str) -> list[Raw]:
+        """The list as the model is to be sent it, in the shape of any API. Messages that are as they were are the same
+        objects."""
+        normal, out = normalise(messages), list(messages)
+        texts, sections = self.judged(normal, name)
+        for (at, nth), text in texts.items():
+            part = normal[at].parts[nth]
+            out[at] = with_result_text(out[at], part.call_id, text, part.nth)
+        for at, section in sections.items():
+            user = next((user for user in range(at, len(out)) if normal[user].role == "user"), at)
+            out[user] = with_blocks(out[user], [*as_blocks(out[user]), *as_blocks(user_message(section, normal).raw)])
+        return out
+
+    def _new_reader(self, found: list[ListPart]) -> Session:
+        """Its name, and so the tag of its markers, follows from the list."""
+        first = next(entry.key for entry in found if entry.result)
+        return self._settings.new_reader(f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}", host=self._host)
+
+
+class JudgedList:
+    """One list that grows from request to request, and the texts shown for its results. `name`: of the conversation."""
+
+    def __init__(self, session: Session, name: str, settings: AdapterSettings) -> None:
+        self._session, self._name, self._settings = session, name, settings
+        self.stats, self.close = session.stats, session.close
+        self._texts: dict[str, tuple[str, str]] = {}  # by key, (as the tool gave it, as the model is shown it)
+        self._entries: list[ListPart] = []  # the last list
+        self._sections: dict[tuple[str, str], str] = {}  # by what a compaction left
+
+    def goes_on_in(self, found: Sequence[ListPart], name: str) -> bool:
+        """True if the results that are known are in the order in which they were judged, up to the last one, and the
+        others are newer. Where none is known, true if the last list had all that stands before a compaction."""
+        order = {key: place for place, key in enumerate(self._texts)}
+        places = [order.get(entry.key, len(order)) for entry in found if entry.result]
+        if name != self._name or min(places, default=len(order)) < len(order):
+            return name == self._name and len(order) - 1 in places and places == sorted(places)
+        cut = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
+        had = {entry.said() for entry in self._entries}
+        return cut is not None and {entry.said() for entry in found[:cut]} <= had
+
+    def judged(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
+        """What to change in this list."""
+        for at in self._compactions(found):
+            before, left = found[:at], found[at]
+            if any(entry.key not in self._texts for entry in before if entry.result):
+                self._shown(before, tools)  # the list is read from its beginning
+            keep = [entry.key for entry in found[at:] if entry.result]
+            sent = [entry.as_chat("") for entry in self._entries or before]
+            section = self._session.restored_section(f"{left.said()}", keep=keep, messages=sent)
+            self._sections[left.said()] = section
+        self._entries = found
+        return self._shown(found, tools)
+
+    def _compactions(self, found: Sequence[ListPart]) -> list[int]:
+        """Where something stands in the list that a compaction left, and that was not there before: of the server's, or
+        a text in the place of results."""
+        new = [
+            at for at, entry in enumerate(found) if _is_compaction(entry.part) and entry.said() not in self._sections
+        ]
+        old = [entry.said() for entry in self._entries]
+        if new or {entry.key for entry in self._entries} <= {entry.key for entry in found}:
+            return new
+        pairs = enumerate(zip(found, old, strict=False))
+        at = next((at for at, (entry, said) in pairs if entry.said() != said), len(found))
+        is_new = at < len(found) and not found[at].key and found[at].said() not in {*old, *self._sections}
+        return [at] if is_new else []
+
+    def _shown(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
+        chat, places, sections = self._as_chat(found)
+        for place, mended in zip(places, self._session.mend(chat), strict=True):
+            if place is None or place.result is None:
+                continue
+            if place.key in self._texts:
+                self._texts[place.key] = place.result.output, mended["content"]
+            else:
+                self._judge(place.key, place.result, tools)
+        if self._session.policy.clear is not None:
+            chat, places, _ = self._as_chat(found)
+            for place, kept in zip(places, mend_and_clear(chat, self._session), strict=True):
+                if place is not None and place.result is not None:
+                    self._texts[place.key] = place.result.output, kept["content"]
+        texts = {
+            (place.at, place.nth): shown
+            for place in places
+            if place is not None and place.result is not None
+            if (shown := self._texts[place.key][1]) != place.result.output
+        }
+        return ListChanges(texts, sections)
+
+    def _as_chat(self, found: list[ListPart]) -> tuple[list[Raw], list[ListPart | None], dict[int, str]]:
+        """What the model sees of the list, as messages in OpenAI's shape, with the part that each one is; and the
+        sections in it, by the message behind which they stand."""
+        first = max((at for at, entry in enumerate(found) if _is_compaction(entry.part)), default=0)
+        chat, places, sections = list[Raw](), list[ListPart | None](), dict[int, str]()
+        for entry in found[first:]:
+            given, shown = self._texts.get(entry.key, ("", ""))
+            # A new result holds no older one's text for it, as it may become a marker.
+            text = shown if entry.result and given == entry.result.output else entry.part.text
+            message, last = entry.as_chat(text if entry.key in self._texts else ""), places[-1] if places else None
+            if entry.part.kind is Kind.CALL and last and last.part.kind is Kind.CALL and last.at == entry.at:
+                chat[-1] = {**chat[-1], "tool_calls": [*chat[-1]["tool_calls"], *message["tool_calls"]]}
+                continue
+            chat.append(message)
+            places.append(entry)
+            if section := self._sections.get(entry.said()):
+                sections[entry.at] = section
+                chat.append({"role": "user", "content": section})
+                places.append(None)
+        return chat, places, sections
+
+    def _judge(self, key: str, result: ToolResult, tools: Mapping[str, str | Judge]) -> None:
+        reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
+        self._texts[key] = result.output, result.output if reply is None else reply.text
+        time.sleep(0)  # the event loop's thread may go on
+
+
+def _is_compaction(part: Part) -> bool:
+    """True for what the server left of all that stands before it, which it drops."""
+    return part.kind is Kind.OTHER and part.name.startswith("compaction")
+
+
+def entries(messages: Sequence[Message]) -> Iterator[ListPart]:
+    """The parts of a list. A call without an id, or with one that was there before, gets a key that no other has. Calls
+    of one message were made at once."""
+    seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part]](), dict[int, str]()
+    for call_at, call, _, result in answered(messages):
+        name = call.call_id or digest(f"{call.name} {call.text} {result.text}")[:16]
+        seen[name] += 1
+        key = f"{name}#{seen[name]}" if seen[name] > 1 else name
+        keys[id(call)] = keys[id(result)] = key, f"at once with {batches.setdefault(call_at, key)}", call
+    for at, message in enumerate(messages):
+        for nth, part in enumerate(message.parts):
+            key, batch, call = keys.get(id(part), ("", "", part))
+            if part.kind is Kind.RESULT and key:
+                told = ToolResult(call.name, call.arguments or {}, part.text, key, batch, is_error=part.is_error)
+                yield ListPart(at, nth, "tool", part, key, told)
+            elif part.kind in (Kind.TEXT, Kind.CALL) or _is_compaction(part):
+                yield ListPart(at, nth, message.role, part, key)

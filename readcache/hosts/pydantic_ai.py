@@ -1,0 +1,91 @@
+"""Pydantic AI: a capability.
+
+    agent = Agent(..., capabilities=[ReadcacheCapability("/repo")])
+
+It sees to its place itself: behind processors of history and compaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelRequest,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from readcache.hosts.fallback import fallback
+from readcache.hosts.judged_lists import JudgedLists
+from readcache.hosts.tool_results import Judge
+from readcache.messages.messages import Kind, Message, Part
+
+
+class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
+    """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
+    a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
+    `policy`, `restore` and `on_reply`. Agents may share it. UsageError for what means nothing."""
+
+    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
+        self._lists = JudgedLists("pydantic-ai", tools, {"root": root, **settings})
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Last of all."""
+        return CapabilityOrdering(position="innermost")
+
+    async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
+        """Has the model sent the messages with markers in them. The history stays as it is."""
+        name = f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}"
+        given = request_context.messages
+        sent = await asyncio.to_thread(fallback, lambda: self._judged(given, name), given)
+        return replace(request_context, messages=sent)
+
+    def stats(self) -> dict[str, int]:
+        """The counters of `Session.stats`, summed over all conversations."""
+        return self._lists.stats()
+
+    def close(self) -> None:
+        """Ends all conversations, and gives the store free."""
+        self._lists.close()
+
+    def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:
+        texts, sections = self._lists.judged([as_message(message) for message in messages], name)
+        parts = [[*message.parts] for message in messages]
+        for (at, nth), text in texts.items():
+            parts[at][nth] = replace(parts[at][nth], content=text)
+        for at, section in sections.items():
+            request = next((n for n in range(at, len(messages)) if isinstance(messages[n], ModelRequest)), None)
+            if request is not None:
+                parts[request].append(UserPromptPart(section))
+        changed = {at for at, _ in texts} | ({*range(len(messages))} if sections else set())
+        return [replace(m, parts=parts[at]) if at in changed else m for at, m in enumerate(messages)]
+
+
+def as_message(message: Any) -> Message:
+    """The message with a part for each of its own."""
+    role = "user" if isinstance(message, ModelRequest) else "assistant"
+    return Message(role, tuple(map(as_part, message.parts)), message)
+
+
+def as_part(part: Any) -> Part:
+    """The part, as far as it is a text, a call, or a result that is a text."""
+    if isinstance(part, CompactionPart):
+        return Part(Kind.OTHER, str(part.content or part.provider_details), name="compaction")
+    if isinstance(part, ToolCallPart):
+        return Part(Kind.CALL, part.args_as_json_str(), part.tool_call_id, part.tool_name, part.args_as_dict())
+    content: Any = getattr(part, "content", None)
+    if isinstance(part, ToolReturnPart) and isinstance(content, str):
+        is_error = part.outcome != "success"
+        return Part(Kind.RESULT, content, part.tool_call_id, part.tool_name, is_error=is_error)
+    if isinstance(part, UserPromptPart) and not isinstance(content, str):
+        content = "\n".join(each for each in content if isinstance(each, str))
+    is_said = isinstance(part, (TextPart, UserPromptPart, SystemPromptPart))
+    return Part(Kind.TEXT, str(content)) if is_said else Part(Kind.OTHER)
