@@ -144,9 +144,8 @@ class JudgedList:
     def _compactions(self, found: Sequence[ListPart]) -> list[int]:
         """Where something stands in the list that a compaction left, and that was not there before: of the server's, or
         a text in the place of results."""
-        new = [
-            at for at, entry in enumerate(found) if _is_compaction(entry.part) and entry.said() not in self._sections
-        ]
+        cuts = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
+        new = [at for at in cuts if found[at].said() not in self._sections]
         old = [entry.said() for entry in self._entries]
         if new or {entry.key for entry in self._entries} <= {entry.key for entry in found}:
             return new
@@ -180,7 +179,8 @@ class JudgedList:
     def _as_chat(self, found: list[ListPart]) -> tuple[list[Raw], list[ListPart | None], dict[int, str]]:
         """What the model sees of the list, as messages in OpenAI's shape, with the part that each one is; and the
         sections in it, by the message behind which they stand."""
-        first = max((at for at, entry in enumerate(found) if _is_compaction(entry.part)), default=0)
+        cuts = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
+        first = max(cuts, default=0)
         chat, places, sections = list[Raw](), list[ListPart | None](), dict[int, str]()
         for entry in found[first:]:
             given, shown = self._texts.get(entry.key, ("", ""))
@@ -210,8 +210,8 @@ def _is_compaction(part: Part) -> bool:
 
 
 def entries(messages: Sequence[Message]) -> Iterator[ListPart]:
-    """The parts of a list. A call without an id, or with one that was there before, gets a key that no other has. Calls
-    of one message were made at once."""
+    """The parts of a list that say anything. A call without an id, or with one that was there before, gets a key that
+    no other has. Calls of one message were made at once."""
     seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part]](), dict[int, str]()
     for call_at, call, _, result in answered(messages):
         name = call.call_id or digest(f"{call.name} {call.text} {result.text}")[:16]
@@ -224,5 +224,5 @@ def entries(messages: Sequence[Message]) -> Iterator[ListPart]:
             if part.kind is Kind.RESULT and key:
                 told = ToolResult(call.name, call.arguments or {}, part.text, key, batch, is_error=part.is_error)
                 yield ListPart(at, nth, "tool", part, key, told)
-            elif part.kind in (Kind.TEXT, Kind.CALL) or _is_compaction(part):
+            elif key or part.kind is Kind.TEXT or _is_compaction(part):
                 yield ListPart(at, nth, message.role, part, key)

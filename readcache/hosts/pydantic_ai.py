@@ -32,7 +32,7 @@ from readcache.messages.messages import Kind, Message, Part
 class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
     """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
     a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
-    `policy`, `restore` and `on_reply`. Agents may share it. UsageError for what means nothing."""
+    `policy`, `restore`, `clear` and `on_reply`. Agents may share it. UsageError for what means nothing."""
 
     def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
         self._lists = JudgedLists("pydantic-ai", tools, {"root": root, **settings})

@@ -20,7 +20,7 @@ from readcache.hosts.tool_results import Judge
 class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where these are checked
     """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
     a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
-    `policy`, `restore` and `on_reply`. Agents may share it. UsageError for what means nothing."""
+    `policy`, `restore`, `clear` and `on_reply`. Agents may share it. UsageError for what means nothing."""
 
     name = "readcache"
 

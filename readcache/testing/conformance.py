@@ -18,7 +18,19 @@ from typing import ClassVar
 import pytest
 
 from readcache import Marks
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, HostUnderTest, Read, Rewind, Seen, Step
+from readcache.testing.hosts import (
+    Bash,
+    Clear,
+    Compact,
+    Delegate,
+    Edit,
+    HostUnderTest,
+    Read,
+    Rewind,
+    Seen,
+    Step,
+    Worker,
+)
 from readcache.testing.requests import NOTE, Requests, markers
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
@@ -109,6 +121,24 @@ class Conformance:
         self._need((_CAT,))
         seen = self.hold(tmp_path, (_CAT,), (Bash(SUBMIT),), (Bash("echo done"),))
         assert not markers(seen[1].results[0])
+
+    # ------------------------------------------------------------ the prompt cache
+
+    def test_older_markers_keep_their_bytes(self, tmp_path: Path) -> None:
+        self._keep_bytes(self.hold(tmp_path, (_CAT,), (_CAT,), (_HEAD,), (Bash("ls"),), (_TAIL,), (Bash("ls"),)))
+
+    def test_another_process_sends_the_same_bytes(self, tmp_path: Path) -> None:
+        first: list[Step] = [(_CAT,), (_CAT,), (_HEAD,)]
+        self._keep_bytes(self.hold(tmp_path, *first, Worker(1), (_TAIL,), Worker(0), (_CAT,), Worker(1), Worker(2)))
+
+    def _keep_bytes(self, seen: Sequence[Seen]) -> None:
+        """Each marker of a request is in all later ones, and at least one is."""
+        kept: list[str] = []
+        for one in seen:
+            sent = "\n".join((*one.texts, *one.results))
+            assert all(marker in sent for marker in kept), "an older marker was written anew"
+            kept = markers(sent)
+        assert kept, "nothing was left out"
 
     # ------------------------------------------------------------ writes and failures
 

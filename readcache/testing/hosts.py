@@ -58,8 +58,18 @@ class Rewind:
     calls: int
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The conversation goes on in another process: the steps from here on are served by adapter `number`, the first of
+    which is 0. It has what the host keeps of the conversation, and a durable store if the adapter needs one for that;
+    what another adapter has in memory it does not know."""
+
+    number: int
+
+
 ToolUse = Bash | Read | Edit | Delegate
-Step = tuple[ToolUse, ...] | Compact | Clear | Rewind  # calls that the model makes at once, in one message; or an event
+# Calls that the model makes at once, in one message; or an event.
+Step = tuple[ToolUse, ...] | Compact | Clear | Rewind | Worker
 
 
 @dataclass(frozen=True, slots=True)

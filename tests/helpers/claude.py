@@ -72,7 +72,7 @@ class ClaudeTalk:
             self.clear()
         elif isinstance(step, Rewind):
             self.go_back(step.calls)
-        else:
+        elif isinstance(step, tuple):
             ids = self.calls(step)
         results = {b["tool_use_id"]: str(b["content"]) for b in self._blocks() if "tool_use_id" in b}
         texts = [

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
@@ -59,7 +59,7 @@ class ClaudeCode:
             talk.say("/compact")
         elif isinstance(step, Rewind):
             talk.go_back(step.calls)
-        elif not isinstance(step, Clear):
+        elif isinstance(step, tuple):
             ids = model.calls(step)
             talk.say("go on")
             names = [block["input"]["prompt"] for block in sent_calls(model, ids) if block["name"] == "Agent"]

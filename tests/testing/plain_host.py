@@ -14,7 +14,7 @@ from typing import Any
 
 from readcache import Marks, Policy, Session
 from readcache.context import mend_and_clear
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 
 CUT = 20_000  # characters that it shows of a result
 
@@ -22,7 +22,7 @@ CUT = 20_000  # characters that it shows of a result
 class PlainHost:
     """`lacks`: names of what it does not do."""
 
-    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
 
     def __init__(self, *lacks: str, policy: str = "default") -> None:
         self.lacks, self.policy = lacks, policy
@@ -67,6 +67,8 @@ class Agent:
             self.messages[:] = [{"role": "user", "content": "A summary of what came before."}]
         elif isinstance(step, Clear):
             next(m for m in self.messages if m["role"] == "tool")["content"] = "[cleared]"
+        elif isinstance(step, Worker):
+            self.work_elsewhere()
         else:
             del self.messages[-2 * step.calls :]
         if self.session is not None and "sync" not in self.host.lacks:
@@ -74,6 +76,16 @@ class Agent:
         shown = {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
         texts = tuple(str(m.get("content") or m.get("tool_calls")) for m in self.messages)
         return Seen(texts, tuple(shown[name] for name in ids), inner)
+
+    def work_elsewhere(self) -> None:
+        """In another process, which knows the name of the conversation. Markers stay in the list as they are."""
+        before = self.session
+        if before is None:
+            return
+        name = None if "a name" in self.host.lacks else before.session_id
+        self.session = Session(self.root, session_id=name, policy=before.policy, store=self.host.store)
+        for message in self.messages if name is None else ():
+            message["content"] = str(message.get("content") or "").replace(f" {before.tag}.", f" {self.session.tag}.")
 
     def delegate(self, call: Delegate) -> tuple[Seen, ...]:
         """What the sub-agent's model is sent."""

@@ -34,6 +34,7 @@ CARE = [
     (("sync", "sessions of sub-agents"), "what_a_sub_agent_saw_is_shown_to_its_parent"),
     (("batches",), "calls_made_at_once_do_not_point_at_each_other"),
     (("frames",), "what_is_visible_is_left_out"),
+    (("a name",), "another_process_sends_the_same_bytes"),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import InMemoryRunner, Runner
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from pydantic import Field
@@ -20,7 +20,7 @@ from pydantic import Field
 from readcache import Marks
 from readcache.hosts.google_adk import ReadcachePlugin
 from readcache.testing.conformance import Conformance, make_project
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import switched_on
 from tests.hosts.measured_script import STEPS, measure
@@ -48,21 +48,26 @@ class Script(BaseLlm):  # type: ignore[misc]  # no types here
 class AdkHost:
     """An agent with the user's tools, and one more agent that is a tool of it. Plugins shorten what is sent."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
     store: Path | None = None
     clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         store = None if self.store is None else str(self.store)
-        ours = [ReadcachePlugin(str(root), store=store, clear=self.clear)] if on else []
-        return asyncio.run(Conversation(root, ours).converse(steps))
+
+        def ours() -> list[Any]:
+            return [ReadcachePlugin(str(root), store=store, clear=self.clear)] if on else []
+
+        return asyncio.run(Conversation(root, ours(), elsewhere=ours).converse(steps))
 
 
 class Conversation:
     """One conversation."""
 
-    def __init__(self, root: Path, ours: list[Any], *, are_last: bool = True) -> None:
+    def __init__(
+        self, root: Path, ours: list[Any], *, are_last: bool = True, elsewhere: Callable[[], list[Any]] = list
+    ) -> None:
         self.model, self.inner = Script(), Script()
         self.cleared, self.summed_up = 0, 0
         shortens = [ContextFilterPlugin(custom_filter=self.shorten)]
@@ -70,6 +75,7 @@ class Conversation:
         agent = LlmAgent(name="coder", model=self.model, tools=[*user_tools(root), AgentTool(worker)])
         plugins = [*shortens, *ours] if are_last else [*ours, *shortens]
         self.runner = InMemoryRunner(agent, app_name="app", plugins=plugins)
+        self.runners, self.elsewhere = {0: self.runner}, elsewhere
         self.invocations: list[tuple[int, str]] = []  # calls, and where they were made
 
     def shorten(self, contents: list[Content]) -> list[Content]:
@@ -108,6 +114,8 @@ class Conversation:
             self.cleared += 1
         elif isinstance(step, Rewind):
             await self.go_back(step.calls)
+        elif isinstance(step, Worker):
+            self.runner = self.runners.setdefault(step.number, self.worker())
         if isinstance(step, Compact):
             self.summed_up = len(await self.events()) or 1
         said = types.Content(role="user", parts=[types.Part(text="go on")])
@@ -115,6 +123,13 @@ class Conversation:
             where = event.invocation_id
         self.invocations.append((calls, where))
         return seen(self.model.requests[-1], calls, self.inner.requests)
+
+    def worker(self) -> Any:
+        """A runner in a process of its own, with the same sessions."""
+        first = self.runners[0]
+        shortens = ContextFilterPlugin(custom_filter=self.shorten)
+        more = {"session_service": first.session_service, "plugins": [shortens, *self.elsewhere()]}
+        return Runner(app_name="app", agent=first.agent, **more)
 
     async def events(self) -> list[Any]:
         """Those of the conversation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pydantic import Field
 
 from readcache import Marks, Policy
 from readcache.hosts.langchain import ReadcacheMiddleware
-from readcache.testing.hosts import Bash, Clear, Compact, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 from tests.hosts.measured_script import STEPS
 
 _numbers = count(1)
@@ -81,7 +81,7 @@ class Clearing:
 class LangChainHost:
     """create_agent with tools of the user."""
 
-    can: frozenset[type] = frozenset((Bash, Read, Edit, Compact, Clear, Rewind))
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Compact, Clear, Rewind, Worker))
     store: Path | None = None
     clear: Marks | None = None
     names = ("bash", "read_file", "edit_file")
@@ -96,8 +96,14 @@ class LangChainHost:
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         store = None if self.store is None else str(self.store)
-        ours = ReadcacheMiddleware(str(root), store=store, policy=self.policy, clear=self.clear, **self.options)
-        return Conversation(self, root, [ours] if on else []).converse(steps)
+        if any(isinstance(step, Worker) for step in steps):  # they share a store
+            store = str(root.parent / "workers.db")
+
+        def ours() -> list[Any]:
+            given: dict[str, Any] = {"store": store, "policy": self.policy, "clear": self.clear, **self.options}
+            return [ReadcacheMiddleware(str(root), **given)] if on else []
+
+        return Conversation(self, root, ours).converse(steps)
 
     def agent(self, talk: Conversation, root: Path, ours: list[Any]) -> Any:
         """The agent that is talked to."""
@@ -108,7 +114,7 @@ class LangChainHost:
             token_counter=talk.count_tokens,
         )
         middleware = [summary, ContextEditingMiddleware(edits=[talk.clearing]), *self.shell(root), *ours]
-        return create_agent(talk.model, self.tools(root), middleware=middleware, checkpointer=InMemorySaver())
+        return create_agent(talk.model, self.tools(root), middleware=middleware, checkpointer=talk.saver)
 
     def shell(self, _root: Path) -> list[Any]:
         """More middleware."""
@@ -183,11 +189,12 @@ class ShellHost(LangChainHost):
 class Conversation:
     """One thread."""
 
-    def __init__(self, host: LangChainHost, root: Path, ours: list[Any]) -> None:
-        self.host, self.root = host, root
+    def __init__(self, host: LangChainHost, root: Path, ours: Callable[[], list[Any]]) -> None:
+        self.host, self.root, self.saver = host, root, InMemorySaver()
         self.model, self.worker = Script(), Script()
         self.clearing, self.is_full = Clearing(), False
-        self.agent = host.agent(self, root, ours)
+        self.agent = host.agent(self, root, ours())
+        self.ours, self.agents = ours, {0: self.agent}
         self.config: Any = {"configurable": {"thread_id": "one"}, "recursion_limit": 1000}
         self.past: list[tuple[int, Any]] = []  # calls so far, and where the thread was then
 
@@ -209,6 +216,10 @@ class Conversation:
         elif isinstance(step, Rewind):
             made = self.past[-1][0] - step.calls
             self.config = next(config for number, config in self.past if number == made)
+        elif isinstance(step, Worker):
+            if step.number not in self.agents:
+                self.agents[step.number] = self.host.agent(self, self.root, self.ours())
+            self.agent = self.agents[step.number]
         self.is_full = isinstance(step, Compact)
         before = len(self.worker.requests)
         try:
@@ -233,7 +244,7 @@ class Conversation:
 
 def hold(host: LangChainHost, root: Path, *, on: bool) -> int:
     """Holds the conversation that is measured; gives the characters of all results in all requests."""
-    talk = Conversation(host, root, [ReadcacheMiddleware(str(root))] if on else [])
+    talk = Conversation(host, root, lambda: [ReadcacheMiddleware(str(root))] if on else [])
     talk.converse(STEPS)
     return sum(len(text) for request in talk.model.requests for text in results(request))
 

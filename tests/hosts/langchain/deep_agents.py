@@ -10,16 +10,15 @@ from deepagents.backends import CompositeBackend, LocalShellBackend, StateBacken
 from deepagents.middleware.summarization import SummarizationMiddleware
 from langchain.agents.middleware import ContextEditingMiddleware
 from langchain_core.messages import AIMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, ToolUse, Worker
 from tests.hosts.langchain.agents import Conversation, LangChainHost, Script, says
 
 
 class DeepHost(LangChainHost):
     """create_deep_agent on this machine. `virtual`: paths of the file tools begin at the project, as is the default."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
 
     def __init__(self, policy: str = "default", *, virtual: bool = True, **options: Any) -> None:
         super().__init__(policy, **options)
@@ -45,7 +44,7 @@ class DeepHost(LangChainHost):
             backend=backend,
             subagents=[{**worker, "middleware": ours}],
             middleware=[summary, ContextEditingMiddleware(edits=[talk.clearing]), *ours],
-            checkpointer=InMemorySaver(),
+            checkpointer=talk.saver,
         )
 
     def call(self, use: ToolUse, talk: Conversation) -> tuple[str, dict[str, Any]]:

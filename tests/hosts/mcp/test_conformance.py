@@ -89,7 +89,7 @@ class McpAgent:
         elif isinstance(step, Clear):
             self.results.pop(next(iter(self.results)))
             await self.left()
-        else:
+        elif isinstance(step, Rewind):
             for name in list(self.results)[-step.calls :]:
                 del self.results[name]
             await self.left()

@@ -94,7 +94,7 @@ class MiniHost:
         elif isinstance(step, Clear):
             at, key = next((at, key) for at, m in enumerate(agent.messages[2:], 2) if (key := _result_key(m)))
             agent.messages[at] = {**agent.messages[at], key: "[cleared]"}
-        else:
+        elif isinstance(step, Rewind):
             del agent.messages[len(agent.messages) - 2 * step.calls :]
         model.says(text="```mswea_bash_command\ntrue\n```") if "textbased" in self.inner else model.says(
             model.call("bash", {"command": "true"})

@@ -14,7 +14,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from readcache import Marks
 from readcache.hosts.openai_agents import ReadcacheFilter
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
 
 Items = list[dict[str, Any]]
 
@@ -59,7 +59,7 @@ def as_call(call: Any, call_id: str) -> Any:
 class AgentsHost:
     """See `HostUnderTest`."""
 
-    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
 
     def __init__(self) -> None:
         self.store: Path | None = None
@@ -71,21 +71,24 @@ class AgentsHost:
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """One conversation; each step is a run of its own that goes on with the last one's items."""
+        numbers = {0, *(step.number for step in steps if isinstance(step, Worker))}
         store = None if self.store is None else str(self.store)
-        ours = ReadcacheFilter(str(root), store=store, clear=self.clear) if on else None
-        config = RunConfig(call_model_input_filter=ours, tracing_disabled=True)
-        talk = Talk(make_tools(root), config)
+        ours = {number: ReadcacheFilter(str(root), store=store, clear=self.clear) if on else None for number in numbers}
+        talk = Talk(
+            make_tools(root),
+            {number: RunConfig(call_model_input_filter=each, tracing_disabled=True) for number, each in ours.items()},
+        )
         seen = [talk.step(step) for step in steps]
-        if ours is not None:
-            ours.close()
+        for each in filter(None, ours.values()):
+            each.close()
         return seen
 
 
 class Talk:
     """One conversation so far."""
 
-    def __init__(self, tools: list[Any], config: Any) -> None:
-        self.tools, self.config = tools, config
+    def __init__(self, tools: list[Any], configs: dict[int, Any]) -> None:
+        self.tools, self.configs, self.config = tools, configs, configs[0]
         self.items: Items = [{"role": "user", "content": "the task"}]
         self.number = 0
 
@@ -98,6 +101,8 @@ class Talk:
         elif isinstance(step, Clear):
             at = next(n for n, item in enumerate(self.items) if item.get("type") == "function_call_output")
             self.items = [*self.items[:at], {**self.items[at], "output": "[cleared]"}, *self.items[at + 1 :]]
+        elif isinstance(step, Worker):
+            self.config = self.configs[step.number]
         else:
             at = [n for n, item in enumerate(self.items) if item.get("type") == "function_call"][-step.calls]
             self.items = [*self.items[:at], {"role": "user", "content": "again"}]

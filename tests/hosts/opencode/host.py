@@ -86,7 +86,7 @@ class Conversation:
             self.host.ask(f"/session/{self.session}/summarize", MODEL)
         elif isinstance(step, Clear):
             self.clear()
-        else:
+        elif isinstance(step, Rewind):
             self.host.ask(f"/session/{self.session}/revert", {"messageID": self.turns[-step.calls]})
             del self.turns[-step.calls :]
         self.requests = []

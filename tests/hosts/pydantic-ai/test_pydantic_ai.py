@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from readcache import Marks
 from readcache.hosts.pydantic_ai import ReadcacheCapability
 from readcache.testing.conformance import Conformance
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import switched_on
 from tests.hosts.measured_script import STEPS, measure
@@ -37,32 +37,42 @@ from tests.hosts.user_tools import check_settings, user_call, user_tools
 class PydanticHost:
     """An agent with the user's tools. Its history is cleared by a processor, and handed to each run."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
     store: Path | None = None
     clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         store = None if self.store is None else str(self.store)
-        ours = [ReadcacheCapability(str(root), store=store, clear=self.clear)] if on else []
-        return Conversation(root, ours).converse(steps)
+        given: dict[str, Any] = {"store": store, "clear": self.clear}
+        return Conversation(root, lambda: [ReadcacheCapability(str(root), **given)] if on else []).converse(steps)
 
 
 class Conversation:
     """One conversation with an agent and its sub-agent."""
 
-    def __init__(self, root: Path, ours: list[Any]) -> None:
+    def __init__(self, root: Path, ours: Callable[[], list[Any]]) -> None:
         self.requests: list[list[ModelMessage]] = []
         self.answers: list[list[Any]] = []
         self.history: list[ModelMessage] = []
         self.past = [(0, self.history)]
         self.cleared = self.number = 0
+        self.root, self.ours, self.agents = root, ours, dict[int, tuple[Any, Any]]()
+        self.go_to(0)
+
+    def go_to(self, worker: int) -> None:
+        """The agents in a process of their own."""
+        if worker in self.agents:
+            self.agent, self.worker = self.agents[worker]
+            return
+        ours, root = self.ours(), self.root
         processor: Any = ProcessHistory(self.clear)
         # Ours is first in the list: it sees to its place itself.
         more: dict[str, Any] = {"tools": user_tools(root), "capabilities": [*ours, processor]}
         self.agent = Agent(FunctionModel(self.answer), name="coder", **more)
         self.worker = Agent(FunctionModel(self.answer), name="worker", tools=user_tools(root), capabilities=[*ours])
         self.agent.tool_plain(self.delegate)
+        self.agents[worker] = self.agent, self.worker
 
     async def delegate(self, task: str) -> str:
         """Has a sub-agent do it."""
@@ -108,6 +118,8 @@ class Conversation:
             self.history = [ModelRequest([CompactionPart("A summary.")])]
         elif isinstance(step, Clear):
             self.cleared += 1
+        elif isinstance(step, Worker):
+            self.go_to(step.number)
         else:
             made -= step.calls
             self.history = next(history for number, history in self.past if number == made)
@@ -144,7 +156,7 @@ def test_a_history_that_is_cut_inside_of_the_request_leaves_no_marker_without_it
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     def hold(root: Path, on: bool) -> int:
-        talk, chars = Conversation(root, [ReadcacheCapability(str(root))] if on else []), 0
+        talk, chars = Conversation(root, lambda: [ReadcacheCapability(str(root))] if on else []), 0
         for step in STEPS:
             talk.step(step)
             parts = [part for request in talk.requests for message in request for part in message.parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from strands.session.file_session_manager import FileSessionManager
 from readcache import Marks
 from readcache.hosts.strands import ReadcacheAgentPlugin
 from readcache.testing.conformance import Conformance, make_project
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
 from readcache.testing.requests import markers
 from tests.hosts.examples_page import switched_on
 from tests.hosts.measured_script import STEPS, measure
@@ -71,39 +71,54 @@ class Script(Model):  # type: ignore[misc]  # no types here
 class StrandsHost:
     """An agent with the user's tools, and one more agent that is a tool of it."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
     store: Path | None = None
     clear: Marks | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         store = None if self.store is None else str(self.store)
-        ours = [ReadcacheAgentPlugin(str(root), store=store, clear=self.clear)] if on else []
-        talk = Conversation(root, ours)
+        talk = Conversation(
+            root, lambda: [ReadcacheAgentPlugin(str(root), store=store, clear=self.clear)] if on else []
+        )
         return [talk.step(step) for step in steps]
 
 
 class Conversation:
     """One conversation."""
 
-    def __init__(self, root: Path, ours: list[Any]) -> None:
+    def __init__(self, root: Path, ours: Callable[[], list[Any]]) -> None:
         self.model, self.inner = Script(), Script()
-        tools = [tool(one) for one in user_tools(root)]
-        more: dict[str, Any] = {"callback_handler": None, "conversation_manager": NullConversationManager()}
+        self.tools = [tool(one) for one in user_tools(root)]
         self.past: list[tuple[int, Messages]] = [(0, [])]
+        self.ours = ours
+        self.workers = {0: self.worker([])}
+        self.agent = self.workers[0]
+
+    def worker(self, messages: Messages) -> Agent:
+        """The agent in a process of its own."""
+        plugins = self.ours()
+        more: dict[str, Any] = {"callback_handler": None, "conversation_manager": NullConversationManager()}
 
         @tool  # type: ignore[untyped-decorator,unused-ignore]  # no types here
         def delegate(task: str) -> str:
             """Has a sub-agent do it."""
-            return str(Agent(model=self.inner, tools=tools, plugins=ours, **more)(task))
+            return str(Agent(model=self.inner, tools=self.tools, plugins=plugins, **more)(task))
 
-        self.agent = Agent(model=self.model, tools=[*tools, delegate], plugins=ours, **more)
+        more["messages"] = copy.deepcopy(messages)
+        agent = Agent(model=self.model, tools=[*self.tools, delegate], plugins=plugins, **more)
+        del more["messages"]
+        return agent
 
     def step(self, step: Step) -> Seen:
         """What the model is sent after it."""
         calls, made = 0, self.past[-1][0]
         self.model.requests.clear()
         self.inner.requests.clear()
+        if isinstance(step, Worker):
+            before = self.agent.messages
+            self.agent = self.workers.get(step.number) or self.worker(before)
+            self.workers[step.number], self.agent.messages[:] = self.agent, copy.deepcopy(before)
         messages = self.agent.messages
         if isinstance(step, tuple):
             calls = len(step)
@@ -117,7 +132,7 @@ class Conversation:
         elif isinstance(step, Clear):
             found = [block["toolResult"] for m in messages for block in m["content"] if "toolResult" in block]
             next(one for one in found if one["content"] != CLEARED)["content"] = CLEARED
-        else:
+        elif isinstance(step, Rewind):
             made -= step.calls
             messages[:] = copy.deepcopy(next(then for number, then in self.past if number == made))
         self.agent("go on")
@@ -146,7 +161,7 @@ class TestStrands(Conformance):
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     def hold(root: Path, on: bool) -> int:
-        talk, chars = Conversation(root, [ReadcacheAgentPlugin(str(root))] if on else []), 0
+        talk, chars = Conversation(root, lambda: [ReadcacheAgentPlugin(str(root))] if on else []), 0
         for step in STEPS:
             talk.step(step)
             blocks = [block for request in talk.model.requests for message in request for block in message["content"]]
