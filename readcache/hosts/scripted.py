@@ -27,3 +27,20 @@ def stream(events: Iterable[Json], last: str = "") -> str:
     """Server-sent events."""
     named = ((f"event: {event['type']}\n" if "type" in event else "", event) for event in events)
     return "".join(f"{name}data: {json.dumps(event)}\n\n" for name, event in named) + last
+
+
+def chat_answer(_: str, number: int, command: str) -> str:
+    """`answer` of hosts that take the chat completions of OpenAI; their shell is `bash`."""
+    function = {"name": "bash", "arguments": json.dumps({"command": command, "description": "look"})}
+    call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+    said: Json = {"tool_calls": [call]} if command else {"content": "done"}
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+    choices: list[list[Json]] = [
+        [{"index": 0, "delta": {"role": "assistant", **said}, "finish_reason": None}],
+        [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if command else "stop"}],
+        [],
+    ]
+    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model"}
+    return stream(
+        ({**whole, "choices": one, **({} if one else {"usage": usage})} for one in choices), "data: [DONE]\n\n"
+    )

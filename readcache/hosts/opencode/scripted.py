@@ -1,10 +1,10 @@
-"""opencode with a model that is a script: chat completions."""
+"""opencode with a model that is a script."""
 
 from __future__ import annotations
 
 import json
 
-from readcache.hosts.scripted import Json, Scripted, stream
+from readcache.hosts.scripted import Scripted, chat_answer
 
 
 def _environment(url: str) -> dict[str, str]:
@@ -19,26 +19,10 @@ def _environment(url: str) -> dict[str, str]:
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(config), **offline}
 
 
-def _answer(_: str, number: int, command: str) -> str:
-    function = {"name": "bash", "arguments": json.dumps({"command": command, "description": "look"})}
-    call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
-    said: Json = {"tool_calls": [call]} if command else {"content": "done"}
-    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
-    choices: list[list[Json]] = [
-        [{"index": 0, "delta": {"role": "assistant", **said}, "finish_reason": None}],
-        [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if command else "stop"}],
-        [],
-    ]
-    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model"}
-    return stream(
-        ({**whole, "choices": one, **({} if one else {"usage": usage})} for one in choices), "data: [DONE]\n\n"
-    )
-
-
 SCRIPTED = Scripted(
     ("opencode", "run", "--model", "scripted/model", "go on"),
     _environment,
     lambda _: {},
     '"tool_call_id"',
-    _answer,
+    chat_answer,
 )

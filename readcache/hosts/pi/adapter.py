@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.plugin import plugin_text
+
+if TYPE_CHECKING:
+    from readcache.hosts.scripted import Scripted
 
 
 def _path(where: Where) -> str:
@@ -21,6 +25,12 @@ def _changes(where: Where) -> Sequence[Entry | OwnFile]:
     return [OwnFile(_path(where), plugin_text(where, "pi", "pi/extension.js"))]
 
 
+def _scripted() -> Scripted:
+    from readcache.hosts.pi.scripted import SCRIPTED
+
+    return SCRIPTED
+
+
 HOST = Host(
     name="pi",
     mode="on",
@@ -28,4 +38,5 @@ HOST = Host(
     changes=_changes,
     in_force=lambda where: f"pi loads {_path(where)} when it starts",
     todo=lambda where: "/reload in pi, or start it anew" + ("" if where.is_user else ", in a project that it trusts"),
+    scripted=_scripted,
 )

@@ -13,6 +13,7 @@ import pytest
 from readcache.testing.conformance import files_of, make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Read, Seen
 from readcache.testing.requests import markers
+from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, record
 from tests.hosts.measured_script import STEPS
 from tests.hosts.pi.host import PROGRAM, Pi, extension, pi
@@ -224,3 +225,7 @@ def test_the_same_work_with_fewer_characters(tmp_path: Path) -> None:
     record("pi", {"@earendil-works/pi-coding-agent": version}, *runs)
     assert runs[1].chars < 0.8 * runs[0].chars
     assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+
+
+def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
+    check_fire("pi")
