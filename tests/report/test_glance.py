@@ -14,6 +14,7 @@ from readcache.report.page.names import MOST, home_of, short_names
 from readcache.report.page.rereads import Cell
 from readcache.report.page.sizes import left_out_of
 from tests.helpers.strategies import histories
+from tests.report.parsed import page_of, parse
 from tests.report.told import TEXT, part
 
 
@@ -53,6 +54,28 @@ def test_what_is_left_out_counts_until_it_bounces_or_leaves() -> None:
     assert [one.spared for one in held] == [0, spared, spared, 0, 0, held[5].spared, 0]
     assert held[5].spared > 0
     assert held[3].in_view == len("f\n")
+
+
+def test_cliffs_have_figures_where_there_is_room() -> None:
+    session = Session("/w")
+    for n in range(40):
+        session.observe("cat f", TEXT, call_id=f"c{n}")
+        session.compacted()
+    page = parse(page_of(session.events()))
+    (marks,) = page.all("div", "marks")
+    assert {mark.text for mark in marks.all("span")} == {"−998"}
+    assert len(marks.all("span")) == 40
+    assert 10 < sum("hidden" not in mark.attributes for mark in marks.all("span")) < 18
+    assert "40 compactions took away 40k tokens" in page.all("p", "legend")[0].text
+
+
+def test_what_the_harness_cut_is_told() -> None:
+    session = Session("/w")
+    session.observe("cat f", TEXT, call_id="c1")
+    session.observe("ls", "f\n", call_id="c2")
+    session.settle("c1", "nothing any more")
+    tokens = (len(TEXT) - len("nothing any more")) // 4
+    assert f"cleared, cut or shortened by the harness: {tokens}" in page_of(session.events())
 
 
 def test_what_comes_back_is_a_restored_section_or_read_again() -> None:

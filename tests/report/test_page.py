@@ -53,6 +53,15 @@ def test_insisted_and_bounced_calls_are_recognisable_and_name_each_other(page: N
     assert [a.attributes["href"] for a in insisted.all("p", "note")[0].all("a")] == [f"#{bounced.attributes['id']}"]
 
 
+def test_the_end_of_a_long_command_is_kept_apart_for_a_narrow_line() -> None:
+    session = Session("/w")
+    for command in ("cat short", f"cat {'a/' * 40}the-file.py"):
+        session.observe(command, TEXT)
+    short, long = [step.all("code", "what")[0] for step in steps(parse(page_of(session.events())))]
+    assert short.text == short.all("span")[0].text == "cat short"
+    assert long.text.removeprefix(long.all("span")[0].text).endswith("/the-file.py")
+
+
 def test_a_marker_leads_to_its_lines_at_the_source(page: Node) -> None:
     first, second = steps(page)[:2]
     gap = second.all("div", "gap")[0]

@@ -23,6 +23,7 @@ from readcache.report.page.markup import attributes, brief, escaped, number, plu
 from readcache.report.page.texts import text_block
 
 LABEL_CHARS = 200  # of a command in its line; all of it stands below
+TAIL_CHARS = 24  # of these, that are shown in a narrow line, too: they often name a file
 _OURS = {Reason.STORE_FAILED, Reason.INTERNAL_ERROR}
 _NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RESULT: "inherited"}
 
@@ -42,11 +43,12 @@ def time_line(lane: Lane, began: float) -> Iterator[str]:
 
 def _line(step: Step, word: str, began: float) -> str:
     label = _short(_label(step))
+    head, tail = (label[:-TAIL_CHARS], label[-TAIL_CHARS:]) if len(label) > 2 * TAIL_CHARS else (label, "")
     at, left = step.record.at, step.left_out
     return (
         f'<span class="n">{step.at + 1}</span>'
         + (f'<span class="at">{_elapsed(at - began)}</span>' if began else "")
-        + f'<code class="what">{escaped(label)}</code>'
+        + f'<code class="what"><span>{escaped(head)}</span>{escaped(tail)}</code>'
         + f'<span class="why">{escaped(word)}</span>'
         + f'<span class="in">{brief(step.shown) if step.result or _is_restored(step) else ""}</span>'
         + f'<span class="out">{"−" + brief(left) if left > 0 else "+" + brief(-left) if left else ""}</span>'

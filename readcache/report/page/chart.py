@@ -8,6 +8,7 @@ from readcache.report.page.markup import attributes, brief
 
 HEIGHT = 200  # of a plot, in units of its own
 PARTS = 4  # of a scale, about
+APART = 0.06  # of the width: labels that are nearer to each other would touch
 
 
 def ticks(most: int, parts: int = PARTS) -> range:
@@ -66,8 +67,12 @@ def plot(
 
 
 def _placed(labels: Iterable[tuple[float, str]], width: int) -> str:
-    return "".join(
-        f'<span data-at="{at:g}" style="left:{100 * at / width:.2f}%">{text}</span>'
-        for at, text in labels
-        if at < width
-    )
+    """All of them; those without room are hidden until there is some."""
+    parts, last = [], -1.0
+    for at, text in labels:
+        share = at / width
+        is_hidden = share >= 1 or share - last < APART
+        last = last if is_hidden else share
+        named = attributes(data_at=f"{at:g}", style=f"left:{100 * share:.2f}%", hidden=is_hidden)
+        parts.append(f"<span{named}>{text}</span>")
+    return "".join(parts)

@@ -17,7 +17,6 @@ ROW = 10  # height of a file's row, in units of its own
 OPEN_FILES = 16  # that are listed at once
 MOST_LINKS = 200  # to calls, of one file
 MOST_TIMES = 4  # shades: a line that was asked for more often looks like this
-APART = 0.06  # of the width: compactions that are nearer to each other have one figure
 _ZOOM = (("in", "Zoom in", "+"), ("out", "Zoom out", "−"), ("earlier", "Earlier", "‹"), ("later", "Later", "›"))
 
 
@@ -62,6 +61,9 @@ def _context(steps: Sequence[Step]) -> Iterator[str]:
     if falls:
         taken = brief(sum(fall for _, fall in falls))
         figures.append(("cut", f"{plural(len(falls), 'compaction')} took away {taken} tokens"))
+    drops = (before.held.in_view - after.held.in_view for before, after in pairwise(steps) if not _is_cut(after))
+    if cleared := tokens(sum(drop for drop in drops if drop > 0)):
+        figures.append(("none", f"cleared, cut or shortened by the harness: {brief(cleared)}"))
     yield f'<p class="legend">{"".join(_key(*one) for one in figures)}</p>'
     areas = "".join(
         drawn_path(kind, steps_path(values, scale))
@@ -71,16 +73,8 @@ def _context(steps: Sequence[Step]) -> Iterator[str]:
     said = "; ".join(text for _, text in figures)
     label = f"Tokens of tool results in view after each of {number(len(steps))} steps: {said}"
     drawn, places = areas + _cuts(steps, HEIGHT), [(n - 0.5, number(n)) for n in (1, *ticks(len(steps), 8)[1:])]
-    yield from plot(len(steps), scale, label, drawn, _figures(falls, len(steps)), ("tokens in view", "step"), places)
-
-
-def _figures(falls: Sequence[tuple[int, int]], width: int) -> Iterator[tuple[float, str]]:
-    """Those that have room beside each other."""
-    last: float = -width
-    for at, fall in falls:
-        if fall and at - last > APART * width:
-            last = at
-            yield at, brief(-fall)
+    marks = [(at, brief(-fall)) for at, fall in falls if fall]
+    yield from plot(len(steps), scale, label, drawn, marks, ("tokens in view", "step"), places)
 
 
 def _is_cut(step: Step) -> bool:

