@@ -132,7 +132,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     replay = alone("replay", "what your recorded conversations would have been spared", "~/.claude/projects")
     _value(replay, "paths PATH", "a transcript, or a directory of some; default: where hosts keep them", nargs="*")
     _value(replay, "--policy NAME", "default, delta or max; give several to compare them", action="append")
-    text = "keep conversations so: compact:N, clear:N:M (tokens, such as 160k) or mask:RESULTS; give several"
+    text = "compact:N, clear:N:M (tokens, such as 160k), mask:RESULTS, anthropic or gemini-cli; give several"
     _value(replay, "--conversation WAY", text, action="append")
     _value(replay, "--model NAME", "whose prices count; default: the model that a transcript names")
     _value(replay, "--prices FILE", "your own prices, as JSON: dollars for a million tokens, see docs/replay.md")

@@ -41,18 +41,14 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     tally = Tally(Counter(sessions=1), Counter({recording.form: 1}))
     tally.counts["readers"] += recording.reader != "main"
     prices = choices.prices(recording)
-    arms, unshortened = (
-        {name: Arm(policy, (prices.ratios if prices else USUAL)) for name, policy in policies.items()},
-        {},
-    )
+    arms = {name: Arm(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
     onlooker, bill = Onlooker(), Bill(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
     ways = choices.ways if size >= choices.least else ()
     conversations = Conversations(ways, prices or RATIOS, tuple(policies))
-    if ways and any(isinstance(item, HistoryCut) for item in recording.items):
-        unshortened = {
-            name: Arm(policy) for name, policy in policies.items()
-        }  # not told that the host took anything out
+    # Not told that the host took anything out, where it did.
+    is_cut = bool(ways) and any(isinstance(item, HistoryCut) for item in recording.items)
+    whole = {name: Arm(policy) for name, policy in policies.items()} if is_cut else {}
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
@@ -62,7 +58,7 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
             conversations.cut(item)
             for arm in arms.values():
                 arm.cut(item)
-            for arm in unshortened.values():
+            for arm in () if item.compacts else whole.values():
                 arm.show(item.restored)
         else:
             tally.counts["calls"] += 1
@@ -70,12 +66,10 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
             tally.calls_by_tool[item.tool] += 1
             tally.out_by_tool[item.tool] += len(item.output)
             texts = {name: arm.call(item) for name, arm in arms.items()}
-            whole = {name: arm.call(item) for name, arm in unshortened.items()} or texts
+            sent = {name: Sending(text, whole[name].call(item) if whole else text) for name, text in texts.items()}
             is_read = onlooker.call(item)
             bill.call(item, {name: len(item.output) - len(text) for name, text in texts.items()})
-            conversations.call(
-                item, {name: Sending(text, whole[name]) for name, text in texts.items()}, is_read=is_read
-            )
+            conversations.call(item, sent, is_read=is_read)
     tally.counts.update(onlooker.end())
     tally.counts.update(bill.counts())
     if tally.counts["requests"] and prices:
@@ -87,7 +81,7 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     for way in [*tally.ways.values(), *(way for pair in tally.together.values() for way in pair.values())]:
         way["sessions"] = 1
         way["money"] = round(bill.money * way["bill"] / max(1, tally.ways["recorded"]["bill"]))
-    for arm in unshortened.values():
+    for arm in whole.values():
         arm.end()
     for name, arm in arms.items():
         tally.policies[name] = arm.end()

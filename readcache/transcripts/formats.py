@@ -24,6 +24,7 @@ from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 # A request with less than this share of the tokens of the one before it is no continuation of it: of 2,991 recorded
 # requests of Claude Code one is, and of 10,159 of pi with an extension that prunes, 85.
 SHRUNK = 0.85
+KEYS = 6  # names that tell what an unknown format looks like
 # What a loader raises where an object is not as its format has it.
 _BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -62,7 +63,9 @@ def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[R
         if any(form.knows(row) for _, row in content.sample):
             return _loaded(form, content)
     names = ", ".join([*(form.name for form in forms), *plugin_names("transcripts")])
-    raise NotUnderstood(f"{content.place(content.sample[0][0])}: a transcript of no known format ({names})")
+    line, row = content.sample[0]
+    keys = ", ".join(repr(key[:30]) for key in list(row)[:KEYS])
+    raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names}); it has the keys {keys}")
 
 
 def _loaded(form: Form, content: Content) -> Iterator[Recording]:

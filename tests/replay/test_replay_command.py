@@ -204,6 +204,18 @@ def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pyt
     assert found["verdict"][1:] == [f"{said}:\n  messages = clear(messages, session, above=100_000, down_to=20_000)"]
 
 
+def test_where_nothing_leaves_a_preset_knows_what_the_host_took_out(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(work / "s.jsonl", session(sed(1, 100), CUT, sed(1, 100), bash("true", "")))
+    found = run(capsys, "s.jsonl", "--conversation", "mask:9", "--policy", "default")
+    alone, together = found["conversation"], {way: pair["default"] for way, pair in found["together"].items()}
+    assert found["policies"]["default"]["saved"] == 0, "the host compacted"
+    assert together["recorded"] == alone["recorded"]
+    assert together["none"]["carried"] < alone["none"]["carried"]
+    assert together["mask:9"] == together["none"]
+
+
 def test_a_way_and_a_preset_that_cost_less_together_are_the_third_sentence(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -294,6 +306,7 @@ def test_a_packed_file_that_is_damaged_is_named(work: Path, capsys: pytest.Captu
     [
         ("# notes\n", "notes:1: neither JSON"),
         ('{"a": 1}\n', "notes:1: a transcript of no known format"),
+        ('{"role": "x", "text": "y"}\n', "it has the keys 'role', 'text'"),
         ("", "notes:1:"),
     ],
 )
