@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     CompactionPart,
@@ -243,6 +243,43 @@ def test_a_summary_that_an_application_wrote_brings_back_what_was_read(root: Pat
     assert "a" not in results(last)
     (marker,) = markers(results(last)["c"])
     assert section.splitlines()[0].removeprefix("## ") in marker
+
+
+def test_a_fork_knows_what_its_parent_saw_and_a_fresh_agent_nothing(root: Path) -> None:
+    """A sub-agent that is given the parent's messages, one that is given none, and the parent, which goes on."""
+    sent: dict[str, list[list[ModelMessage]]] = {"twin": [], "fresh": [], "parent": []}
+    delegates = ToolCallPart("delegate", {}, tool_call_id="p2")
+    asks = {
+        "twin": [bash("head -50 shop.py", "t1"), bash("cat other.py", "t2")],
+        "fresh": [bash("head -50 shop.py", "f1")],
+        "parent": [bash("cat shop.py", "p1"), delegates, bash("cat other.py", "p3")],
+    }
+
+    def says(name: str) -> Any:
+        def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+            sent[name].append(list(messages))
+            return ModelResponse(parts=[asks[name].pop(0) if asks[name] else TextPart("done")])
+
+        return FunctionModel(answer)
+
+    ours: Any = ReadcacheCapability(str(root))
+    agents = {
+        name: Agent(says(name), name=name, deps_type=type(None), tools=user_tools(root), capabilities=[ours])
+        for name in sent
+    }
+
+    async def delegate(ctx: RunContext[None]) -> str:
+        """Has both do it."""
+        await agents["twin"].run("look", message_history=ctx.messages[:-1])
+        await agents["fresh"].run("look")
+        return "done"
+
+    agents["parent"].tool(delegate)
+    asyncio.run(agents["parent"].run("the task"))
+    twin, fresh, parent = (results(sent[name][-1]) for name in ("twin", "fresh", "parent"))
+    assert twin["p1"] == SHOP
+    assert markers(twin["t1"])
+    assert not markers(twin["t2"] + "".join(fresh.values()) + "".join(parent.values()))
 
 
 def test_the_history_stays_as_the_tools_gave_it(root: Path) -> None:

@@ -267,6 +267,22 @@ def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
     assert markers(results(model.requests[-1])[1])
 
 
+def test_a_fork_knows_what_its_parent_saw_and_a_fresh_agent_nothing(root: Path) -> None:
+    plugin, models = ReadcacheAgentPlugin(str(root)), [Script(), Script(), Script()]
+    parent = agent_of(root, models[0], plugins=[plugin])
+    models[0].answers = [[cat()]]
+    parent("read it")
+    twin = agent_of(root, models[1], plugins=[plugin], messages=copy.deepcopy(parent.messages))
+    fresh = agent_of(root, models[2], plugins=[plugin])
+    for model, agent, first in zip(models[1:], (twin, fresh), (10, 20), strict=True):
+        model.number, model.answers = first, [[("bash", {"command": "head -50 shop.py"})], [cat("crlf.txt")]]
+        agent("go on")
+    models[0].answers = [[cat("crlf.txt")]]
+    parent("go on")
+    assert [bool(markers(text)) for text in results(models[1].requests[-1])] == [False, True, False]
+    assert not any(map(markers, results(models[2].requests[-1]) + results(models[0].requests[-1])))
+
+
 def test_settings_are_those_of_every_adapter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def kept(plugin: ReadcacheAgentPlugin) -> Any:
         return plugin._lists._settings.policy, plugin._lists._settings.store
