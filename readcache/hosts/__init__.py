@@ -15,6 +15,7 @@ MODULES = {
     "claude-code": "readcache.hosts.claude_code.adapter",
     "codex": "readcache.hosts.codex.adapter",
     "gemini": "readcache.hosts.gemini.adapter",
+    "kilo": "readcache.hosts.opencode.kilo",
     "mini-swe-agent": "readcache.hosts.mini_swe_agent.adapter",
     "opencode": "readcache.hosts.opencode.adapter",
     "pi": "readcache.hosts.pi.adapter",

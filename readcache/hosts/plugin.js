@@ -17,8 +17,8 @@ import { createHash, randomUUID } from "node:crypto"
  * @typedef {[method: string, params: Record<string, unknown>]} Telling
  */
 
-/** @typedef {{ program: string[], mode: string, options: string[] }} Settings */
-const SETTINGS = /** @type {Settings} */ ({ program: ["readcache"], mode: "on", options: [] })
+/** @typedef {{ host: string, program: string[], mode: string, options: string[] }} Settings */
+const SETTINGS = /** @type {Settings} */ ({ host: "", program: ["readcache"], mode: "on", options: [] })
 
 const isOff = () =>
   SETTINGS.mode === "off" || ["off", "0", "false", "no"].includes(process.env.READCACHE?.trim().toLowerCase() ?? "")
@@ -37,10 +37,10 @@ class ReadcachePlugin {
   /** @type {Map<string, string>} */
   #mended = new Map() // session/call/real text -> what the server said later is to stand there
 
-  /** @param {string} host */
-  constructor(host) {
-    const advise = SETTINGS.mode === "advise" ? ["--advise"] : []
-    this.server = new ReadcacheServer([...SETTINGS.program, "serve", "--local", ...SETTINGS.options, ...advise], { host })
+  constructor() {
+    const { host, program, mode, options } = SETTINGS
+    const advise = mode === "advise" ? ["--advise"] : []
+    this.server = new ReadcacheServer([...program, "serve", "--local", ...options, ...advise], { host })
   }
 
   /**

@@ -40,7 +40,17 @@ HOST, OTHER = "host", "other"  # the label of all, and its value for a name that
 # How the ways in name themselves. A sandbox may name itself anything, so that its name is no label.
 HOSTS = frozenset(
     (
-        *("claude-agent-sdk", "claude-code", "codex", "gemini", "google-adk", "langchain", "mcp", "mini-swe-agent"),
+        *(
+            "claude-agent-sdk",
+            "claude-code",
+            "codex",
+            "gemini",
+            "google-adk",
+            "kilo",
+            "langchain",
+            "mcp",
+            "mini-swe-agent",
+        ),
         *("openai-agents", "opencode", "openhands", "pi", "pydantic-ai", "python", "run", "serve", "shims", "strands"),
     )
 )

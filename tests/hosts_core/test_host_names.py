@@ -71,12 +71,6 @@ def test_a_server_is_of_the_host_that_started_it(tmp_path: Path, named: dict[str
     assert hosts_in(tmp_path / "log.db") == {(host, "bash")}
 
 
-@pytest.mark.parametrize(("path", "host"), [("opencode/plugin.js", "opencode"), ("pi/extension.js", "pi")])
-def test_a_plugin_names_its_host(path: str, host: str) -> None:
-    text = (TOP / "readcache/hosts" / path).read_text(encoding="utf-8")
-    assert f'new ReadcachePlugin("{host}")' in text
-
-
 def test_the_mcp_server_is_a_host_of_its_own(tmp_path: Path) -> None:
     readers = McpReaders(str(tmp_path), policy=Policy(), store=str(tmp_path / "log.db"), one_reader=True)
     readers.session_of({}).observe("cat f", TEXT)

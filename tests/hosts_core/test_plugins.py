@@ -20,10 +20,11 @@ MOVED = {"XDG_CONFIG_HOME": "/etc/mine", "PI_CODING_AGENT_DIR": "/etc/mine/agent
 # By host: its file in a project, below the user's home, and where the environment moves that.
 PLACES = {
     "opencode": (".opencode/plugin", ".config/opencode/plugin", "/etc/mine/opencode/plugin"),
+    "kilo": (".kilo/plugin", ".config/kilo/plugin", "/etc/mine/kilo/plugin"),
     "pi": (".pi/extensions", ".pi/agent/extensions", "/etc/mine/agent/extensions"),
 }
 EXPORTS = {
-    "opencode": "export const Readcache = async ({ client, directory }) => {",
+    **dict.fromkeys(("opencode", "kilo"), "export const Readcache = async ({ client, directory }) => {"),
     "pi": "export default function (pi) {",
 }
 
@@ -48,10 +49,11 @@ def test_the_plugin_is_one_file_of_the_project_or_of_the_user(host: Host) -> Non
     assert written(host, of_user._replace(environment=MOVED)).path == f"{moved}/readcache.js"
 
 
-def test_it_says_which_program_mode_and_policy(host: Host) -> None:
+def test_it_says_which_host_program_mode_and_policy(host: Host) -> None:
     odd = WHERE._replace(program=('/a b/"c"\\1/readcache',), mode="advise")
     (line,) = re.findall(r"^const SETTINGS = .*?\((.*)\)$", written(host, odd).text, re.MULTILINE)
-    assert json.loads(line) == {"program": list(odd.program), "mode": "advise", "options": ["--policy", "max"]}
+    said = {"program": list(odd.program), "mode": "advise", "options": ["--policy", "max"]}
+    assert json.loads(line) == {"host": host.name, **said}
 
 
 def test_nothing_but_the_plugin_is_exported(host: Host) -> None:

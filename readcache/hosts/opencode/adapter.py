@@ -13,30 +13,33 @@ if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 
-def _path(where: Where) -> str:
-    """Where opencode looks for plugins: in each project, and in its own configuration."""
-    if not where.is_user:
-        return os.path.join(where.root, ".opencode", "plugin", "readcache.js")
-    base = where.environment.get("XDG_CONFIG_HOME") or os.path.join(where.home, ".config")
-    return os.path.join(base, "opencode", "plugin", "readcache.js")
+def host_like_opencode(name: str) -> Host:
+    """opencode, or a fork of it, which has directories of its own name."""
+
+    def path(where: Where) -> str:
+        """Where it looks for plugins: in each project, and in its own configuration."""
+        if not where.is_user:
+            return os.path.join(where.root, f".{name}", "plugin", "readcache.js")
+        base = where.environment.get("XDG_CONFIG_HOME") or os.path.join(where.home, ".config")
+        return os.path.join(base, name, "plugin", "readcache.js")
+
+    def changes(where: Where) -> Sequence[Entry | OwnFile]:
+        return [OwnFile(path(where), plugin_text(where, name, "opencode/plugin.js"))]
+
+    def scripted() -> Scripted:
+        from readcache.hosts.opencode.scripted import scripted_like_opencode
+
+        return scripted_like_opencode(name)
+
+    return Host(
+        name=name,
+        mode="on",
+        why=f"{name} gives its plugins every message list before it is sent, so that nothing can leave unnoticed",
+        changes=changes,
+        in_force=lambda where: f"{name} loads {path(where)} when it starts",
+        todo=lambda _: f"start {name} anew: it loads plugins when it starts",
+        scripted=scripted,
+    )
 
 
-def _changes(where: Where) -> Sequence[Entry | OwnFile]:
-    return [OwnFile(_path(where), plugin_text(where, "opencode", "opencode/plugin.js"))]
-
-
-def _scripted() -> Scripted:
-    from readcache.hosts.opencode.scripted import SCRIPTED
-
-    return SCRIPTED
-
-
-HOST = Host(
-    name="opencode",
-    mode="on",
-    why="opencode gives its plugins every message list before it is sent, so that nothing can leave unnoticed",
-    changes=_changes,
-    in_force=lambda where: f"opencode loads {_path(where)} when it starts",
-    todo=lambda _: "start opencode anew: it loads plugins when it starts",
-    scripted=_scripted,
-)
+HOST = host_like_opencode("opencode")

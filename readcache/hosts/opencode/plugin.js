@@ -1,4 +1,4 @@
-// readcache in opencode: lines that the model can still see are left out of the requests, and say where they stand.
+// readcache in opencode and its forks: lines that the model can still see are left out of the requests, and say where they stand.
 import { isAbsolute, join } from "node:path"
 
 const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as a whole
@@ -75,7 +75,7 @@ const served = (/** @type {any} */ (globalThis)[Symbol.for("readcache")] ??= new
 export const Readcache = async ({ client, directory }) => {
   if (isOff() || served.has(client)) return {}
   served.add(client)
-  const readcache = new ReadcachePlugin("opencode")
+  const readcache = new ReadcachePlugin()
   const compacting = new Set() // sessions whose next messages are those to be summarised
   return {
     event: async ({ event }) => {

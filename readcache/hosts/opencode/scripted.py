@@ -1,4 +1,4 @@
-"""opencode with a model that is a script."""
+"""opencode, or a fork of it, with a model that is a script."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import json
 from readcache.hosts.scripted import Scripted, chat_answer
 
 
-def _environment(url: str) -> dict[str, str]:
-    model = {"name": "model", "limit": {"context": 100_000, "output": 8000}}
-    options = {"baseURL": f"{url}/v1", "apiKey": "none"}
-    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"model": model}}
-    named = dict.fromkeys(("model", "small_model"), "scripted/model")
-    off = {"autoupdate": False, "share": "disabled", "lsp": False, "formatter": False, "snapshot": False}
-    config = {"provider": {"scripted": provider}, **named, **off, "permission": {"bash": "allow"}}
-    # Beside plugins it installs a package of its own, which ours does without.
-    offline = {"npm_config_offline": "true", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    return {"OPENCODE_CONFIG_CONTENT": json.dumps(config), **offline}
+def scripted_like_opencode(program: str) -> Scripted:
+    """The program has its settings in variables of its name."""
 
+    def environment(url: str) -> dict[str, str]:
+        model = {"name": "model", "limit": {"context": 100_000, "output": 8000}}
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"model": model}}
+        named = dict.fromkeys(("model", "small_model"), "scripted/model")
+        off = {"autoupdate": False, "share": "disabled", "lsp": False, "formatter": False, "snapshot": False}
+        config = {"provider": {"scripted": provider}, **named, **off, "permission": {"bash": "allow"}}
+        # Beside plugins it installs a package of its own, which ours does without.
+        offline = {"npm_config_offline": "true", f"{program.upper()}_DISABLE_MODELS_FETCH": "1"}
+        return {f"{program.upper()}_CONFIG_CONTENT": json.dumps(config), **offline}
 
-SCRIPTED = Scripted(
-    ("opencode", "run", "--model", "scripted/model", "go on"),
-    _environment,
-    lambda _: {},
-    '"tool_call_id"',
-    chat_answer,
-)
+    words = (program, "run", "--model", "scripted/model", "go on")
+    return Scripted(words, environment, lambda _: {}, '"tool_call_id"', chat_answer)

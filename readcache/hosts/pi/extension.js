@@ -90,7 +90,7 @@ const owners = (/** @type {any} */ (globalThis)[Symbol.for("readcache.pi")] ??= 
 /** @param {import("@earendil-works/pi-coding-agent").ExtensionAPI} pi */
 export default function (pi) {
   if (isOff()) return
-  const readcache = new ReadcachePlugin("pi")
+  const readcache = new ReadcachePlugin()
   /** The session, if it is ours. @param {import("@earendil-works/pi-coding-agent").ExtensionContext} ctx */
   const sessionOf = (ctx) => {
     const session = ctx.sessionManager.getSessionId()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from readcache import Marks
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
@@ -21,12 +21,12 @@ TOP = Path(__file__).resolve().parents[3]
 
 
 class OpencodeHost:
-    """Two running opencodes, one with the plugin in its user's configuration."""
+    """Two running opencodes, one with the plugin in its user's configuration; or two of a fork."""
 
     can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
 
-    def __init__(self) -> None:
-        self.store: Path | None = None
+    def __init__(self, program: str = "opencode") -> None:
+        self.program, self.store = program, cast("Path | None", None)
         self.clear: Marks | None = None
         self._stack = ExitStack()
         self._running: dict[tuple[bool, Path | None, Marks | None], Opencode] = {}
@@ -38,10 +38,12 @@ class OpencodeHost:
         if key not in self._running:
             home = self._home / f"{len(self._running)}"
             if on:
-                install(home, PROGRAM, is_user=True)
+                install(home, PROGRAM, is_user=True, host=self.program)
             env = {"PYTHONPATH": str(TOP)} | ({} if self.store is None else {"READCACHE_STORE": str(self.store)})
             env |= {} if self.clear is None else {"READCACHE_CLEAR": f"{self.clear.above}:{self.clear.down_to}"}
-            self._running[key] = self._stack.enter_context(opencode(home, Model(), home / "nowhere", **env))
+            self._running[key] = self._stack.enter_context(
+                opencode(home, Model(), home / "nowhere", self.program, **env)
+            )
         return self._running[key]
 
     def close(self) -> None:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
-from readcache.hosts.opencode.adapter import HOST
 
 Message = dict[str, Any]
 MODEL = {"providerID": "scripted", "modelID": "model"}
@@ -71,10 +71,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(f"data: {json.dumps(whole)}\n\n".encode())
 
 
-def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", policy: str = "default") -> Path:
-    """Writes what `readcache init opencode` does, for the project `place` or the user whose home that is."""
-    where = Where(str(place), str(place), is_user, tuple(program), mode, policy)
-    (change,) = HOST.changes(where)
+def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", host: str = "opencode") -> Path:
+    """Writes what `readcache init` does, for the project `place` or the user whose home that is."""
+    where = Where(str(place), str(place), is_user, tuple(program), mode, "default")
+    (change,) = find_host(host).changes(where)
     assert isinstance(change, OwnFile)
     path = Path(change.path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,8 +132,8 @@ class Opencode:
 
 
 @contextmanager
-def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Opencode]:
-    """opencode, with nothing but the scripted model configured."""
+def opencode(home: Path, model: Model, root: Path, program: str = "opencode", **env: str) -> Iterator[Opencode]:
+    """opencode or a fork of it, with nothing but the scripted model configured."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": model.url, "apiKey": "none"},
@@ -156,13 +156,13 @@ def opencode(home: Path, model: Model, root: Path, **env: str) -> Iterator[Openc
     variables = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
-        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
-        "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        f"{program.upper()}_CONFIG_CONTENT": json.dumps(config),
+        f"{program.upper()}_DISABLE_MODELS_FETCH": "1",
+        f"{program.upper()}_DISABLE_LSP_DOWNLOAD": "1",
+        f"{program.upper()}_DISABLE_AUTOUPDATE": "1",
         **env,
     }
-    command = ["opencode", "serve", "--port", "0", "--hostname", "127.0.0.1"]
+    command = [program, "serve", "--port", "0", "--hostname", "127.0.0.1"]
     with (
         (home / "log").open("ab") as log,
         subprocess.Popen(command, cwd=root, env=variables, stdout=subprocess.PIPE, stderr=log, text=True) as process,

@@ -15,7 +15,7 @@ STRICT = ["--allowJs", "--checkJs", "--noEmit", "--strict", "--skipLibCheck"]
 FOR_NODE = ["--target", "es2023", "--module", "nodenext", "--types", "node"]
 
 
-@pytest.mark.parametrize("name", ["opencode", "pi"])
+@pytest.mark.parametrize("name", ["opencode", "kilo", "pi"])
 def test_tsc_has_nothing_against_a_plugin(name: str, tmp_path: Path) -> None:
     (plugin,) = find_host(name).changes(Where("/p", "/home/me", False, ("readcache",), "on", "max"))
     assert isinstance(plugin, OwnFile)

@@ -1,0 +1,71 @@
+"""Kilo, a fork of opencode, with the same plugin: the suite, and that nothing is lost, with the real program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from readcache.testing.conformance import Conformance, make_project
+from readcache.testing.hosts import Bash, Compact
+from readcache.testing.requests import markers
+from tests.hosts.fired import check_fire
+from tests.hosts.measured import Run, record
+from tests.hosts.measured_script import STEPS
+from tests.hosts.opencode.host import Conversation, OpencodeHost
+from tests.hosts.opencode.scripted import Model, install, opencode
+from tests.hosts.taken_away import CAT, HEAD, LOSSES, Environment
+
+HOST = OpencodeHost("kilo")
+SECTION = "## Files restored after compaction"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end() -> Iterator[None]:
+    """What was started for the tests ends with them."""
+    yield
+    HOST.close()
+
+
+class TestKilo(Conformance):
+    host = HOST
+
+
+@pytest.mark.parametrize(("what", "when"), LOSSES)
+def test_what_is_taken_away_costs_the_agent_nothing(what: str, when: str, tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "project"
+    make_project(root)
+    own = Environment(tmp_path, home)
+    install(home, own.program, is_user=True, host="kilo")
+    with opencode(home, Model(), root, "kilo") as host:
+        own.check(what, when, Conversation(host).hold, (root / "shop.py").read_text())
+
+
+def test_what_a_compaction_took_away_is_put_back_in_each_request(tmp_path: Path) -> None:
+    make_project(tmp_path / "project")
+    steps = ((CAT,), (Bash("ls"),), (Bash("pwd"),), Compact(), (HEAD,), (Bash("ls"),))
+    seen = HOST.converse(tmp_path / "project", steps, on=True)
+    found = [[text for text in one.texts if SECTION in text] for one in seen[3:]]
+    assert found[0] == found[1] == found[2], "the same bytes in each request"
+    assert len(found[0]) == 1
+    assert markers(seen[4].results[0])
+
+
+def test_the_same_work_with_fewer_characters(tmp_path: Path) -> None:
+    runs = []
+    for on in (False, True):
+        make_project(root := tmp_path / str(on))
+        talk = Conversation(HOST.opencode(on=on).at(root))
+        talk.hold([(Bash("true"),)])
+        began, before = time.monotonic(), talk.result_chars
+        talk.hold(STEPS)
+        calls = sum(len(step) for step in STEPS if isinstance(step, tuple))
+        runs.append(Run(talk.result_chars - before, round(time.monotonic() - began, 2), calls))
+    record("kilo", {"@kilocode/cli": "7.7.7"}, *runs)
+    assert runs[1].chars < 0.8 * runs[0].chars
+
+
+def test_doctor_proves_with_a_scripted_model_that_the_models_copy_changed() -> None:
+    check_fire("kilo")
