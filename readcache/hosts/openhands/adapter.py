@@ -137,7 +137,7 @@ class _Reader:
         self._take_up_sections(view.events)
         new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._stands]
         if new:
-            self.session.sync(self._messages(view.events[: view.events.index(new[0])]))
+            mend_and_clear(self._messages(view.events[: view.events.index(new[0])]), self.session)
         calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
         for event in new:
             self._stands[event.id] = event  # also where we fail

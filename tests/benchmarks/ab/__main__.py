@@ -5,27 +5,52 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from .analysis import analyse
+from .analysis import analyse, pilot_of
 from .crew import run_blocks
 from .errors import AbError
 from .evaluation import judge_by_harness, judge_local
 from .experiment import JOURNAL, Conduct, Experiment, open_experiment, seal
 from .instances import load_instances
 from .journal import Journal
-from .plan import chosen, draft, read_plan
-from .power_table import power_table
+from .paired import needed
+from .plan import Plan, chosen, draft, read_plan
+from .power_table import WANTED, cost_needed, power_tables
 from .table import result_json, table
 
 
 def plan_command(options: argparse.Namespace) -> int:
-    """Writes a plan to be edited."""
+    """Writes a plan to be edited: of a pilot of two equal arms, or by what that one found."""
     if options.plan.exists():
         raise AbError(f"{options.plan} is there already; remove it, or choose another name")
-    options.plan.write_text(json.dumps(draft().as_json(), indent=2) + "\n", encoding="utf-8")
+    plan = draft()
+    if options.pilot:
+        plan = _after_pilot(options.pilot, options.saving)
+    options.plan.write_text(json.dumps(plan.as_json(), indent=2) + "\n", encoding="utf-8")
     print(f"{options.plan}: edit it (README.md says what is what), then `seal {options.plan} FOLDER`")
     return 0
+
+
+def _after_pilot(folder: Path, saving: float | None) -> Plan:
+    """The plan whose margin and number follow from a pilot and from what readcache is expected to save."""
+    experiment = open_experiment(folder)
+    plan = experiment.plan
+    if any(arm is not None for arm in plan.arms.values()):
+        raise AbError(f"{folder} is no pilot: all its arms have to be null")
+    if saving is None or not 0 < saving < 1:
+        raise AbError("--saving SHARE: what `readcache replay` says that you would save of the bill, such as 0.03")
+    pilot = pilot_of(plan, experiment.blocks, experiment.lines, experiment.end)
+    if pilot is None:
+        raise AbError(f"{folder}: too little was solved in it to tell how far chance goes; take more instances")
+    drafted = draft(pilot, saving)
+    by_cost = cost_needed(pilot.spread, saving, drafted.alpha)
+    by_tasks = needed(max(pilot.differ, 1 / pilot.instances), drafted.margin_points / 100, drafted.alpha, WANTED)
+    print(f"pilot: {pilot.solved:.1%} solved, {pilot.differ:.1%} of pairs differ, spread of costs {pilot.spread:.2f}")
+    print(f"margin: {drafted.margin_points:.2f} points; with more, a solved task costs what it did before")
+    print(f"instances for a power of {WANTED:.0%}: {by_cost:,} for costs, {by_tasks:,} for tasks")
+    return replace(plan, arms=drafted.arms, saving=saving, pilot=pilot, number=max(by_cost, by_tasks))
 
 
 def seal_command(options: argparse.Namespace) -> int:
@@ -99,8 +124,8 @@ def verify_command(options: argparse.Namespace) -> int:
 
 
 def power_command(options: argparse.Namespace) -> int:
-    """Prints the power of so many instances."""
-    print(*power_table(options.instances, alpha=options.alpha), sep="\n")
+    """Prints the power of so many instances, for costs and for tasks."""
+    print(*power_tables(options.instances, options.alpha), sep="\n")
     return 0
 
 
@@ -138,6 +163,8 @@ def parser() -> argparse.ArgumentParser:
     dry.set_defaults(function=dry_run_command)
     for each in (plan, sealing):
         each.add_argument("plan", type=Path)
+    plan.add_argument("--pilot", type=Path, metavar="FOLDER", help="the results of a pilot of two equal arms")
+    plan.add_argument("--saving", type=float, metavar="SHARE", help="of the bill, as `readcache replay` expects it")
     for each in (sealing, run, evaluate, analysis, verify):
         each.add_argument("folder", type=Path)
     for each in (run, evaluate):

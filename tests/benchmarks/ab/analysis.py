@@ -1,24 +1,27 @@
 """What the results say: solved tasks compared pair by pair, costs per solved task, what readcache did.
 
-Only blocks count in which every arm's run is over and judged. The arms are tested one after the other in the plan's
-order, each at the full level, and no further than the first that fails: so the level holds for all of them together.
+Only blocks count in which every arm's run is over and judged. The first end point is the cost of a solved task, the
+second the share of solved tasks; a claim needs both, so that each has the full level. In each the arms are tested one
+after the other in the plan's order, and no further than the first that fails: so the level holds for all of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import Any, NamedTuple
 
 from .bootstrap import Interval, intervals, resampled
 from .journal import Line
 from .paired import Pairs, count_pairs, design_effect, interval, is_not_inferior
-from .plan import Block, Plan, Run
+from .plan import Block, Pilot, Plan, Run
 from .trajectory import COUNTED, KINDS
 
 COLUMNS = ("solved", "money", "tokens", "steps")  # of the bootstrap, for each arm
-NOT_INFERIOR, NOT_SHOWN = "not inferior", "not shown"
+NOT_INFERIOR, CHEAPER, NOT_SHOWN = "not inferior", "cheaper", "not shown"
 Measure = Callable[[Sequence[float]], "float | None"]
 
 
@@ -43,7 +46,8 @@ class Comparison:
 @dataclass(frozen=True, slots=True)
 class ArmResult:
     """One arm over the complete blocks. `ratios`: to the control, of "money", "per solved", "tokens" and "steps"; none
-    for the control itself, which has no `comparison` either. `readcache`: its counters; empty without it."""
+    for the control itself, which has no `comparison` and no verdict `cheaper` either. `readcache`: its counters; empty
+    without it."""
 
     name: str
     runs: int
@@ -53,6 +57,7 @@ class ArmResult:
     failed_attempts: int  # in all blocks
     per_solved: Estimate
     ratios: Mapping[str, Estimate]
+    cheaper: str
     comparison: Comparison | None
     readcache: Mapping[str, Any]
 
@@ -111,7 +116,7 @@ class _Data:
 
 def analyse(plan: Plan, blocks: Sequence[Block], lines: Sequence[Line]) -> Analysis:
     """The analysis of a journal's lines."""
-    data, arms, first_failed = _Data(plan, blocks, lines), [], ""
+    data, arms, first_failed, first_dear = _Data(plan, blocks, lines), [], "", ""
     failed = Counter(line["arm"] for line in lines if line["kind"] == "failed")
     for at, arm in enumerate(plan.arms):
         comparison = _compare(plan, data, arm, first_failed) if at and data.complete else None
@@ -119,6 +124,9 @@ def analyse(plan: Plan, blocks: Sequence[Block], lines: Sequence[Line]) -> Analy
             first_failed = arm
         mine = data.runs(arm)
         estimates = data.estimates(_measures(at), plan.alpha)
+        cheaper = _is_cheaper(estimates["per solved"], first_dear) if at and data.complete else ""
+        if cheaper == NOT_SHOWN:
+            first_dear = arm
         arms.append(
             ArmResult(
                 name=arm,
@@ -129,11 +137,32 @@ def analyse(plan: Plan, blocks: Sequence[Block], lines: Sequence[Line]) -> Analy
                 failed_attempts=failed[arm],
                 per_solved=estimates.pop("each"),
                 ratios=estimates if at else {},
+                cheaper=cheaper,
                 comparison=comparison,
                 readcache=_readcache(mine, [line for line in lines if line.get("arm") == arm]),
             )
         )
     return Analysis(len(blocks), len(data.complete), len(data.repetitions), arms)
+
+
+def pilot_of(plan: Plan, blocks: Sequence[Block], lines: Sequence[Line], end: str) -> Pilot | None:
+    """What the first two arms of a pilot tell of chance; None where nothing was solved, or too little to tell."""
+    data, (control, arm) = _Data(plan, blocks, lines), list(plan.arms)[:2]
+    if not data.complete:
+        return None
+    pairs, ratio = count_pairs(data.clusters(control, arm)), _measures(1)["per solved"]
+    found = [value for sums in data.resamples if (value := ratio(sums))]
+    solved, count = (pairs.both + pairs.only_control) / pairs.count, len(data.repetitions)
+    if not solved or len(found) < (1 - plan.alpha) * len(data.resamples):
+        return None
+    spread = stdev(map(math.log, found)) * math.sqrt(count)
+    return Pilot(count, solved, (pairs.only_arm + pairs.only_control) / pairs.count, spread, end)
+
+
+def _is_cheaper(ratio: Estimate, first_dear: str) -> str:
+    if first_dear:
+        return f"not tested: {first_dear} failed"
+    return CHEAPER if ratio.interval and ratio.interval[1] < 1 else NOT_SHOWN
 
 
 def _run(line: Mapping[str, Any]) -> Run:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .errors import AbError
 from .experiment import JOURNAL
-from .plan import Limits, draft
+from .plan import Limits, Pilot, draft
 from .tiny import COUNT, tiny_instances
 
 SEED = 14
@@ -26,6 +26,7 @@ BEFORE_THE_KILL = 3  # runs that are over by then
 # Too little for the last block: its four runs may take 4 * STEPS, and all blocks before it take 44 steps each. The
 # attempt that is killed takes STEPS at most, for which the last block but one has room.
 WHOLE_STEPS = (COUNT - 1) * 44 + 4 * STEPS - 1
+PILOT = Pilot(COUNT, 5 / COUNT, 0.1, 1.0, "none")  # made up, as everything here
 PATIENCE = 120.0  # seconds for the first runs, on a machine that is busy
 
 
@@ -56,10 +57,9 @@ class _Steps:
         instances.write_text(json.dumps(tiny_instances(), indent=1), encoding="utf-8")
         model = {"model_name": "scripted", "model_class": f"{__package__}.scripted.ScriptedModel"}
         plan = replace(
-            draft(),
+            draft(PILOT, saving=0.06, number=None),
             instances=instances.name,
             seed=SEED,
-            margin_points=5.0,
             run_limits=Limits(money=1.0, tokens=1_000_000, steps=STEPS, seconds=600),
             whole_limits=Limits(money=100.0, tokens=50_000_000, steps=WHOLE_STEPS),
             settings={"model": model, "environment": {"env": {"BASH_ENV": "/dev/null"}}},

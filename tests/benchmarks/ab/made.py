@@ -12,15 +12,19 @@ from .crew import run_blocks
 from .experiment import JOURNAL, Conduct, seal, trajectory_path
 from .instances import Instance
 from .journal import Journal
-from .plan import Limits, Plan, Run, draft
+from .plan import Limits, Pilot, Plan, Run, draft
 
 Trajectory = dict[str, Any]
+PILOT = Pilot(instances=50, solved=0.8, differ=0.1, spread=1.0, end="0" * 64)  # a margin of four points
 
 
 def small_plan(**more: Any) -> Plan:
     """Two arms, a dollar and ten steps a run."""
     few = {"arms": {"plain": None, "max": {"policy": "max"}}, "run_limits": Limits(money=1.0, steps=10)}
-    return replace(draft(), **{"seed": 7, "whole_limits": Limits(), "resamples": 200, "place": "local", **few, **more})
+    return replace(
+        draft(PILOT, saving=0.05, number=None),
+        **{"seed": 7, "whole_limits": Limits(), "resamples": 200, "place": "local", **few, **more},
+    )
 
 
 def instances(count: int) -> list[Instance]:

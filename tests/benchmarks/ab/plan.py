@@ -21,6 +21,7 @@ PLACES = ("swebench", "local")  # what mini-swe-agent's own runner makes; a dire
 DATASET = "princeton-nlp/SWE-bench_Verified"
 ARM = re.compile(r"[a-z0-9-]+")
 NO_MODEL = "PROVIDER/MODEL"  # what a drafted plan has in the model's place
+PILOT_INSTANCES = 50
 RESAMPLES = 10_000  # what Efron and Tibshirani call ample for the ends of an interval is a tenth of it
 
 
@@ -56,6 +57,18 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Pilot:
+    """What two equal arms did. Shares of 1; `spread`: how far apart chance alone puts their costs of a solved task, as
+    the standard deviation of the logarithm of the ratio, for one instance. `end`: the last hash of its results."""
+
+    instances: int
+    solved: float  # of the control's runs
+    differ: float  # of the pairs, those in which one arm alone solved the task
+    spread: float
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """See README.md for what each means."""
 
@@ -63,9 +76,10 @@ class Plan:
     arms: Mapping[str, Mapping[str, Any] | None]  # name -> readcache's settings; None: without it. The first: control
     instances: str  # a file, or the name of a data set
     seed: int
-    margin_points: float
     run_limits: Limits
     whole_limits: Limits
+    saving: float = 0.0  # share of the money that an arm is expected to save
+    pilot: Pilot | None = None  # None: this is a pilot
     split: str = "test"
     number: int | None = None  # so many instances, drawn with the seed; None: all
     repetitions: int = 1
@@ -77,6 +91,12 @@ class Plan:
     attempts: int = 2  # of a run that failed for no reason of the agent's
 
     @property
+    def margin_points(self) -> float:
+        """Of how many points the share of solved tasks may be lower: with fewer, what is saved is lost again, since a
+        solved task costs what it did before."""
+        return 100 * self.saving * self.pilot.solved if self.pilot else 0.0
+
+    @property
     def control(self) -> str:
         """The arm that the others are compared with."""
         return next(iter(self.arms))
@@ -86,14 +106,17 @@ class Plan:
         return {**asdict(self), "config": list(self.config)}
 
 
-def draft() -> Plan:
-    """A plan to be edited: every instance of SWE-bench Verified once, four arms."""
+def draft(pilot: Pilot | None = None, saving: float = 0.0, number: int | None = PILOT_INSTANCES) -> Plan:
+    """A plan to be edited: instances of SWE-bench Verified once, two equal arms; or four after a `pilot`."""
+    presets = {name: {"policy": name} for name in PRESETS}
     return Plan(
-        question="Does readcache leave the share of solved tasks as it is, and what does a solved task cost with it?",
-        arms={"plain": None, **{name: {"policy": name} for name in PRESETS}},
+        question="What does a solved task cost with readcache, and are as many solved?",
+        arms={"plain": None, **({"again": None} if pilot is None else presets)},
         instances=DATASET,
         seed=random.SystemRandom().randrange(1_000_000_000),
-        margin_points=4.0,
+        saving=saving,
+        pilot=pilot,
+        number=number,
         run_limits=Limits(money=3.0, tokens=20_000_000, steps=250, seconds=7200),
         whole_limits=Limits(money=500.0),
         settings={"model": {"model_name": NO_MODEL}},
@@ -118,7 +141,8 @@ def plan_of(given: Mapping[str, Any], where: str = "the plan") -> Plan:
         raise AbError(f"{where}: there is no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     try:
         limits = {name: Limits(**given.get(name, {})) for name in ("run_limits", "whole_limits")}
-        plan = Plan(**{**given, **limits})
+        pilot = Pilot(**given["pilot"]) if given.get("pilot") else None
+        plan = Plan(**{**given, **limits, "pilot": pilot})
     except TypeError as error:
         raise AbError(f"{where}: {error}") from error
     if wrong := _faults(plan):
@@ -133,8 +157,12 @@ def _faults(plan: Plan) -> str:
         return f"arms: {', '.join(odd)}: small letters, digits and hyphens, since directories are named so"
     if plan.place not in PLACES:
         return f"place is {plan.place!r}; there are {', '.join(PLACES)}"
-    if not 0 < plan.margin_points < 100 or not 0 < plan.alpha < 0.5:
-        return "margin_points is between 0 and 100, alpha between 0 and 0.5"
+    if any(arm is not None for arm in plan.arms.values()) and plan.pilot is None:
+        return "pilot: run two equal arms first, and let `plan --pilot` write this plan"
+    if plan.pilot is not None and not (0 < plan.saving < 1 and 0 < plan.pilot.solved <= 1):
+        return "saving is a share between 0 and 1, and a pilot has to solve something"
+    if not 0 < plan.alpha < 0.5:
+        return "alpha is between 0 and 0.5"
     if min(plan.repetitions, plan.attempts, plan.resamples) < 1:
         return "repetitions, attempts and resamples are at least 1"
     unbounded = [

@@ -56,19 +56,21 @@ def table(experiment: Experiment, found: Analysis) -> Iterator[str]:
             yield from textwrap.wrap(f"the code was changed {line['at']}: {line['reason']}", WIDTH)
     yield ""
     yield from _grid(
+        ("cost", "a run", "a solved task", f"of {control.name}'s", level, "verdict"),
+        (_cost(arm) for arm in found.arms),
+    )
+    yield ""
+    yield from _grid(
         ("solved", "runs", "tasks", "points", level, f"only it / {control.name}", "verdict"),
         (_solved(arm) for arm in found.arms),
     )
     sure = f"{100 * (1 - plan.alpha):g} % sure, one-sided"
-    yield f"not inferior: less than {plan.margin_points:g} points below {control.name}, {sure}"
+    yield f"not inferior: less than {plan.margin_points:.3g} points below {control.name}, {sure}"
+    if plan.pilot is None:
+        yield "a pilot: its verdicts count for nothing"
     if plan.repetitions > 1:
         effects = ", ".join(f"{arm.name} {arm.comparison.design_effect:.2f}" for arm in found.arms if arm.comparison)
         yield f"design effect of the repetitions: {effects}"
-    yield ""
-    yield from _grid(
-        ("cost", "all", "a run", "a solved task", level, f"of {control.name}'s", level),
-        (_cost(arm) for arm in found.arms),
-    )
     yield ""
     yield from _grid(
         ("use", "tokens a run", f"of {control.name}'s", level, "steps a run", f"of {control.name}'s", level),
@@ -110,9 +112,7 @@ def _solved(arm: ArmResult) -> tuple[str, ...]:
 
 def _cost(arm: ArmResult) -> tuple[str, ...]:
     run = f"{arm.totals['money'] / arm.runs:.4f}" if arm.runs else NONE
-    whole = f"{arm.totals['money']:,.2f}"
-    each = _number(arm.per_solved.value, ".4f"), _range(arm.per_solved.interval, ".4f")
-    return arm.name, whole, run, *each, *_ratio(arm, "per solved")
+    return arm.name, run, _number(arm.per_solved.value, ".4f"), *_ratio(arm, "per solved"), arm.cheaper or NONE
 
 
 def _use(arm: ArmResult) -> tuple[str, ...]:

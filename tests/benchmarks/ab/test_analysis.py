@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ab.__main__ import main
-from ab.analysis import NOT_INFERIOR, NOT_SHOWN, Analysis, analyse
+from ab.analysis import CHEAPER, NOT_INFERIOR, NOT_SHOWN, Analysis, analyse
 from ab.experiment import open_experiment
 from ab.made import MadePlayer, go_on, judge_all, made_experiment, small_plan, trajectory
 from ab.paired import Pairs
@@ -23,7 +23,7 @@ PRICES = {"plain": 0.5, "default": 0.4, "max": 0.25}
 
 def experiment(folder: Path, solved: Callable[[Run], bool], count: int = 40, plan: Plan | None = None) -> Path:
     """Run and judged; each arm has its price."""
-    made_experiment(folder, plan or small_plan(arms=ARMS, margin_points=20.0), count)
+    made_experiment(folder, plan or small_plan(arms=ARMS, saving=0.25), count)
     go_on(folder, MadePlayer(lambda run: trajectory(money=PRICES[run.arm])))
     judge_all(folder, {run: solved(run) for run in open_experiment(folder).ended()})
     return folder
@@ -46,6 +46,7 @@ def test_arms_that_solve_the_same_many_tasks_are_not_inferior(tmp_path: Path) ->
         assert arm.comparison is not None
         assert arm.comparison.verdict == NOT_INFERIOR
         assert arm.comparison.pairs == Pairs(20, 0, 0, 10)
+        assert arm.cheaper == CHEAPER
 
 
 def test_with_few_instances_nothing_is_shown(tmp_path: Path) -> None:
@@ -61,6 +62,14 @@ def test_after_an_arm_that_fails_no_further_one_is_tested(tmp_path: Path) -> Non
     assert second is not None
     assert (first.verdict, second.verdict) == (NOT_SHOWN, "not tested: default failed")
     assert first.difference == pytest.approx(-0.25)
+
+
+def test_after_an_arm_that_is_not_shown_to_be_cheaper_no_further_one_is_tested(tmp_path: Path) -> None:
+    folder = made_experiment(tmp_path / "e", small_plan(arms=ARMS), 20)
+    prices = {**PRICES, "default": 0.5}
+    go_on(folder, MadePlayer(lambda run: trajectory(money=prices[run.arm])))
+    judge_all(folder, dict.fromkeys(open_experiment(folder).ended(), True))
+    assert [arm.cheaper for arm in analysed(folder).arms] == ["", NOT_SHOWN, "not tested: default failed"]
 
 
 def test_the_cost_of_a_solved_task_is_all_the_money_over_the_solved(tmp_path: Path) -> None:

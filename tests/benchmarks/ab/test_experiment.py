@@ -158,7 +158,7 @@ def test_several_at_once_play_every_run_once_within_the_budget(tmp_path: Path) -
 def test_what_was_sealed_cannot_be_changed(tmp_path: Path, name: str) -> None:
     folder = made_experiment(tmp_path / "e", small_plan())
     path = folder / name
-    path.write_text(path.read_text().replace('"Do it."', '"Do that."').replace("4.0", "9.0").replace("none", "some"))
+    path.write_text(path.read_text().replace('"Do it."', '"Do that."').replace("0.05", "0.5").replace("none", "some"))
     with pytest.raises(AbError, match=f"{name} is not what was sealed"):
         open_experiment(folder)
 

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from ab.__main__ import main
 from ab.errors import AbError
+from ab.experiment import open_experiment
 from ab.journal import sha256_of
-from ab.plan import Limits, Plan, chosen, draft, plan_of, read_plan, schedule
+from ab.made import PILOT, MadePlayer, go_on, judge_all, made_experiment, small_plan, trajectory
+from ab.paired import needed
+from ab.plan import Limits, Plan, Run, chosen, draft, plan_of, read_plan, schedule
+from ab.power_table import cost_needed, cost_power
 
 IDS = [f"repo__name-{number}" for number in range(40)]
 
 
 def a_plan(seed: int = 1, repetitions: int = 1) -> Plan:
-    return replace(draft(), seed=seed, repetitions=repetitions)
+    return replace(draft(PILOT, saving=0.05), seed=seed, repetitions=repetitions)
 
 
 def test_a_drafted_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    plan = draft()
+    plan = a_plan()
     (tmp_path / "plan.json").write_text(json.dumps(plan.as_json()))
     assert read_plan(tmp_path / "plan.json").as_json() == plan.as_json()
 
 
 def test_the_order_of_the_arms_is_kept_and_counts() -> None:
-    given = draft().as_json()
+    given = a_plan().as_json()
     one, other = {**given, "arms": {"a": None, "b": {}}}, {**given, "arms": {"b": {}, "a": None}}
     assert plan_of(one).control == "a"
     assert sha256_of(one) != sha256_of(other)
@@ -41,7 +49,9 @@ def test_the_order_of_the_arms_is_kept_and_counts() -> None:
         ({"arms": {"max": {"policy": "max"}, "plain": None}}, "the first one null"),
         ({"place": "moon"}, "there are swebench, local"),
         ({"arms": {"plain": None, "../max": {}}}, "directories are named so"),
-        ({"margin_points": 0}, "between 0 and 100"),
+        ({"pilot": None}, "run two equal arms first"),
+        ({"saving": 0}, "saving is a share"),
+        ({"saving": 5}, "saving is a share"),
         ({"repetitions": 0}, "at least 1"),
         ({"whole_limits": {"tokens": 5}, "run_limits": {"money": 1.0}}, "run_limits needs it too"),
         ({"run_limits": {"cents": 5}}, "cents"),
@@ -49,14 +59,64 @@ def test_the_order_of_the_arms_is_kept_and_counts() -> None:
 )
 def test_what_means_nothing_is_told_before_anything_is_run(change: dict[str, object], told: str) -> None:
     with pytest.raises(AbError, match=told):
-        plan_of({**draft().as_json(), **change})
+        plan_of({**a_plan().as_json(), **change})
 
 
-def test_a_plan_that_lacks_its_margin_is_refused() -> None:
-    given = draft().as_json()
-    del given["margin_points"]
-    with pytest.raises(AbError, match="margin_points"):
-        plan_of(given)
+def test_the_margin_is_what_the_saving_is_worth() -> None:
+    """With 80 % solved and 5 % saved, four points fewer make a solved task cost what it did."""
+    plan = a_plan()
+    assert plan.margin_points == pytest.approx(4)
+    assert (1 - plan.saving) / (0.8 - plan.margin_points / 100) == pytest.approx(1 / 0.8)
+
+
+def test_a_drafted_plan_is_a_pilot_of_two_equal_arms() -> None:
+    plan = plan_of(draft().as_json())
+    assert (list(plan.arms.values()), plan.pilot, plan.margin_points) == ([None, None], None, 0)
+
+
+def pilot(folder: Path, money: Callable[[Run], float], solved: Callable[[Run], bool], count: int = 60) -> Path:
+    made_experiment(folder, small_plan(arms={"plain": None, "again": None}, pilot=None), count)
+    go_on(folder, MadePlayer(lambda run: trajectory(money=money(run))))
+    judge_all(folder, {run: solved(run) for run in open_experiment(folder).ended()})
+    return folder
+
+
+def test_a_pilot_tells_margin_and_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = Random(3)
+    folder = pilot(tmp_path / "pilot", lambda _: rng.uniform(0.2, 0.9), lambda _: rng.random() < 0.6)
+    assert main(["plan", str(tmp_path / "plan.json"), "--pilot", str(folder), "--saving", "0.1"]) == 0
+    plan, told = read_plan(tmp_path / "plan.json"), capsys.readouterr().out
+    assert plan.pilot is not None
+    assert (plan.pilot.instances, plan.pilot.end) == (60, open_experiment(folder).end)
+    assert 0.2 < plan.pilot.differ < 0.8
+    assert 0.5 < plan.pilot.spread < 2.5
+    assert plan.margin_points == pytest.approx(10 * plan.pilot.solved)
+    assert list(plan.arms) == ["plain", "default", "delta", "max"]
+    by_cost = cost_needed(plan.pilot.spread, 0.1, plan.alpha)
+    assert plan.number == max(by_cost, needed(plan.pilot.differ, plan.margin_points / 100, plan.alpha, 0.8))
+    assert f"{by_cost:,} for costs" in told
+
+
+def test_what_is_no_pilot_tells_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = made_experiment(tmp_path / "other", small_plan())
+    nothing = pilot(tmp_path / "nothing", lambda _: 0.5, lambda _: False, 5)
+    for folder, saving, told in (
+        (other, "0.1", "is no pilot"),
+        (nothing, "0.1", "too little"),
+        (nothing, "2", "SHARE"),
+    ):
+        assert main(["plan", str(tmp_path / "plan.json"), "--pilot", str(folder), "--saving", saving]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_the_number_for_costs_has_the_power_that_was_asked_for() -> None:
+    for spread, saving in ((0.5, 0.02), (1.5, 0.1), (1.0, 0.2)):
+        count = cost_needed(spread, saving, 0.025)
+        assert cost_power(count, spread, saving, 0.025) >= 0.8 > cost_power(count - 2, spread, saving, 0.025)
+        rng = Random(5)
+        means = [sum(rng.gauss(math.log1p(-saving), spread) for _ in range(50)) / 50 for _ in range(4_000)]
+        shown = sum(mean + 1.96 * spread / math.sqrt(50) < 0 for mean in means) / 4_000
+        assert cost_power(50, spread, saving, 0.025) == pytest.approx(shown, abs=0.03)
 
 
 def test_one_seed_gives_one_order_whatever_order_the_instances_came_in() -> None:

@@ -61,14 +61,15 @@ class MiniHost:
         self.inner, self.wrapped, self.config, self.ours = inner, wrapped, config, ours
         self.store: Path | None = None
         self.clear: Marks | None = None
-        if wrapped == "environment":  # which is not told what leaves the conversation
+        if wrapped == "environment":  # which is not told what leaves the conversation, and clears nothing
             self.can = frozenset((Bash,))
+            del self.clear
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         with ScriptedModel() as model:
             store: dict[str, Any] = {"store": str(self.store)} if self.store else {}
-            store |= {"clear": self.clear} if self.clear else {}
+            store |= {"clear": self.clear} if getattr(self, "clear", None) else {}
             wrapped = self.wrapped if on else ""
             agent = agent_for(model, root, self.inner, wrapped, config=self.config, **self.ours, **store)
             agent.add_messages(
