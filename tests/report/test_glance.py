@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from readcache.model.events import Event, Record
 from readcache.report.page.chart import HEIGHT, height_of, steps_path, ticks
 from readcache.report.page.lanes import Lane, lanes_of
 from readcache.report.page.names import MOST, home_of, short_names
-from readcache.report.page.rereads import Cell
+from readcache.report.page.rereads import Cell, FileRow
 from readcache.report.page.sizes import left_out_of
 from tests.helpers.strategies import histories
 from tests.report.parsed import page_of, parse
@@ -107,6 +109,19 @@ def test_each_call_says_how_often_its_lines_were_asked_for() -> None:
     assert f.cells == [Cell(0, 1, False), Cell(1, 1, False), Cell(4, 2, False), Cell(5, 3, True)]
     assert (f.again, f.left_out, f.writes) == (10 + 50 + 50, 10 + 50, [3])
     assert g.cells == [Cell(2, 1, False)]
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 25), st.booleans()), max_size=15))
+def test_times_are_those_of_a_count_for_each_line(asked: list[tuple[int, int, bool]]) -> None:
+    row, times, again = FileRow("f"), Counter[int](), 0
+    for at, (first, more, is_left_out) in enumerate(asked):
+        span = [(first, first + more)]
+        row.ask(at, [] if is_left_out else span, span if is_left_out else [])
+        times.update(lines := range(first, first + more + 1))
+        again += sum(times[line] > 1 for line in lines)
+        mean = int(sum(times[line] for line in lines) / len(lines) + 0.5)
+        assert row.cells[-1] == Cell(at, mean, is_left_out)
+    assert row.again == again
 
 
 def test_a_file_that_was_found_changed_is_marked() -> None:

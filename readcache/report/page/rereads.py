@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from readcache.model.bounces import size_of
 from readcache.model.events import Delivered, Event, Wrote
-from readcache.model.spans import Span, merge_spans
+from readcache.model.spans import Span, SpanMap, merge_spans, subtract
 from readcache.model.writes import concerns
 
 
@@ -29,19 +30,24 @@ class FileRow:
     writes: list[int] = field(default_factory=list)  # steps that wrote it, or found it changed
     again: int = 0  # lines that had been asked for before
     left_out: int = 0  # lines
-    times: Counter[int] = field(default_factory=Counter)  # of each line
+    times: SpanMap[int] = field(default_factory=SpanMap)  # of each line
 
     def ask(self, at: int, shown: list[Span], left_out: list[Span]) -> None:
         """Step `at` asked for these lines."""
-        lines = [n for first, last in merge_spans([*shown, *left_out]) for n in range(first, last + 1)]
+        asked = merge_spans([*shown, *left_out])
+        known = [stretch for span in asked for stretch in self.times.overlaps(*span)]
+        again = tuple((first, last) for first, last, _ in known)
+        for first, last in subtract(asked, again):
+            self.times.assign(first, last, 1)
+        for first, last, times in known:
+            self.times.assign(first, last, times + 1)
+        lines, missing = size_of(asked), size_of(merge_spans(left_out))
         if not lines:
             return
-        self.times.update(lines)
-        self.again += sum(self.times[line] > 1 for line in lines)
-        missing = sum(last - first + 1 for first, last in merge_spans(left_out))
+        self.again += size_of(again)
         self.left_out += missing
-        times = sum(self.times[line] for line in lines)
-        self.cells.append(Cell(at, (2 * times + len(lines)) // (2 * len(lines)), 2 * missing >= len(lines)))
+        total = lines + sum(times * (last - first + 1) for first, last, times in known)
+        self.cells.append(Cell(at, (2 * total + lines) // (2 * lines), 2 * missing >= lines))
 
 
 class Files:
