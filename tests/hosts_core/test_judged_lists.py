@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readcache import Policy
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.messages.messages import Kind, normalise
 from readcache.testing.requests import markers
 from tests.helpers.chats import APIS, Messages, Step, chat, said, server_compaction, text, texts, turn_of
 
 SHAPES = (*APIS, "gemini without ids")
+CHEAP = Policy(min_worth=0)  # a pointer to a restored section, too
 each_shape = pytest.mark.parametrize("shape", SHAPES)
 HEADING = "## Files restored after compaction"
 CAT, HEAD, LS = Step("cat f", text()), Step("head -30 f", text(1, 30)), Step("ls", "f\n")
@@ -129,7 +131,7 @@ def test_what_an_error_says_is_no_content() -> None:
 
 @each_shape
 def test_behind_a_servers_compaction_stands_what_was_read(shape: str) -> None:
-    ours, messages = lists(), chat(shape, CAT, LS)
+    ours, messages = lists(policy=CHEAP), chat(shape, CAT, LS)
     ours.messages(messages, "one")
     cut = [*messages, server_compaction(shape), said(shape, "go on"), *turn_of(shape, ("c3", HEAD))]
     sent = ours.messages(cut, "one")
@@ -142,7 +144,7 @@ def test_behind_a_servers_compaction_stands_what_was_read(shape: str) -> None:
 
 @each_shape
 def test_behind_a_summary_in_the_place_of_results_stands_what_was_read(shape: str) -> None:
-    ours, messages = lists(), chat(shape, CAT, LS, Step("date", "today\n"))
+    ours, messages = lists(policy=CHEAP), chat(shape, CAT, LS, Step("date", "today\n"))
     ours.messages(messages, "one")
     newest = messages[-2:]
     summed_up = [*messages[: -len(turn_of(shape, ("c", LS))) * 3], said(shape, "A summary.", "assistant")]

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from readcache import Marks
+from readcache import Marks, Policy
 from readcache.hosts.pydantic_ai import ReadcacheCapability
 from readcache.testing.conformance import Conformance
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
@@ -194,7 +194,8 @@ def requests_of(
         requests.append(list(messages))
         return ModelResponse(parts=answers[len(requests) - 1] if len(requests) <= len(answers) else [TextPart("done")])
 
-    ours: list[Any] = [ReadcacheCapability(str(root)), *processors]
+    policy = Policy(min_worth=0)  # a pointer to a restored section, too
+    ours: list[Any] = [ReadcacheCapability(str(root), policy=policy), *processors]
     agent: Agent[None, str] = Agent(FunctionModel(answer), name="coder", tools=user_tools(root), capabilities=ours)
     asyncio.run(agent.run("the task", conversation_id="one", message_history=list(history)))
     return requests

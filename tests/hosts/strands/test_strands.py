@@ -18,7 +18,7 @@ from strands.agent.conversation_manager import (
 from strands.models import Model
 from strands.session.file_session_manager import FileSessionManager
 
-from readcache import Marks
+from readcache import Marks, Policy
 from readcache.hosts.strands import ReadcacheAgentPlugin
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, Worker
@@ -229,7 +229,8 @@ def test_behind_a_summary_stands_what_was_read(root: Path) -> None:
     summarizing = SummarizingConversationManager(
         summary_ratio=0.5, preserve_recent_messages=2, summarization_agent=agent_of(root, writer)
     )
-    agent = agent_of(root, model, plugins=[ReadcacheAgentPlugin(str(root))], conversation_manager=summarizing)
+    plugin = ReadcacheAgentPlugin(str(root), policy=Policy(min_worth=0))  # a pointer to the section, too
+    agent = agent_of(root, model, plugins=[plugin], conversation_manager=summarizing)
     model.answers = [[cat()], [("bash", {"command": "ls"})], [cat("crlf.txt")]]
     agent("read them")
     summarizing.reduce_context(agent)
