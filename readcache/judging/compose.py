@@ -11,7 +11,7 @@ from readcache.judging.judge import Judgement
 from readcache.judging.omissions import count_chars
 from readcache.judging.protect import kept_label
 from readcache.model.call import Call
-from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
+from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
 from readcache.model.policy import Mode, Policy, Rules
 from readcache.model.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 from readcache.model.view import View
@@ -22,22 +22,18 @@ GAIN = 2
 # Omissions beyond `Policy.max_markers` for which a marker is written, in case longer ones save too little. An output of
 # 1 MB may have thousands, and writing a marker takes longer than finding its lines.
 SPARE = 32
-# How many times as often as after a marker for a result agents ask for the lines at once, where they stand only in the
-# agent's own edit, or in a section that was put back. Of 290 stubs in 164 public sessions, one vote a session, they did
-# so after 4 % of results, 20 % of their own edits, 30 % of what a host had put there. See tests/benchmarks/census.py.
-RISKS = {Origin.RESULT: 1.0, Origin.COMMAND: 5.0, Origin.RESTORED: 7.0}
 
 
 def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
     """The reply and its event."""
     policy = rules.policy
-    found = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
-    worth, would_save = _worth_a_turn(view, call, judgement, found, policy)
+    worth = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
-    if found and not worth:
-        judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH)
-    elif (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
+    would_save = _saved(call.output, judgement.lines, worth, policy)
+    if (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
         judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
+    elif worth and not is_worth(view, would_save, policy):
+        judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
     if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
@@ -53,29 +49,13 @@ def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy
     return sorted(islice(worth, policy.max_markers), key=lambda cut: cut.low)
 
 
-def _worth_a_turn(
-    view: View, call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy
-) -> tuple[list[Cut], int]:
-    """The cuts that together are worth it, and the tokens that they save. Those at the riskiest places go first."""
-    for risk in sorted({_risk(cut) for cut in cuts}, reverse=True):
-        some = [cut for cut in cuts if _risk(cut) <= risk]
-        tokens = _saved(call.output, judgement.lines, some, policy)
-        if is_worth(view, tokens, policy, risk):
-            return some, tokens
-    return [], 0
-
-
-def _risk(cut: Cut) -> float:
-    return max((RISKS[stand.origin] for stand in cut.stands), default=1.0)
-
-
-def is_worth(view: View, tokens: int, policy: Policy, risk: float = 1.0) -> bool:
+def is_worth(view: View, tokens: int, policy: Policy) -> bool:
     """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
-    be carried; `risk` times that share. It never looks at what the lines say."""
+    be carried. It never looks at what the lines say."""
     if not policy.min_worth:
         return True
     carried = view.carried // policy.prices.chars_per_token  # it need not be known better
-    return policy.prices.of_text(tokens) >= risk * policy.min_worth * policy.prices.of_turn(carried)
+    return policy.prices.of_text(tokens) >= policy.min_worth * policy.prices.of_turn(carried)
 
 
 def pass_through(call: Call, reason: Reason) -> Reply:

@@ -9,7 +9,6 @@ from typing import Any
 import census
 import pytest
 
-from readcache.model.events import Origin
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -82,9 +81,3 @@ def test_each_session_has_one_vote(tmp_path: Path, capsys: pytest.CaptureFixture
     census.main()
     line = next(line for line in capsys.readouterr().out.split("\n") if line.startswith("a read"))
     assert line.split()[2:5] == ["33", "4", "25%"]
-
-
-def test_every_origin_has_its_risk() -> None:
-    from readcache.judging.compose import RISKS
-
-    assert RISKS.keys() == {*Origin}
