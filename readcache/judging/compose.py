@@ -11,7 +11,7 @@ from readcache.judging.judge import Judgement
 from readcache.judging.omissions import count_chars
 from readcache.judging.protect import kept_label
 from readcache.model.call import Call
-from readcache.model.events import Account, Delivered, Moment, Piece, Pointer
+from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
 from readcache.model.policy import Mode, Policy, Rules
 from readcache.model.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
 from readcache.model.view import View
@@ -22,18 +22,22 @@ GAIN = 2
 # Omissions beyond `Policy.max_markers` for which a marker is written, in case longer ones save too little. An output of
 # 1 MB may have thousands, and writing a marker takes longer than finding its lines.
 SPARE = 32
+# How often agents ask for the lines at once, by where they stand: in a result, in the agent's own edit, in a section
+# that was put back. Of 290 stubs in 164 public sessions, one vote a session; see tests/benchmarks/census.py. Sections
+# have the share of what a host had attached.
+ASKED_AGAIN = {Origin.RESULT: 0.04, Origin.COMMAND: 0.2, Origin.RESTORED: 0.3}
 
 
 def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
     """The reply and its event."""
     policy = rules.policy
-    worth = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
+    found = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
+    worth, would_save = _worth_a_turn(view, call, judgement, found, policy)
     whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
-    would_save = _saved(call.output, judgement.lines, worth, policy)
-    if (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
+    if found and not worth:
+        judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH)
+    elif (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
         judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
-    elif worth and not is_worth(view, would_save, policy):
-        judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
     if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
@@ -49,13 +53,30 @@ def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy
     return sorted(islice(worth, policy.max_markers), key=lambda cut: cut.low)
 
 
-def is_worth(view: View, tokens: int, policy: Policy) -> bool:
+def _worth_a_turn(
+    view: View, call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy
+) -> tuple[list[Cut], int]:
+    """The cuts that together are worth it, and the tokens that they save. Those asked for most often go first."""
+    for share in sorted({_asked_again(cut) for cut in cuts}, reverse=True):
+        some = [cut for cut in cuts if _asked_again(cut) <= share]
+        tokens = _saved(call.output, judgement.lines, some, policy)
+        if is_worth(view, tokens, policy, share):
+            return some, tokens
+    return [], 0
+
+
+def _asked_again(cut: Cut) -> float:
+    return max((ASKED_AGAIN[stand.origin] for stand in cut.stands), default=ASKED_AGAIN[Origin.RESULT])
+
+
+def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED_AGAIN[Origin.RESULT]) -> bool:
     """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
-    be carried. It never looks at what the lines say."""
+    be carried, and no less than the share of readers who ask for them again. It never looks at what the lines say."""
     if not policy.min_worth:
         return True
     carried = view.carried // policy.prices.chars_per_token  # it need not be known better
-    return policy.prices.of_text(tokens) >= policy.min_worth * policy.prices.of_turn(carried)
+    share = max(policy.min_worth, asked_again)
+    return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)
 
 
 def pass_through(call: Call, reason: Reason) -> Reply:

@@ -31,6 +31,9 @@ from readcache.model.reply import Outcome, Reason
 from readcache.model.view import View
 
 UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
+# Logs, and the outputs of tasks in the background. An agent that reads one again waits for it to grow: of 17 that were
+# told "nothing new", 15 asked again within three calls.
+POLLED = ("*.log", "*.output", "nohup.out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         return replace(full, reason=Reason.FRESH)
     if any(matches(key, policy.always) for key in call.reading.keys):
         return replace(full, reason=Reason.ALWAYS)
+    if any(matches(key, POLLED) for key in call.reading.keys):
+        return replace(full, reason=Reason.POLLED)
     if policy.insist is Insist.SERVE and insists(view, call):
         return replace(full, reason=Reason.INSISTED)
     if len(call.output) < policy.min_chars:

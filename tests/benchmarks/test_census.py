@@ -9,6 +9,7 @@ from typing import Any
 import census
 import pytest
 
+from readcache.model.events import Origin
 from readcache.transcripts.records import (
     AskedCommand,
     AskedRead,
@@ -81,3 +82,9 @@ def test_each_session_has_one_vote(tmp_path: Path, capsys: pytest.CaptureFixture
     census.main()
     line = next(line for line in capsys.readouterr().out.split("\n") if line.startswith("a read"))
     assert line.split()[2:5] == ["33", "4", "25%"]
+
+
+def test_every_origin_has_its_share() -> None:
+    from readcache.judging.compose import ASKED_AGAIN
+
+    assert ASKED_AGAIN.keys() == {*Origin}

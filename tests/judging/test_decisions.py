@@ -140,6 +140,10 @@ def always(new: Sessions) -> Reply:
     return twice(new(), "cat SKILL.md", text())
 
 
+def polled(new: Sessions) -> Reply:
+    return twice(new(), "cat build.log", text())
+
+
 def protected(new: Sessions) -> Reply:
     return twice(new(Policy(protected=("*.key",))), "cat my.key", text())
 
@@ -277,6 +281,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (no_partial, F, Reason.NO_PARTIAL),
     (never, F, Reason.NEVER),
     (always, F, Reason.ALWAYS),
+    (polled, F, Reason.POLLED),
     (protected, F, Reason.PROTECTED),
     (mode_off, F, Reason.MODE_OFF),
     (advised, F, Reason.ADVISED),

@@ -140,9 +140,9 @@ def test_a_command_is_named_verbatim() -> None:
 
 def test_a_long_command_is_cut_in_the_middle_alone() -> None:
     session = Session("/w")
-    command = "python tools/generate.py --seed 3 " + "--flag x " * 20 + "> out/of/it.log; cat out/of/it.log"
+    command = "python tools/generate.py --seed 3 " + "--flag x " * 20 + "> out/of/it.txt; cat out/of/it.txt"
     session.observe(command, TEXT)
-    marker = the_marker(session, session.observe("cat out/of/it.log", TEXT).text)
+    marker = the_marker(session, session.observe("cat out/of/it.txt", TEXT).text)
     quoted = marker.split('"')[1]
     head, tail = quoted.split("…")
     assert command.startswith(head)

@@ -62,3 +62,36 @@ def test_all_that_one_reply_leaves_out_counts_together() -> None:
 def test_a_least_worth_that_says_nothing_is_refused(given: float) -> None:
     with pytest.raises(UsageError, match="min_worth"):
         Policy(min_worth=given)
+
+
+WRITE = f"cat > f <<'EOF'\n{text(1, 40)}EOF\n"
+
+
+@pytest.mark.parametrize(("lines", "said"), [(40, "covered"), (8, "not_worth")])
+def test_lines_of_the_agents_own_edit_must_be_worth_more(lines: int, said: str) -> None:
+    """One agent in five asks for them again: eight lines are left out only where a read showed them."""
+    edited, read = Session("/w"), Session("/w")
+    edited.observe(WRITE, "")
+    read.observe("cat f", text(1, 40))
+    command, output = f"sed -n '1,{lines}p' f", text(1, lines)
+    assert read.observe(command, output).reason.value == "covered"
+    assert edited.observe(command, output).reason.value == said
+
+
+def test_where_some_lines_stand_in_an_edit_the_others_are_left_out_alone() -> None:
+    session = Session("/w")
+    session.observe("cat big", "a line of a big file\n" * 1_900)
+    session.observe(f"cat > f <<'EOF'\n{text(1, 8)}EOF\n", "")
+    session.observe("cat g", text(1, 12, of="row"), call_id="g")
+    reply = session.observe("cat g h f", text(1, 9, of="row") + text(1, 3, of="new") + text(1, 5))
+    assert [omitted.sources for omitted, _, _ in reply.omissions()] == [("g",)]
+    assert text(1, 5) in reply.text
+
+
+@pytest.mark.parametrize("name", ["build.log", "/tmp/x/tasks/b1.output", "nohup.out"])
+def test_what_is_polled_is_shown(name: str) -> None:
+    session = Session("/w")
+    for command in (f"cat {name}", f"tail -40 {name}"):
+        assert session.observe(f"cat {name}", text()).text == text()
+        reply = session.observe(command, text())
+        assert (reply.text, reply.reason.value) == (text(), "polled")

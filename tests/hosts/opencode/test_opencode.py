@@ -79,7 +79,7 @@ def test_the_frame_of_a_read_is_passed_on_and_never_counted(project: Opencode) -
 
 def test_written_files_are_known_by_what_the_model_wrote(project: Opencode) -> None:
     load(project.root, PROGRAM)
-    text = "".join(f"value_{n} = {n}  # of the new file\n" for n in range(40))
+    text = "".join(f"value_{n} = {n}  # of the new file\n" for n in range(200))
     talk = Conversation(project)
     calls = iter([("call_w", "write", {"filePath": str(project.root / "new.py"), "content": text})])
     scripted = talk.script
