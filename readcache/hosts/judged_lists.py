@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import time
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from readcache import Mode, Session
@@ -22,6 +23,7 @@ from readcache.messages.blocks import Raw
 from readcache.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.messages.messages import Kind, Message, Part, normalise
 from readcache.messages.structure import answered
+from readcache.messages.turns import turn_starts
 from readcache.model.text import digest
 from readcache.process.mode import acts, mode_named
 
@@ -59,13 +61,23 @@ class ListPart(NamedTuple):
         return {"role": self.role, "content": self.part.text}
 
 
+Details = Callable[[ToolResult, Message], ToolResult]
+
+
 class JudgedLists:
     """The lists of an adapter. `host`: its name. `tools`: by name, "bash", "read", "write", "other", "ignore" or a
-    function, where names and arguments do not tell what a tool is. `given`: as for `adapter_settings`. UsageError for
-    what means nothing."""
+    function, where names and arguments do not tell what a tool is. `given`: as for `adapter_settings`. `details`: adds
+    what the host says about a result, in its text or in its message. UsageError for what means nothing."""
 
-    def __init__(self, host: str, tools: Mapping[str, str | Judge] | None, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        host: str,
+        tools: Mapping[str, str | Judge] | None,
+        given: Mapping[str, Any],
+        details: Details = lambda result, _: result,
+    ) -> None:
         self._host, self._settings, self._tools = host, adapter_settings(given), tool_kinds(tools)
+        self._details = details
         self._readers = Readers[JudgedList]()
 
     def stats(self) -> dict[str, int]:
@@ -76,16 +88,17 @@ class JudgedLists:
         """Ends all conversations, and gives the store free."""
         self._readers.close()
 
-    def judged(self, messages: Sequence[Message], name: str) -> ListChanges:
-        """What to change before the model is sent these. `name`: of the conversation and the agent in it."""
-        found = list(entries(messages))
+    def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:
+        """What to change before the model is sent these. `name`: of the conversation and the agent in it; "" if that is
+        not known. `log`: the name by which other processes find what was put back, where one is given."""
+        found = list(entries(messages, self._details))
         if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
             return ListChanges()
         with self._readers.lock:
             reader = next((reader for reader in self._readers if reader.goes_on_in(found, name)), None)
-            if reader is None and not any(entry.result for entry in found):
+            if reader is None and not any(entry.result or (log and _is_compaction(entry.part)) for entry in found):
                 return ListChanges()
-            kept = reader or JudgedList(self._new_reader(found), name, self._settings)
+            kept = reader or JudgedList(self._new_reader(found, log), name, self._settings)
             return self._readers.get(id(kept), lambda: kept).judged(found, self._tools)
 
     def messages(self, messages: Sequence[Raw], name: str) -> list[Raw]:
@@ -101,10 +114,11 @@ class JudgedLists:
             out[user] = with_blocks(out[user], [*as_blocks(out[user]), *as_blocks(user_message(section, normal).raw)])
         return out
 
-    def _new_reader(self, found: list[ListPart]) -> Session:
-        """Its name, and so the tag of its markers, follows from the list."""
-        first = next(entry.key for entry in found if entry.result)
-        return self._settings.new_reader(f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}", host=self._host)
+    def _new_reader(self, found: list[ListPart], log: str) -> Session:
+        """Its name, and so the tag of its markers, is that of its log, or follows from the list."""
+        first = next((entry.key for entry in found if entry.result), "")
+        begins = digest(f"{found[0].said()} {first}")[:16]
+        return self._settings.new_reader(log or f"{self._host}-{begins}", host=self._host)
 
 
 class JudgedList:
@@ -119,14 +133,15 @@ class JudgedList:
 
     def goes_on_in(self, found: Sequence[ListPart], name: str) -> bool:
         """True if the results that are known are in the order in which they were judged, up to the last one, and the
-        others are newer. Where none is known, true if the last list had all that stands before a compaction."""
+        others are newer. Where none is known, true if the conversation is, and the last list had all that stands before
+        a compaction."""
         order = {key: place for place, key in enumerate(self._texts)}
         places = [order.get(entry.key, len(order)) for entry in found if entry.result]
         if name != self._name or min(places, default=len(order)) < len(order):
             return name == self._name and len(order) - 1 in places and places == sorted(places)
         cut = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
         had = {entry.said() for entry in self._entries}
-        return cut is not None and {entry.said() for entry in found[:cut]} <= had
+        return name != "" and cut is not None and {entry.said() for entry in found[:cut]} <= had
 
     def judged(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
         """What to change in this list."""
@@ -209,20 +224,22 @@ def _is_compaction(part: Part) -> bool:
     return part.kind is Kind.OTHER and part.name.startswith("compaction")
 
 
-def entries(messages: Sequence[Message]) -> Iterator[ListPart]:
+def entries(messages: Sequence[Message], details: Details) -> Iterator[ListPart]:
     """The parts of a list that say anything. A call without an id, or with one that was there before, gets a key that
-    no other has. Calls of one message were made at once."""
+    no other has. Calls of one response were made at once."""
     seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part]](), dict[int, str]()
+    starts = turn_starts(messages)
     for call_at, call, _, result in answered(messages):
         name = call.call_id or digest(f"{call.name} {call.text} {result.text}")[:16]
         seen[name] += 1
         key = f"{name}#{seen[name]}" if seen[name] > 1 else name
-        keys[id(call)] = keys[id(result)] = key, f"at once with {batches.setdefault(call_at, key)}", call
+        batch = f"at once with {batches.setdefault(bisect(starts, call_at), key)}"
+        keys[id(call)] = keys[id(result)] = key, batch, call
     for at, message in enumerate(messages):
         for nth, part in enumerate(message.parts):
             key, batch, call = keys.get(id(part), ("", "", part))
             if part.kind is Kind.RESULT and key:
                 told = ToolResult(call.name, call.arguments or {}, part.text, key, batch, is_error=part.is_error)
-                yield ListPart(at, nth, "tool", part, key, told)
+                yield ListPart(at, nth, "tool", part, key, details(told, message))
             elif key or part.kind is Kind.TEXT or _is_compaction(part):
                 yield ListPart(at, nth, message.role, part, key)

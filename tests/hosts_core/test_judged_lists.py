@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,13 @@ def test_calls_made_at_once_do_not_point_at_each_other(shape: str) -> None:
     assert markers(third)
 
 
+def test_calls_of_one_response_are_at_once_also_in_messages_of_their_own() -> None:
+    """As items of the Responses API are."""
+    (call_c, result_c), (call_d, result_d) = (turn_of("openai", (name, CAT)) for name in "cd")
+    messages = [said("openai", "go"), call_c, call_d, result_c, result_d, *turn_of("openai", ("e", HEAD))]
+    assert [bool(markers(each)) for each in shown(lists().messages(messages, "one"))] == [False, False, True]
+
+
 @each_shape
 def test_a_source_that_is_gone_is_not_pointed_at(shape: str) -> None:
     ours, messages = lists(), chat(shape, LS, CAT, LS, HEAD, LS)
@@ -140,6 +148,26 @@ def test_behind_a_servers_compaction_stands_what_was_read(shape: str) -> None:
     assert "the section" in markers(shown(sent)[-1])[0]
     assert shown(ours.messages([*cut, *turn_of(shape, ("c4", LS))], "one"))[2] == shown(sent)[2]
     assert [each.startswith(HEADING) for each in texts(lists().messages(cut, "two"))].count(True) == 1, "also read anew"
+
+
+@pytest.mark.parametrize("name", ["", "one"])
+def test_a_compaction_that_leaves_no_result_goes_on_in_a_named_conversation_only(name: str) -> None:
+    """Two conversations may begin with the same words."""
+    ours, messages = lists(), chat("openai", CAT)
+    ours.messages(messages, name)
+    left = [*messages[:2], server_compaction("openai"), said("openai", "go on")]
+    assert any(each.startswith(HEADING) for each in texts(ours.messages(left, name))) is bool(name)
+
+
+def test_another_process_puts_back_what_the_log_of_that_name_has(tmp_path: Path) -> None:
+    messages, store = chat("openai", CAT), str(tmp_path / "log.db")
+    left = [*messages[:2], server_compaction("openai"), said("openai", "go on")]
+    sections = list[Any]()
+    for requests in ([messages, left], [left]):
+        ours = lists(store=store)
+        sections.append([ours.judged(normalise(each), "one", log="mine").sections for each in requests][-1])
+        ours.close()
+    assert sections[0] == sections[1] != {}
 
 
 @each_shape
