@@ -19,6 +19,9 @@ from agents import (
     ShellResult,
     ShellTool,
     SQLiteSession,
+    ToolOutputImage,
+    ToolOutputText,
+    function_tool,
     handoff,
 )
 from agents.extensions import ToolOutputTrimmer, handoff_filters
@@ -57,7 +60,7 @@ def config(root: Path, **given: Any) -> Any:
     return RunConfig(call_model_input_filter=ReadcacheFilter(str(root), **given), tracing_disabled=True)
 
 
-def results(model: Any, request: int = -1) -> dict[str, str]:
+def results(model: Any, request: int = -1) -> dict[str, Any]:
     """By call id, the results in one request."""
     items = model.calls[request].input
     return {item["call_id"]: item["output"] for item in items if item.get("type") == "function_call_output"}
@@ -267,6 +270,25 @@ def test_the_sdks_shell_tool_is_served_and_its_markers_are_mended(root: Path, is
     assert markers(shown(2)["b"]["stdout"])
     assert "a" not in shown(3)
     assert all(found.startswith("[GONE") for found in markers(shown(3)["b"]["stdout"]))
+
+
+def test_of_a_result_with_an_image_the_text_is_judged_and_the_image_stays(root: Path) -> None:
+    image = ToolOutputImage(image_url="data:image/png;base64,eA==")
+
+    def read_both(path: str) -> list[Any]:
+        """Reads a text and a picture."""
+        return [ToolOutputText(text=(root / path).read_text()), image]
+
+    steps = [[function_call("read_both", {"path": "shop.py"}, call_id=name)] for name in "ab"]
+    model = ScriptedModel([*steps, DONE])
+    asyncio.run(
+        Runner.run(Agent(name="coder", model=model, tools=[function_tool(read_both)]), "look", run_config=config(root))
+    )
+    (text, picture), (marker, same) = results(model)["a"], results(model)["b"]
+    assert text == {"type": "input_text", "text": TEXT}
+    assert marker["type"] == "input_text"
+    assert markers(marker["text"])
+    assert same == picture
 
 
 def test_a_sandboxs_frame_is_passed_on_and_is_no_content(root: Path) -> None:

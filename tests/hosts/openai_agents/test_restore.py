@@ -237,7 +237,7 @@ def test_counters_and_replies_are_told(root: Path) -> None:
 
 
 def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = lambda ours: (ours._settings.policy, ours._settings.store)  # noqa: E731
+    kept = lambda ours: (ours._lists._settings.policy, ours._lists._settings.store)  # noqa: E731
     check_settings(partial(ReadcacheFilter, str(tmp_path)), kept, monkeypatch, tmp_path)
 
 
