@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session, UsageError
-from readcache.judging.compose import is_worth
-from readcache.model.events import Delivered, Moment
+from readcache.judging.compose import ASKED_AGAIN, is_worth
+from readcache.model.events import Delivered, Moment, Origin
 from readcache.model.policy import Prices
 from readcache.model.view import View
 from tests.helpers.files import text
@@ -21,11 +21,12 @@ def carrying(characters: int) -> View:
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10**6), st.floats(0.001, 1))
+@example(1, 0, 0.001)  # fewer than ask again for the lines of a result
 def test_it_is_the_price_of_the_tokens_against_a_share_of_a_turn(tokens: int, carried: int, share: float) -> None:
     prices = Prices(write=2, read=0.5, output=4, prompt=1_000, answer=50, turns=10)
     policy = Policy(min_worth=share, prices=prices)
-    turn = 0.5 * (1_000 + carried // 4) + 4 * 50
-    assert is_worth(carrying(carried), tokens, policy) == (tokens * (2 + 0.5 * 10) >= share * turn)
+    turn, least = 0.5 * (1_000 + carried // 4) + 4 * 50, max(share, ASKED_AGAIN[Origin.RESULT])
+    assert is_worth(carrying(carried), tokens, policy) == (tokens * (2 + 0.5 * 10) >= least * turn)
 
 
 def test_without_a_least_worth_anything_is() -> None:
