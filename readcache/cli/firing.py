@@ -1,5 +1,5 @@
-"""`doctor --fire`: a host is run with a model that is a script on this machine, and asked to read one file twice. Its
-second result, as the model is sent it, has our marker, or not."""
+"""`doctor --fire`: runs a host with a scripted model on this machine, which has it read one file twice. If the host is
+in order, the model is sent our marker in place of the second copy."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from readcache.log.store import open_store
 from readcache.process.settings import Settings
 
 SECONDS = 90.0  # for the whole conversation; a host that starts for the first time takes 10
-PAUSE = 0.1  # seconds between two looks at whether it has ended
+PAUSE = 0.1  # seconds between two checks whether it has ended
 LINES = 60  # of the canary
 _KEPT_VARIABLES = ("LANG", "PATH", "PYTHONPATH", "TERM", "TMPDIR")  # no keys, no proxies, nothing of the host's
 
 
 class NotFired(Exception):
-    """Why the host cannot be tried so."""
+    """The host could not be tried; the message says why."""
 
 
 def say_proof(host: Host, where: Where, settings: Settings) -> str:
-    """Whether the model's copy is proven to have changed, and by which way."""
+    """Whether it is proven that the model's copy changed, and what proves it."""
     try:
         if fire(host, where):
             advised = "" if where.mode == "on" else ", had it been on"
@@ -53,8 +53,9 @@ def say_proof(host: Host, where: Where, settings: Settings) -> str:
 
 
 def fire(host: Host, where: Where) -> bool:
-    """True if the model's copy had our marker in place of the canary's lines. NotFired where nothing was tried, or the
-    host did not make both calls. The host has a home of its own: no settings, conversation or key of the user's."""
+    """True if the model was sent our marker in place of the canary's lines. NotFired where nothing was tried, or the
+    host did not make both calls. The host gets a home directory of its own, so it has no settings, conversation or key
+    of the user's."""
     if host.scripted is None:
         raise NotFired("no scripted model is known for it")
     scripted, canary = host.scripted(), f"canary {secrets.token_hex(8)}"
@@ -78,7 +79,7 @@ def fire(host: Host, where: Where) -> bool:
 
 
 def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str, str]:
-    """Put into that home what a user has who switched the host on. Returns the environment to run it in."""
+    """Switch the host on in that home, as a user does. Returns the environment to run it in."""
     for path, text in model.scripted.files(model.url).items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
@@ -91,7 +92,7 @@ def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str,
 
 
 class _Model(http.server.ThreadingHTTPServer):
-    """Asks for the canary until it has two results, and keeps the request that has them."""
+    """The scripted model. It asks for the canary until a request has two results, and keeps that request."""
 
     daemon_threads = True
 
@@ -102,10 +103,10 @@ class _Model(http.server.ThreadingHTTPServer):
         self.is_done = threading.Event()
 
     def handle_error(self, *_: object) -> None:
-        """A host that hangs up is no news."""
+        """Print nothing: a host may hang up."""
 
     def answer(self, path: str, request: Any) -> str:
-        """The body of an answer. A request without tools is one for a title or the like."""
+        """The body of an answer. A request without tools asks for a title or the like."""
         number = json.dumps(request).count(self.scripted.result)
         if number >= 2:
             self.last = request
@@ -118,16 +119,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Model
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Print nothing."""
 
     def do_GET(self) -> None:
-        """Lists of models, and whether we are there."""
+        """Answer a request for the list of models, or a check that the server is up."""
         self._send('{"object": "list", "data": [], "models": []}')
 
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        """A request to the model."""
+        """Answer a request to the model."""
         request = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         self._send(self.server.answer(self.path, request))
 

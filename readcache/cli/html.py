@@ -16,8 +16,8 @@ MODE = 0o600
 
 
 def write_html(output: str, make: Callable[[Callable[[str], object]], object], note: str = "") -> None:
-    """The page to a file that this user alone may read, at once and whole, which is said, with the note; to stdout for
-    `-`. UsageError where a file stands that is not a page of ours."""
+    """Writes the page to a file that only this user may read, whole or not at all, and says so, with the note; or to
+    stdout for `-`. UsageError if the file exists and is not a page of ours."""
     if output == "-":
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page says that it is
         make(sys.stdout.write)

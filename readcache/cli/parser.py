@@ -113,7 +113,7 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     doctor = add("doctor", text, "--host claude-code")
     _value(doctor, "--shims DIR", "check these shims too")
     _value(doctor, "--host HOST", "check this host alone; fail unless it is on here", action="append", default=[])
-    _flag(doctor, "--fire", "run each host with a scripted model: is the model's copy proven to change?")
+    _flag(doctor, "--fire", "run each host with a scripted model, to prove that the model's copy changes")
     completion = alone("completion", "print what completes commands in your shell", "bash >>~/.bashrc")
     _value(completion, "shell SHELL", ", ".join(SHELLS), choices=SHELLS)
 

@@ -1,4 +1,4 @@
-"""Do the answers of a hook reach the model? The host's own record of a conversation proves it."""
+"""Whether the answers of a hook reach the model, as the host's own record of a conversation proves it."""
 
 from __future__ import annotations
 

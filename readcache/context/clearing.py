@@ -70,7 +70,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
-    """The messages with notes for the results that were cleared. Only a host that keeps the results has them again."""
+    """The messages with notes for the results that were cleared. They come back only from a host that keeps them."""
     events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
     cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
     if not cleared:
@@ -84,7 +84,7 @@ def _cleared_before(messages: list[M], session: Session) -> list[M]:
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:
-    """The list without the results that have `excess` tokens, as far as there are such; the very same list if none."""
+    """The list without its oldest results, until `excess` tokens are saved; the very same list if none may go."""
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens

@@ -27,7 +27,7 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
         self._lists = JudgedLists("google-adk", tools, {"root": root, **settings})
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Has the model sent the contents with markers in them. The events of the conversation stay as they are."""
+        """Puts markers into the contents that the model is sent. The events of the conversation stay as they are."""
         contents, name = llm_request.contents, f"{callback_context.session.id} {callback_context.agent_name}"
 
         def judged() -> list[types.Content]:
@@ -41,5 +41,5 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
         return self._lists.stats()
 
     async def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._lists.close()

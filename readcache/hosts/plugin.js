@@ -1,6 +1,6 @@
-// What the plugins of all hosts have in common: a result, the list before each request, and what a compaction took away.
-// The host keeps and shows the real output. Markers are put into the messages of each request alone, once the server has
-// agreed to all of them. Without the server, or this file, a request is as it would be without readcache.
+// What the plugins of all hosts share: a result, the list before each request, and what a compaction took away. The host
+// keeps and shows the real output. Markers stand only in the messages of a request, and only if the server has accepted the
+// whole list. Without the server, or this file, a request is as it would be without readcache.
 import { createHash, randomUUID } from "node:crypto"
 
 /**
@@ -33,7 +33,7 @@ class ReadcachePlugin {
   /** @type {Map<string, string | undefined>} */
   #parents = new Map()
   /** @type {Map<string, string>} */
-  #batches = new Map() // calls of one message: none of them was seen by the model that made another
+  #batches = new Map() // calls of one message: the model made each of them before it saw the results of the others
   /** @type {Map<string, string>} */
   #mended = new Map() // session/call/real text -> what the server said later is to stand there
 
@@ -82,8 +82,8 @@ class ReadcachePlugin {
 
   /**
    * What the next request is to hold: `section` at the end of its newest summary, and `texts`, one for each result (in
-   * their order; undefined for the real one). Nothing where the real list is to be sent: no marker is sent that the server
-   * has not seen to.
+   * their order; undefined for the real one). Undefined where the real list is to be sent: no marker is sent that the server
+   * has not checked.
    * @param {string} session
    * @param {Message[]} messages
    * @returns {Promise<{ section: string, texts: (string | undefined)[] } | undefined>}

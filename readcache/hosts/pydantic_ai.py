@@ -2,7 +2,7 @@
 
     agent = Agent(..., capabilities=[ReadcacheCapability("/repo")])
 
-It sees to its place itself: behind processors of history and compaction.
+It takes its place behind the processors of history and compaction by itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
         return CapabilityOrdering(position="innermost")
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
-        """Has the model sent the messages with markers in them. The history stays as it is."""
+        """Puts markers into the messages that the model is sent. The history stays as it is."""
         name = f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}"
         given = request_context.messages
         sent = await asyncio.to_thread(fallback, lambda: self._judged(given, name), given)
@@ -53,7 +53,7 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._lists.close()
 
     def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What it takes to run a host once with a model that is a script on this machine, for `doctor --fire`."""
+"""What `doctor --fire` needs to run a host once with a scripted model on this machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Json = dict[str, Any]
 
 
 class Scripted(NamedTuple):
-    """A host that takes the address of its API, and that API. It is run in a home directory of its own, so that it has
-    neither the user's settings nor a key.
+    """How to run a host that takes the address of its API, and how to answer as that API. The host runs in a home
+    directory of its own, so it has neither the user's settings nor a key.
 
-    `answer(path, number, command)`: the body of the answer to a request to that path: a call of the shell with that
-    command, the `number`th; or with "" a last word."""
+    `answer(path, number, command)`: the body of the answer to a request to that path. It calls the shell with that
+    command, for the `number`th time; with "" it ends the conversation."""
 
     words: tuple[str, ...]  # the program, as PATH has it, and its options
     environment: Callable[[str], Mapping[str, str]]  # of the address: variables beside HOME and PATH
@@ -30,7 +30,7 @@ def stream(events: Iterable[Json], last: str = "") -> str:
 
 
 def chat_answer(_: str, number: int, command: str) -> str:
-    """`answer` of hosts that take the chat completions of OpenAI; their shell is `bash`."""
+    """`answer` of hosts that take the chat completions of OpenAI and whose shell tool is `bash`."""
     function = {"name": "bash", "arguments": json.dumps({"command": command, "description": "look"})}
     call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
     said: Json = {"tool_calls": [call]} if command else {"content": "done"}

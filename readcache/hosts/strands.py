@@ -33,7 +33,7 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
         agent.add_middleware(InvokeModelStage, self._sent)
 
     async def _sent(self, context: Any, ask: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        """Has the model sent the messages with markers in them. The agent's own stay as they are."""
+        """Puts markers into the messages that the model is sent. The agent's own stay as they are."""
 
         def judged() -> Any:
             return context.replace(messages=self._lists.messages(context.messages, f"{id(context.agent)}"))
@@ -46,5 +46,5 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._lists.close()

@@ -1,6 +1,6 @@
-"""What a process tells of its answers, and under which names: metrics of `readcache serve`, events of OpenTelemetry.
+"""Reports each answer of a process: to the metrics of `readcache serve`, and as an event of OpenTelemetry.
 
-Nothing is told unless somebody looks, and nothing that fails here reaches an answer.
+Nothing is reported unless somebody listens, and a failure here never reaches an answer.
 """
 
 from __future__ import annotations
@@ -36,29 +36,20 @@ METRICS = (
 )
 SECONDS = Metric("readcache_judging_seconds", "Time from a result to its reply", ())
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)  # seconds
-HOST, OTHER = "host", "other"  # the label of all, and its value for a name that nobody vouches for
-# How the ways in name themselves. A sandbox may name itself anything, so that its name is no label.
+HOST, OTHER = "host", "other"  # the label of each metric, and its value for an unknown name
+# The names of hosts and entry points. A sandbox may give itself any name, so only these become labels.
 HOSTS = frozenset(
     (
-        *(
-            "claude-agent-sdk",
-            "claude-code",
-            "codex",
-            "gemini",
-            "google-adk",
-            "kilo",
-            "langchain",
-            "mcp",
-            "mini-swe-agent",
-        ),
-        *("openai-agents", "opencode", "openhands", "pi", "pydantic-ai", "python", "run", "serve", "shims", "strands"),
+        *("claude-agent-sdk", "claude-code", "codex", "gemini", "google-adk", "kilo", "langchain", "mcp"),
+        *("mini-swe-agent", "openai-agents", "opencode", "openhands", "pi", "pydantic-ai", "python", "run", "serve"),
+        *("shims", "strands"),
     )
 )
 EVENT = "readcache.reply"  # on the span in which a call is answered
 
 
 class Listener(Protocol):
-    """Sees the answers of this process. It must be quick: the log is locked meanwhile."""
+    """Is told of the answers of this process. It must be quick: the log is locked meanwhile."""
 
     def counted(self, host: str, changed: Mapping[str, int]) -> None:
         """What an answer, or what the harness told, changed in the counters of `Session.stats`."""
@@ -71,12 +62,12 @@ LISTENERS: list[Listener] = []
 
 
 def tell_failed(host: str) -> None:
-    """Tell the listeners that a result was shown in full because of a bug of ours, which no log has."""
+    """Tell the listeners that a result was shown in full because of a bug of ours; no log has it."""
     tell_counted(host, {Reason.INTERNAL_ERROR.value: 1})
 
 
 def tell_counted(host: str, changed: Mapping[str, int]) -> None:
-    """Tell the listeners."""
+    """Tell the listeners what changed in the counters of `Session.stats`."""
     for listener in LISTENERS:
         with contextlib.suppress(Exception):
             listener.counted(host, changed)

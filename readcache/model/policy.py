@@ -214,9 +214,9 @@ class Policy:
     """What the same request gets right after an omission: `SERVE` all bytes; `STUB` a marker again."""
     min_worth: float = MIN_WORTH
     """What a reply leaves out must be worth this share of one more turn, by `prices`. A marker may make the reader ask
-    again: at 0.1 it pays as long as no more than one in ten does. It is at least the share of agents who ask again: 0.04,
-    or 0.2 where the lines stand only in what the agent itself wrote, or 0.3 in a section that was put back. 0: whatever
-    it is worth."""
+    again: at 0.1 it pays as long as no more than one in ten does. A smaller share than that of agents who ask again
+    counts as theirs: 0.04, or 0.2 where the lines stand only in what the agent itself wrote, or 0.3 in a section that
+    was put back. 0: whatever it is worth."""
     prices: Prices = Prices()
     """What tokens and turns cost."""
     max_markers: int = 6

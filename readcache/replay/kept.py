@@ -1,4 +1,4 @@
-"""A conversation that is kept in one way: what stands in it, what of it is cached, what it has cost."""
+"""One way of keeping a conversation: what stands in it then, what of it is cached, what it has cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SMALLEST = {"clear": 100, "mask": NOTE, "edit": NOTE, "prune": PREVIEW}  # no s
 
 
 class Keeping(NamedTuple):
-    """`none`: nothing leaves. `recorded`: what the host did. `compact`: at `above` tokens all gives way to a summary.
+    """`none`: nothing leaves. `recorded`: what the host did. `compact`: at `above` tokens a summary replaces all.
     `clear`: at `above` tokens the oldest results are cleared until `down_to` are left. `mask`: only the last `above`
     results stand. `edit`: the same of `EDIT_KEPT` results, in each request after the whole conversation has had `above`
     tokens. `prune`: results older than the newest `above` tokens of results go when they have `down_to` tokens."""
@@ -65,7 +65,7 @@ class Told:
 
 
 class Kept:
-    """The calls are told of first, then this."""
+    """A conversation that is kept in this way. Each call is added to `told` first, then told to this."""
 
     def __init__(self, way: Keeping, prices: ModelPrices, told: Told) -> None:
         self.way = way
@@ -138,7 +138,7 @@ class Kept:
                 heappush(self._clearable, (number, number))
 
     def _show_again(self, number: int) -> None:
-        """All of it."""
+        """The whole result stands again, at the end."""
         sent = self._sent.pop(number, None)
         if sent is not None and self._stands[number]:
             self._stands[number] = False
@@ -167,7 +167,7 @@ class Kept:
         return self._prices.cost(**tokens) / self._prices.input
 
     def end(self) -> Counter[str]:
-        """What it came to."""
+        """The totals."""
         self.counts.update(bill=round(self._bill), bill_expired=round(self._expired))
         return self.counts
 
@@ -198,7 +198,7 @@ class Kept:
         self._rewrite(gone, size)
 
     def _prune(self, protected: int, least: int) -> None:
-        """The newest call's result stays, and counts for nothing."""
+        """The result of the newest call stays, and is not counted."""
         size, last = self._size, len(self._stands) - 1
         newest = sorted({number for _, number in self._clearable if self._stands[number]} - {last}, reverse=True)
         sizes = list(map(self._out, newest))

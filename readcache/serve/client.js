@@ -4,9 +4,9 @@ import { spawn } from "node:child_process"
 /** @typedef {{ conversation: string, agent?: string }} ReadcacheReader */
 
 // The server is started when it is first asked, and at most `mostStarts` times. `ask` gives the result of a method, or
-// rejects: then the real output is what the model is to see. It waits `deadline` milliseconds at most. A server that lets
-// it wait so long is not asked again until it answers; after `aside` milliseconds it is ended, and another one started. A
-// server whose words are no answers is ended at once.
+// rejects: then show the model the real output. It waits at most `deadline` milliseconds. A server that misses the deadline
+// is not asked again until it answers; after `aside` milliseconds it is ended, and another one started. A server that
+// prints anything but answers is ended at once.
 class ReadcacheServer {
   /** @type {import("node:child_process").ChildProcessByStdio<import("node:stream").Writable, import("node:stream").Readable, null> | undefined} */
   #child

@@ -1,5 +1,5 @@
-"""`readcache serve --metrics`: what this process answered, for Prometheus to scrape. Scrapes have threads of their own,
-so that no client waits for one."""
+"""`readcache serve --metrics`: counters of what this process answered, for Prometheus. Scrapes run in threads of their
+own, so no client waits for one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
 
     @cache
     def series_of(host: str) -> tuple[dict[str, list[Counter]], Histogram]:
-        """Of a host, by the names that they count. All begin at 0 when it is first seen: a rate takes no notice of the
-        first value of a series."""
+        """The series of a host, by the names that they count. All begin at 0 when the host is first seen, because
+        Prometheus' `rate` ignores the first value of a series."""
         found: dict[str, list[Counter]] = {}
         for metric, counter in counters:
             for name in metric.counted:
@@ -52,7 +52,7 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
         server, _ = start_http_server(port, ip, registry)
     except OSError as error:
         raise ReadcacheError(f"cannot serve metrics at {address}: {error.strerror}; choose another port") from None
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a scraper that left is no news
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a scraper may hang up
     LISTENERS.append(Counted())
     return f"http://{f'[{ip}]' if ':' in ip else ip}:{server.server_port}/metrics"
 

@@ -33,7 +33,7 @@ def _answer(_: str, number: int, command: str) -> str:
 
 
 SCRIPTED = Scripted(
-    # Its own sandbox cannot be made everywhere, and all that it runs is our `cat`. Trust is asked after by `in_force`.
+    # Codex cannot set up its sandbox everywhere, and all that it runs is our `cat`. `in_force` checks trust.
     (
         *("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
         *("--sandbox", "danger-full-access", "go on"),

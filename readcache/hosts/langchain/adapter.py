@@ -91,7 +91,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return self._readers.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._readers.close()
 
     def _shown(self, request: Any, result: Any) -> Any:

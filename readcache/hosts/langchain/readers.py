@@ -30,8 +30,7 @@ class AgentReader:
         return self.shells.setdefault(tool, ShellDirectory(self.session.root))
 
     def mend(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """`mend_and_clear`. The messages are remembered until the next request: a summary may take
-        their place."""
+        """`mend_and_clear`. The messages are remembered until the next request: a summary may take their place."""
         self._sent = messages
         return mend_and_clear(messages, self.session)
 

@@ -4,7 +4,7 @@ import { isAbsolute, join } from "node:path"
 const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as a whole
 
 /**
- * What a tool's result is. None: it is no business of ours.
+ * What to tell the server of a tool's result. An empty list: nothing.
  * @param {string} directory
  * @param {string} tool
  * @param {any} args
@@ -60,7 +60,7 @@ const callsOf = (parts) =>
 function asMessage({ info, parts }) {
   const isSummary = info.role === "assistant" && info.summary === true
   return {
-    role: isSummary ? "user" : info.role, // a summary is none of the agent's own words
+    role: isSummary ? "user" : info.role, // the agent did not say it
     text: textsOf(parts).map((part) => part.text).join("\n"),
     summary: isSummary && textsOf(parts).length ? info.id : undefined,
     calls: callsOf(parts).map(({ callID, tool, state }) => ({ id: callID, tool, given: state.input })),

@@ -8,7 +8,7 @@ from readcache.hosts.scripted import Scripted, chat_answer
 
 
 def scripted_like_opencode(program: str) -> Scripted:
-    """The program has its settings in variables of its name."""
+    """The program reads its settings from variables that begin with its name."""
 
     def environment(url: str) -> dict[str, str]:
         model = {"name": "model", "limit": {"context": 100_000, "output": 8000}}
@@ -17,7 +17,7 @@ def scripted_like_opencode(program: str) -> Scripted:
         named = dict.fromkeys(("model", "small_model"), "scripted/model")
         off = {"autoupdate": False, "share": "disabled", "lsp": False, "formatter": False, "snapshot": False}
         config = {"provider": {"scripted": provider}, **named, **off, "permission": {"bash": "allow"}}
-        # Beside plugins it installs a package of its own, which ours does without.
+        # Next to plugins it installs a package of its own, which our plugin does not need.
         offline = {"npm_config_offline": "true", f"{program.upper()}_DISABLE_MODELS_FETCH": "1"}
         return {f"{program.upper()}_CONFIG_CONTENT": json.dumps(config), **offline}
 

@@ -11,7 +11,7 @@ const MORE = /\n\n\[(Showing lines|\d+ more lines in file)[^\n]*\]$/ // below a 
 /** @typedef {import("@earendil-works/pi-coding-agent").ContextEvent["messages"][number]} PiMessage */
 
 /**
- * What a tool's result is. None: it is no business of ours.
+ * What to tell the server of a tool's result. An empty list: nothing.
  * @param {string} cwd
  * @param {Pick<ToolResultEvent, "toolName" | "details" | "isError"> & { input: Record<string, any> }} event
  * @param {string | undefined} output its text, if it is one

@@ -12,7 +12,7 @@ APART = 0.06  # of the width: labels that are nearer to each other would touch
 
 
 def ticks(most: int, parts: int = PARTS) -> range:
-    """0, and the round numbers up to the first that is no less than `most`."""
+    """0, and the round numbers up to the first that is at least `most`."""
     step = 1
     while step * parts < most:
         step = step * 5 // 2 if str(step)[0] == "2" else step * 2

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from readcache.report.page.markup import escaped
 
-# A page begins so: by this a file is known to be one that may be written over.
+# Each page begins with this: a file that does may be overwritten.
 BEGINNING = "<!doctype html>\n<!-- made by `readcache "
 
 
@@ -24,8 +24,8 @@ def whole_page(
     skip: str = "",
     script: str = "",
 ) -> Iterator[str]:
-    """The page in parts. `command`: of readcache, that makes it. `about`: facts for its head. `main`, `footer`, `links`
-    (to its parts) and `skip` (past its head): as HTML. `script`: the name of its file."""
+    """The page in parts. `command`: the command of readcache that makes it. `about`: facts for its head. `main`,
+    `footer`, `links` (to its parts) and `skip` (past its head): as HTML. `script`: the name of its file."""
     style, code = _data("page.css"), _data(script) if script else ""
     rules = (
         f"default-src 'none'; style-src '{_hash(style)}'; style-src-attr 'unsafe-inline'; "

@@ -23,7 +23,7 @@ def home_of(keys: Sequence[str]) -> str:
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """By key."""
+    """The name of each key."""
     home = home_of(keys)
     names = {key: key.removeprefix(home) for key in keys}
     if len({*names.values()}) < len(names):
