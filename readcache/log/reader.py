@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -115,14 +115,18 @@ class Reader:
         tell_answered(self.rules.host, reply, time.perf_counter() - since)
         return reply
 
-    def _append(self, events: Sequence[Event], at: float | None = None) -> None:
-        """Within a transaction: log them, and tell what they change in the counters."""
-        before = dict(self.log.view.calls.counts) if LISTENERS else None
-        self.log.append(events, at)
-        if before is not None:
-            counts = self.log.view.calls.counts.items()
-            changed = ((name, count - before.get(name, 0)) for name, count in counts)
-            tell_counted(self.rules.host, {name: count for name, count in changed if count})
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[View]:
+        """A transaction of the log. The listeners are told what it changed in the counters once the store took it."""
+        changed: dict[str, int] = {}
+        with self.log.transaction() as view:
+            self._go_on(view)
+            before = dict(view.calls.counts) if LISTENERS else None
+            yield view
+            if before is not None:
+                changed = {name: count - before.get(name, 0) for name, count in view.calls.counts.items()}
+        if any(changed.values()):
+            tell_counted(self.rules.host, {name: count for name, count in changed.items() if count})
 
     def _judge(
         self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
@@ -132,14 +136,12 @@ class Reader:
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
-        with log.transaction() as view:
-            if not self._answered:
-                self._go_on(view)
+        with self._transaction() as view:
             if began is not None and call.started < 0:
                 call = replace(call, started=log.calls_at(began))
             writes = call.reading.writes
             if writes:
-                self._append(events_before(view, call, policy))
+                log.append(events_before(view, call, policy))
             judgement = decide(view, call, self.rules, log.line_index())
             answered, delivered = compose(view, call, judgement, self.rules)
             reply = with_frame(answered, call)
@@ -151,7 +153,7 @@ class Reader:
                 announce()
                 return reply, partial(self._log_announced, delivered, log.position(), view.calls.tokens)
             logged = delivered if is_shown else withhold(delivered)
-            self._append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
+            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return reply, partial(self._log_text, delivered)
 
     def _log_text(self, delivered: Delivered, at: float | None) -> None:
@@ -171,12 +173,12 @@ class Reader:
         between that may have outdated or removed it. `end`, `tokens`: of the log and its calls, as it was judged.
         """
         try:  # not later: what comes in between might have taken it away
-            with self.log.transaction() as view:
+            with self._transaction() as view:
                 after = view.calls.tokens + delivered.when.tokens - tokens
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
                 is_first = self.log.only_grew_since(end) and not view.of_call(delivered.call_id)
                 delivered = replace(delivered, when=when)
-                self._append([delivered if is_first else withhold(delivered)], at)
+                self.log.append([delivered if is_first else withhold(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
 
@@ -230,10 +232,9 @@ class Reader:
         with log.lock:
             made: list[Event] | None = None
             try:
-                with log.transaction() as view:
-                    self._go_on(view)
+                with self._transaction() as view:
                     made = events(view)
-                    self._append(made, at)
+                    log.append(made, at)
             except StoreError as error:
                 log.fail(call_id, error)
                 log.append_later(events(log.view) if made is None else made)

@@ -49,7 +49,7 @@ EVENT = "readcache.reply"  # on the span in which a call is answered
 
 
 class Listener(Protocol):
-    """Is told of the answers of this process. It must be quick: the log is locked meanwhile."""
+    """Is told of the answers of this process. It must be quick: the answer waits for it."""
 
     def counted(self, host: str, changed: Mapping[str, int]) -> None:
         """What an answer, or what the harness told, changed in the counters of `Session.stats`."""

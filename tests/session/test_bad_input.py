@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Policy, Reason, Session
+from readcache.log import reader, telemetry
 from readcache.log.store.memory import MemoryStore
 from readcache.model.errors import StoreError, UsageError
 from readcache.restore.plan import RestoreItem, RestorePlan
@@ -324,6 +326,28 @@ def test_what_was_told_is_not_forgotten_when_the_next_call_fails_inside() -> Non
     assert session.observe("cat f", TEXT).reason is Reason.INTERNAL_ERROR
     broken.clear()
     assert not omits(session.observe("cat f", TEXT))
+
+
+@WHERE
+def test_listeners_are_told_only_of_what_the_store_took(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Counter[str]()
+
+    class Heard:
+        def counted(self, _: str, changed: Mapping[str, int]) -> None:
+            heard.update(changed)
+
+        def took(self, *_: object) -> None:
+            heard["answers"] += 1
+
+    session, store = told("", lambda _: None)
+    monkeypatch.setattr(telemetry, "LISTENERS", [Heard()])
+    monkeypatch.setattr(reader, "LISTENERS", telemetry.LISTENERS)
+    store.fails = where
+    assert session.observe("cat f", TEXT).text == TEXT
+    assert heard == {"store_failed": 1, "answers": 1}
+    store.fails = ""
+    assert omits(session.observe("cat f", TEXT))
+    assert (heard["calls"], heard["covered"], heard["store_failed"]) == (1, 1, 1)
 
 
 @WHERE
