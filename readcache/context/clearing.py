@@ -18,9 +18,10 @@ from readcache.context.notes import is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_results
-from readcache.messages.messages import Kind, Message, normalise, raw_messages
-from readcache.messages.structure import repair
-from readcache.model.events import Origin
+from readcache.messages.messages import Message, Part, normalise, raw_messages
+from readcache.messages.structure import answered, repair
+from readcache.model.call import BASH
+from readcache.model.events import Delivered, Origin
 from readcache.model.policy import Marks
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
     These stay: the last two turns and what a marker in them points at, all that is not a result, results too short to
     be worth a note or that the session does not know, protected files and files of instructions (`Policy.always`). What
     any other marker points at is as old as that marker; when it goes, the marker says so. Each cleared result leaves a
-    line that says what stood there. Where the list has the result again, by its call's id, that line takes its place.
+    line that says what stood there. Where the list has the result again, by its call, that line takes its place.
 
     The session is told: the next read of these lines is answered in full. With one that only advises, or is off,
     nothing is cleared, nor in a list that is not well formed (see `repair`). Raises UsageError for marks that have no
@@ -72,15 +73,25 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
     """The messages with notes for the results that were cleared. They come back only from a host that keeps them."""
     events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
-    cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
+    cleared = {event.call_id: event for event in events if is_note(event.text, session.tag)}
     if not cleared:
         return messages
-    parts = [(at, part) for at, message in enumerate(normalise(messages)) for part in message.parts]
-    places = [(at, part.call_id, part.text) for at, part in parts if part.kind is Kind.RESULT]
-    times = Counter(call_id for _, call_id, _ in places)
-    again = {one: cleared[one[1]] for one in places if one[1] in cleared and times[one[1]] == 1}
-    again = {place: note for place, note in again.items() if place[2] != note}
+    found = [(at, call, part) for _, call, at, part in answered(normalise(messages))]
+    times = Counter(part.call_id for _, _, part in found)
+    again = {
+        (at, part.call_id, part.text): event.text
+        for at, call, part in found
+        if (event := cleared.get(part.call_id or "")) is not None and times[part.call_id] == 1
+        if part.text != event.text and _may_be_of(call, event)
+    }
     return cast("list[M]", with_results(cast("list[Raw]", messages), again))
+
+
+def _may_be_of(call: Part, event: Delivered) -> bool:
+    """False for another call, which has the id of the one that was answered: some models number their calls anew."""
+    if event.account is not None and event.account.tool == BASH:
+        return event.label.strip() in call.text
+    return not call.text.strip() or any(word.rpartition("/")[2] in event.label for word in call.text.split())
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:

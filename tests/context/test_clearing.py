@@ -65,6 +65,19 @@ def test_the_last_two_turns_stay(shape: str) -> None:
     assert after[-4:] == messages[-4:]
 
 
+@each_shape
+@pytest.mark.parametrize("command", ["cat other", "cat", "deploy --all"])
+def test_another_calls_result_with_the_id_of_a_cleared_one_stays(shape: str, command: str) -> None:
+    """Some models number their calls anew, and a host need not tell the session of each."""
+    session = Session("/w", policy=Policy(clear=Marks(**ALL)))
+    session.observe("cat f", text(1, 60), call_id="c1")
+    kept = chat(shape, Step("cat f", text(1, 60)), Step("ls", "f\n"), Step("true", "\n"))
+    assert changed(kept, mend_and_clear(kept, session)) == {"c1"}
+    assert changed(kept, mend_and_clear(kept, session)) == {"c1"}
+    other = chat(shape, Step(command, "never shown\n" * 60))
+    assert mend_and_clear(other, session) == other
+
+
 @pytest.mark.parametrize(("above", "down_to"), [(10, 20), (10, -1), (-1, -1)])
 def test_marks_that_have_no_meaning_are_an_error(above: int, down_to: int) -> None:
     with pytest.raises(UsageError, match=f"above={above} and down_to={down_to}"):
