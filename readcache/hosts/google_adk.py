@@ -28,9 +28,10 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Puts markers into the contents that the model is sent. The events of the conversation stay as they are."""
-        contents, name = llm_request.contents, f"{callback_context.session.id} {callback_context.agent_name}"
+        contents = llm_request.contents
 
         def judged() -> list[types.Content]:
+            name = f"{callback_context.session.id} {callback_context.agent_name}"
             pairs = zip(contents, self._lists.messages(contents, name), strict=True)
             return [old if new is old else types.Content.model_validate(new) for old, new in pairs]
 

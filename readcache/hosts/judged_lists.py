@@ -85,7 +85,7 @@ class JudgedLists:
         return self._readers.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._readers.close()
 
     def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:

@@ -43,9 +43,12 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
         """Puts markers into the messages that the model is sent. The history stays as it is."""
-        name = f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}"
         given = request_context.messages
-        sent = await asyncio.to_thread(fallback, lambda: self._judged(given, name), given)
+
+        def judged() -> list[Any]:
+            return self._judged(given, f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}")
+
+        sent = await asyncio.to_thread(fallback, judged, given)
         return replace(request_context, messages=sent)
 
     def stats(self) -> dict[str, int]:

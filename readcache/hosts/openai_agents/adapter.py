@@ -71,7 +71,7 @@ class ReadcacheFilter:
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and gives the store free."""
+        """Ends all conversations, and releases the store."""
         self._lists.close()
 
     def _judged(self, items: list[Item], name: str) -> list[Item]:
