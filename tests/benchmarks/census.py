@@ -201,7 +201,9 @@ def main() -> None:
     parser.add_argument("--without", default="", metavar="NAME", help="leave out sources with this in their names")
     chosen = parser.parse_args()
     register()
-    coded: list[Mapping[str, Any]] = [json.loads(line) for file in chosen.coded for line in file.open()]
+    coded: list[Mapping[str, Any]] = [
+        json.loads(line) for file in chosen.coded for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     rows: list[Row] = [dict(row) for row in coded if row.get("stub", "cleared") != "cleared"]
     if chosen.paths or not chosen.coded:
         rows += rows_in(chosen.paths or [path for _, path in kept_transcripts() if Path(path).is_dir()])
