@@ -109,12 +109,13 @@ class ReadcachePlugin {
         return [{ role: message.role, content, ...(tool_calls.length ? { tool_calls } : {}) }, ...results]
       })
       const sent = await this.server.ask("mend", this.#reader(session), { messages: chat })
-      const before = new Map(chat.map((message) => [message.tool_call_id, message.content]))
-      const reals = new Map(messages.flatMap(({ results }) => results.map(({ id, real }) => [id, real])))
+      const results = messages.flatMap((message) => message.results)
+      const before = new Map(results.map((result) => [result.id, shortened(result) ?? result.real]))
+      const reals = new Map(results.map(({ id, real }) => [id, digest(real)]))
       for (const { role, tool_call_id: id, content } of sent.messages ?? []) {
-        if (role === "tool" && content !== before.get(id)) this.#mended.set(`${session}/${id}/${digest(reals.get(id) ?? "")}`, content)
+        if (role === "tool" && content !== before.get(id)) this.#mended.set(`${session}/${id}/${reals.get(id)}`, content)
       }
-      return { section, texts: messages.flatMap(({ results }) => results.map(shortened)) }
+      return { section, texts: results.map(shortened) }
     } catch {
       return undefined
     }
