@@ -17,8 +17,8 @@ from readcache.process.settings import Settings
 
 
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
-    """Prints the table or one JSON object, or writes a page; 1 when an omission was wrong, a named file was not
-    understood, or there was no conversation."""
+    """Print the table or one JSON object, or write a page. Return 1 if an omission was wrong, a named file was not
+    understood, or no conversation was found."""
     from tqdm import tqdm
 
     from readcache.model.policy import PRESETS, Policy

@@ -1,7 +1,7 @@
 """What replaces a pruned text: a note of one line, or the two ends of a long text with a note between them.
 
 A note tells of the past and promises nothing about what else is in view, so that no later pruning or compaction can
-make it untrue. It is no marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
+make it untrue. It is not a marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
 
     [PRUNED 7f3a: app.py lines 1-40; the same bytes were shown again later; repeat to see]
 """

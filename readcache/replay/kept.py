@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A result of which something was left out: its tokens, lines and names, and the lines that it lacks."""
+    """A shortened result, as the model was sent it: its tokens, lines and names, and the lines left out of it."""
 
     tokens: int
     lines: set[str]

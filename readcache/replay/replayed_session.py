@@ -16,7 +16,7 @@ from readcache.transcripts.records import HistoryCut, NotUnderstood, RecordedCal
 def conversations_in(path: str) -> list[list[Recording]]:
     """The conversations of a file, or of a directory, each with all its readers, in order.
 
-    NotUnderstood for a file that is no transcript, UsageError for one that is not there."""
+    NotUnderstood for a file that is not a transcript, UsageError for one that is not there."""
     found: dict[tuple[str, str], list[Recording]] = {}
     # Claude Code keeps what sub-agents did beside the conversation's own file.
     beside = sorted(glob(f"{escape(os.path.splitext(path)[0])}/subagents/*.jsonl"))

@@ -1,8 +1,8 @@
 """Walks a parsed command in the order in which bash runs it and gathers what is printed and written.
 
 Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran: claimed
-lines that are absent cost nothing. Its text is no landmark, and directory and variables that it changes are unknown
-after.
+lines that are absent cost nothing. Their text is not a landmark, and a directory or variable that they change is
+unknown afterwards.
 """
 
 from __future__ import annotations

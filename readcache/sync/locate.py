@@ -1,6 +1,6 @@
 """Finds a delivery inside a longer text: exactly, with other markers, or truncated.
 
-Lines count whole only, and whatever stands before and after them is no matter.
+Only whole lines count. What stands before and after them does not matter.
 """
 
 from __future__ import annotations

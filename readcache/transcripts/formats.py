@@ -21,8 +21,8 @@ from readcache.transcripts.pi import is_pi, load_pi
 from readcache.transcripts.records import HistoryCut, Item, NotUnderstood, Recording, RequestSent
 from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 
-# A request with less than this share of the tokens of the one before it is no continuation of it: of 2,991 recorded
-# requests of Claude Code one is, and of 10,159 of pi with an extension that prunes, 85.
+# A request with less than this share of the tokens of the one before it does not continue it: of 2,991 recorded
+# requests of Claude Code one has less, and of 10,159 of pi with an extension that prunes, 85.
 SHRUNK = 0.85
 KEYS = 6  # names that tell what an unknown format looks like
 # What a loader raises where an object is not as its format has it.

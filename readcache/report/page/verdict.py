@@ -21,6 +21,6 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
     worth = f"{totals.priced_net:+,.0f} uncached input tokens"
     sign, money = "-" if totals.priced_net < 0 else "", abs(totals.priced_net) * price / 1e6
     return (
-        f"{share} was left out, net of markers. After {turns}, that is worth {worth}: "
+        f"{share} was left out, net of markers. Less {turns}, that is worth {worth}: "
         f"{sign}${money:,.3f} at ${price:g} a million."
     )

@@ -38,7 +38,7 @@ def _after_pilot(folder: Path, saving: float | None) -> Plan:
     experiment = open_experiment(folder)
     plan = experiment.plan
     if any(arm is not None for arm in plan.arms.values()):
-        raise AbError(f"{folder} is no pilot: all its arms have to be null")
+        raise AbError(f"{folder} is not a pilot: set all its arms to null")
     if saving is None or not 0 < saving < 1:
         raise AbError("--saving SHARE: what `readcache replay` says that you would save of the bill, such as 0.03")
     pilot = pilot_of(plan, experiment.blocks, experiment.lines, experiment.end)
@@ -100,7 +100,7 @@ def analyse_command(options: argparse.Namespace) -> int:
     left = experiment.ended().keys() - experiment.judged().keys()
     if (left or not experiment.is_done()) and not options.interim:
         what = f"{len(left)} runs are not judged: `evaluate`" if left else "runs are missing: `run`"
-        raise AbError(f"{what}. To look all the same, which is no part of the plan: --interim")
+        raise AbError(f"{what}. To look all the same, outside of the plan: --interim")
     found = analyse(experiment.plan, experiment.blocks, experiment.lines)
     if options.json:
         print(json.dumps({"interim": options.interim, **result_json(experiment, found)}, indent=2))

@@ -97,11 +97,11 @@ def test_a_pilot_tells_margin_and_number(tmp_path: Path, capsys: pytest.CaptureF
     assert f"{by_cost:,} for costs" in told
 
 
-def test_what_is_no_pilot_tells_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_a_pilot_tells_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = made_experiment(tmp_path / "other", small_plan())
     nothing = pilot(tmp_path / "nothing", lambda _: 0.5, lambda _: False, 5)
     for folder, saving, told in (
-        (other, "0.1", "is no pilot"),
+        (other, "0.1", "is not a pilot"),
         (nothing, "0.1", "too little"),
         (nothing, "2", "SHARE"),
     ):
