@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -85,3 +87,20 @@ def test_doctor_says_whether_it_is_in_force(host: Host, tmp_path: Path, monkeypa
 
 def test_the_host_tells_what_leaves_so_that_it_is_on(host: Host) -> None:
     assert (host.mode, host.hook) == ("on", None)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_pi_never_hears_of_an_error_of_ours(tmp_path: Path) -> None:
+    """Events of a shape that no version has had: the host's own result and list stay."""
+    (tmp_path / "plugin.mjs").write_text(written(find_host("pi"), WHERE).text, encoding="utf-8")
+    (tmp_path / "pi.mjs").write_text(
+        'import extension from "./plugin.mjs"\n'
+        "const heard = {}\n"
+        "extension({ on: (name, answer) => (heard[name] = answer) })\n"
+        'const ctx = { cwd: "/p", sessionManager: { getSessionId: () => "s" } }\n'
+        'const result = await heard.tool_result({ toolName: "edit", toolCallId: "c" }, ctx)\n'
+        "const request = await heard.context({ messages: [null] }, ctx)\n"
+        "console.log(result, request)\n"
+    )
+    ran = subprocess.run(["node", "pi.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("undefined undefined\n", "")

@@ -98,29 +98,32 @@ export default function (pi) {
     return owners.get(session) === readcache ? session : undefined
   }
   pi.on("tool_result", async (event, ctx) => {
-    const session = sessionOf(ctx)
-    if (!session) return
-    const isInner = "parentToolCallId" in event && event.parentToolCallId !== undefined // the model does not see it
-    const output = isInner ? undefined : oneText(event.content)
-    const told = tellings(ctx.cwd, event, output)
-    const kept = await readcache.result(session, event.toolCallId, output ?? "", told)
-    if (kept) return { details: { .../** @type {object} */ (event.details), readcache: kept } }
+    try {
+      const session = sessionOf(ctx)
+      if (!session) return
+      const isInner = "parentToolCallId" in event && event.parentToolCallId !== undefined // the model does not see it
+      const output = isInner ? undefined : oneText(event.content)
+      const told = tellings(ctx.cwd, event, output)
+      const kept = await readcache.result(session, event.toolCallId, output ?? "", told)
+      if (kept) return { details: { .../** @type {object} */ (event.details), readcache: kept } }
+    } catch {} // the real output stays
   })
   pi.on("context", async ({ messages }, ctx) => {
-    const session = sessionOf(ctx)
-    const list = asList(messages)
-    const sent = session && (await readcache.request(session, list))
-    if (!sent) return
-    const texts = sent.texts.values()
-    const newest = messages.findLast(({ role }) => role === "compactionSummary")
-    return {
-      messages: messages.map((message) => {
-        if (message === newest && "summary" in message && sent.section)
-          return { ...message, summary: `${message.summary}\n\n${sent.section}` }
-        const text = message.role === "toolResult" ? texts.next().value : undefined
-        return text === undefined ? message : { ...message, content: [{ type: "text", text }] }
-      }),
-    }
+    try {
+      const session = sessionOf(ctx)
+      const sent = session && (await readcache.request(session, asList(messages)))
+      if (!sent) return
+      const texts = sent.texts.values()
+      const newest = messages.findLast(({ role }) => role === "compactionSummary")
+      return {
+        messages: messages.map((message) => {
+          if (message === newest && "summary" in message && sent.section)
+            return { ...message, summary: `${message.summary}\n\n${sent.section}` }
+          const text = message.role === "toolResult" ? texts.next().value : undefined
+          return text === undefined ? message : { ...message, content: [{ type: "text", text }] }
+        }),
+      }
+    } catch {} // the real list is sent
   })
   pi.on("session_shutdown", async () => {
     for (const [session, owner] of owners) if (owner === readcache) owners.delete(session)
