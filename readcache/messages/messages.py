@@ -255,7 +255,7 @@ def _result(raw: Raw) -> Iterator[Part]:
     id_key, key = result_keys(raw) or ("", "")
     given = raw.get(key)
     inner = list(_content(text_of_response(given) if isinstance(given, Mapping) else given))
-    inner += _content(raw.get("parts"))  # Gemini's images
+    inner += _attached(raw) if key == "response" else ()
     name = string(raw.get(id_key)) or None
     text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
     is_error = raw.get("is_error") is True or raw.get("status") == "error" or _is_gemini_error(given)
@@ -263,6 +263,12 @@ def _result(raw: Raw) -> Iterator[Part]:
     for part in inner:
         if part.kind is not Kind.TEXT:
             yield Part(part.kind if part.kind is Kind.IMAGE else Kind.OTHER, part.text, name, part.name)
+
+
+def _attached(raw: Raw) -> Iterator[Part]:
+    """What Gemini has beside a response: images. Its text is in the response alone."""
+    for part in _content(raw.get("parts")):
+        yield replace(part, kind=Kind.OTHER) if part.kind is Kind.TEXT else part
 
 
 def text_of_response(given: Raw) -> str:

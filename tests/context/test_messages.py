@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache.messages.editing import with_arguments, with_result_text, with_texts, without_images
@@ -250,7 +250,20 @@ def test_nothing_that_a_list_may_hold_raises_or_is_changed(messages: list[Any]) 
     assert messages == before
 
 
-@given(anything | st.builds(lambda made: {"role": "user", "parts": made}, st.lists(anything, max_size=3)))
+# Blocks that every API knows, with anything in their fields.
+KINDS = st.sampled_from(["toolUse", "toolResult", "functionCall", "functionResponse", "tool_use", "tool_result"])
+FIELDS = st.dictionaries(st.sampled_from([*KEYS, "output", "args"]), anything, max_size=4)
+blocks = st.builds(lambda kind, fields: {kind: fields}, KINDS, FIELDS)
+blocks |= st.builds(lambda kind, fields: {**fields, "type": kind}, KINDS, FIELDS)
+contents = st.lists(blocks | anything, max_size=3)
+messages_of_blocks = st.builds(
+    lambda key, made: {"role": "user", key: made}, st.sampled_from(["parts", "content"]), contents
+)
+
+
+@given(anything | blocks | messages_of_blocks)
+@example({"toolResult": {"parts": "a"}})
+@example({"functionResponse": {"parts": ["a"]}})
 def test_what_is_read_can_be_written_and_nothing_else_changes(message: Any) -> None:
     before = copy.deepcopy(message)
     parts = normalise_one(message).parts
