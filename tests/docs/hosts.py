@@ -40,6 +40,6 @@ def _row(name: str, run: dict[str, Any]) -> tuple[str, ...]:
     before, after = run["before"], run["after"]
     versions = ", ".join(f"{package} {version}" for package, version in run["versions"].items())
     saved = round(100 * (1 - after["chars"] / before["chars"]))
-    times = (round(1000 * one["seconds"] / one["calls"]) for one in (before, after))
     chars = f"{before['chars']:,} → {after['chars']:,} (−{saved} %)"
-    return name, run["date"], versions, chars, " → ".join(f"{time:,}" for time in times)
+    times = " → ".join(f"{round(one['milliseconds']):,}" for one in (before, after))
+    return name, run["date"], versions, chars, times

@@ -8,11 +8,13 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
+ROUNDS = 10  # that are written; one more before them is not counted, as programs and imports are cold in it
 
 
 class Run(NamedTuple):
@@ -23,10 +25,29 @@ class Run(NamedTuple):
     calls: int  # tool calls
 
 
-def record(name: str, versions: Mapping[str, str], before: Run, after: Run) -> None:
-    """Keeps the figures of `name` ("mini-swe-agent"), of the same script without readcache and with it."""
-    if os.environ.get("READCACHE_WRITE_MEASURED"):
+def compare(
+    name: str, versions: Mapping[str, str], hold: Callable[[Path, bool], Run], root: Path, *, most: float = 0.8
+) -> None:
+    """Holds one conversation without readcache and with it, in turn: once, or, where it is to be written, ten times.
+    `hold(place, on)` does so in a directory `place` that it makes. AssertionError where more than `most` of the
+    characters are left, or the file that the conversation edits differs."""
+    is_kept = bool(os.environ.get("READCACHE_WRITE_MEASURED"))
+    runs: dict[bool, list[Run]] = {False: [], True: []}
+    for number in range(1 + ROUNDS if is_kept else 1):
+        edited = set()
+        for on in (False, True):
+            place = root / f"{number}-{'with' if on else 'without'}"
+            runs[on].append(hold(place, on))
+            edited.add(min(place.rglob("shop.py")).read_bytes())
+        assert len(edited) == 1, "the files differ"
+    assert runs[True][0].chars < most * runs[False][0].chars
+    if is_kept:
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-        found = {"date": today, "versions": dict(versions), "before": before._asdict(), "after": after._asdict()}
+        found = {"date": today, "versions": dict(versions), "before": _kept(runs[False]), "after": _kept(runs[True])}
         text = json.dumps({name: found}, indent=1) + "\n"
         (HERE / os.environ["READCACHE_TEST_HOST"] / f"measured-{name}.json").write_text(text, encoding="utf-8")
+
+
+def _kept(runs: list[Run]) -> dict[str, object]:
+    times = [1000 * run.seconds / run.calls for run in runs[1:]]
+    return {"chars": runs[0].chars, "runs": len(times), "milliseconds": round(median(times), 1)}

@@ -29,7 +29,7 @@ from readcache.hosts.mini_swe_agent.adapter import HOST
 from readcache.testing.conformance import Conformance
 from readcache.testing.requests import markers
 from tests.hosts.chat_api import Json, ScriptedModel, result_chars
-from tests.hosts.measured import Run, record
+from tests.hosts.measured import Run, compare
 from tests.hosts.user_tools import check_settings
 
 SHOP = "".join(f"def item_{n}(count):\n    return count * {n} + {n * n} < {n}\n\n\n" for n in range(60))
@@ -103,27 +103,27 @@ def run_mini(model: ScriptedModel, repo: Path, *more: Path, **environment: str) 
     return trajectory
 
 
-def test_one_file_of_yaml_switches_it_on_and_the_patch_is_the_same(tmp_path: Path) -> None:
-    runs, patches, trees = [], [], []
-    for name in ("without", "with"):
-        repo = make_repo(tmp_path / name / "repo")
-        more = [overlay(repo.parent)] if name == "with" else []
+def test_the_patch_is_the_same_and_what_it_saves_is_measured(tmp_path: Path) -> None:
+    patches = set()
+
+    def hold(place: Path, on: bool) -> Run:
+        repo = make_repo(place / "repo")
+        more = [overlay(place)] if on else []
         with ScriptedModel() as model:
             play(model)
             began = time.monotonic()
             trajectory = run_mini(model, repo, *more)
             seconds = time.monotonic() - began
         assert trajectory["info"]["exit_status"] == "Submitted"
-        patches.append(trajectory["info"]["submission"])
-        trees.append((repo / "shop.py").read_bytes())
-        runs.append(Run(result_chars(model.requests), round(seconds, 2), sum(map(len, COMMANDS))))
+        patches.add(trajectory["info"]["submission"])
         shown = results(model.requests[-1])
-        assert bool(markers(shown[1])) == (name == "with")
-        assert json.loads(shown[4])["output"] == trees[-1].decode(), "after an edit all of it is shown"
-    assert patches[0] == patches[1] != ""
-    assert trees[0] == trees[1]
-    assert runs[1].chars < runs[0].chars
-    record("mini-swe-agent", {"mini-swe-agent": version("mini-swe-agent")}, *runs)
+        assert bool(markers(shown[1])) == on
+        assert json.loads(shown[4])["output"] == (repo / "shop.py").read_text(), "after an edit all of it is shown"
+        return Run(result_chars(model.requests), seconds, sum(map(len, COMMANDS)))
+
+    compare("mini-swe-agent", {"mini-swe-agent": version("mini-swe-agent")}, hold, tmp_path, most=1)
+    assert len(patches) == 1
+    assert "" not in patches
 
 
 def test_it_is_off_where_the_environment_says_so(model: ScriptedModel, repo: Path) -> None:

@@ -22,7 +22,7 @@ from readcache import Reply, Session
 from readcache.hosts.openhands import ReadcacheCondenser
 from readcache.testing.requests import markers
 from tests.hosts.chat_api import Json, ScriptedModel, result_chars
-from tests.hosts.measured import Run, record
+from tests.hosts.measured import Run, compare
 from tests.hosts.openhands.openhands_host import SUMMARY, _merged, ask, conversation_in, is_lost, llm_of
 from tests.hosts.user_tools import check_settings
 
@@ -95,10 +95,9 @@ def script(root: Path) -> list[tuple[Call, ...]]:
     ]
 
 
-def test_the_files_are_the_same_and_less_is_sent(tmp_path: Path) -> None:
-    runs = []
-    for on in (False, True):
-        root = project(tmp_path / f"on-{on}")
+def test_the_files_are_the_same_and_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(place: Path, on: bool) -> Run:
+        root = project(place)
         with ScriptedModel(summary=SUMMARY) as model:
             conversation = conversation_in(root, model, on=on)
             batches, began = script(root), time.monotonic()
@@ -107,9 +106,9 @@ def test_the_files_are_the_same_and_less_is_sent(tmp_path: Path) -> None:
             conversation.close()
         assert (root / "shop.py").read_text() == SHOP
         assert bool([text for text in _merged(model.requests[-1]) if markers(text)]) == on
-        runs.append(Run(result_chars(model.requests), round(seconds, 2), sum(map(len, batches))))
-    assert runs[1].chars < runs[0].chars
-    record("openhands", {name: version(name) for name in ("openhands-sdk", "openhands-tools")}, *runs)
+        return Run(result_chars(model.requests), seconds, sum(map(len, batches)))
+
+    compare("openhands", {name: version(name) for name in ("openhands-sdk", "openhands-tools")}, hold, tmp_path, most=1)
 
 
 def test_the_conversation_keeps_every_real_output(model: ScriptedModel, root: Path) -> None:

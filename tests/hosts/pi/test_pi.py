@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from readcache.testing.conformance import files_of, make_project
+from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Read, Seen
 from readcache.testing.requests import markers
 from tests.hosts.fired import check_fire
-from tests.hosts.measured import Run, record
-from tests.hosts.measured_script import STEPS
+from tests.hosts.measured import Run, compare
+from tests.hosts.measured_script import CALLS, STEPS
 from tests.hosts.pi.host import PROGRAM, Pi, extension, pi
 from tests.hosts.taken_away import CAT, HEAD, LOSSES, TAIL, Environment, dangling
 
@@ -210,21 +210,20 @@ def test_a_user_and_a_project_that_both_have_it_have_it_once(tmp_path: Path, hom
 # ---------------------------------------------------------------- figures
 
 
-def test_the_same_work_with_fewer_characters(tmp_path: Path) -> None:
-    runs, calls = [], sum(len(step) for step in STEPS if isinstance(step, tuple))
-    for name in ("without", "with"):
-        make_project(tmp_path / name)
-        if name == "with":
-            extension(tmp_path / "home", PROGRAM, is_user=True)
-        with pi(tmp_path / "home", tmp_path / name) as talk:
+def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+    def hold(root: Path, on: bool) -> Run:
+        make_project(root)
+        home = root.parent / f"home-{root.name}"
+        if on:
+            extension(home, PROGRAM, is_user=True)
+        with pi(home, root) as talk:
             talk.hold((Bash("true"),))  # pi and the server have started
             began, before = time.monotonic(), talk.result_chars
             talk.hold(*STEPS)
-            runs.append(Run(talk.result_chars - before, round(time.monotonic() - began, 2), calls))
+            return Run(talk.result_chars - before, time.monotonic() - began, CALLS)
+
     version = subprocess.run(["pi", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    record("pi", {"@earendil-works/pi-coding-agent": version}, *runs)
-    assert runs[1].chars < 0.8 * runs[0].chars
-    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+    compare("pi", {"@earendil-works/pi-coding-agent": version}, hold, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
