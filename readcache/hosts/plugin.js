@@ -8,8 +8,8 @@ import { createHash, randomUUID } from "node:crypto"
  * @typedef {{ session: string, real: string, text: string }} Kept
  *
  * A message of a request. `results`: those of its calls that have come, with their real texts; `kept`: what the host has
- * kept with it; `summary`: its name, if it is the summary that a compaction left.
- * @typedef {{ id: string, real: string, kept?: Kept }} ToolResult
+ * kept with it; `tellings`: what to tell the server of it; `summary`: its name, if it is the summary that a compaction left.
+ * @typedef {{ id: string, real: string, kept?: Kept, tellings: () => Telling[] }} ToolResult
  * @typedef {{ role: string, text: string, summary?: string, results: ToolResult[],
  *   calls: { id: string, tool: string, given: unknown }[] }} Message
  *
@@ -36,6 +36,7 @@ class ReadcachePlugin {
   #batches = new Map() // calls of one message: the model made each of them before it saw the results of the others
   /** @type {Map<string, string>} */
   #mended = new Map() // session/call/real text -> what the server said later is to stand there
+  #begun = new Set() // sessions of which this process has seen a list with results
 
   constructor() {
     const { host, program, mode, options } = SETTINGS
@@ -96,6 +97,7 @@ class ReadcachePlugin {
       return this.#mended.get(`${session}/${id}/${digest(real)}`) ?? (isOurs ? kept.text : undefined)
     }
     try {
+      await this.#inherit(session, messages)
       const section = await this.#lost(session, messages)
       const summary = section && messages.findLast((message) => message.summary !== undefined)
       const chat = messages.flatMap((message) => {
@@ -119,6 +121,28 @@ class ReadcachePlugin {
     } catch {
       return undefined
     }
+  }
+
+  /**
+   * A fork begins with results that the server was told of as another session's, if at all: it is told of them once more.
+   * @param {string} session
+   * @param {Message[]} messages
+   */
+  async #inherit(session, messages) {
+    if (this.#begun.has(session) || !messages.some(({ results }) => results.length)) return
+    const reader = this.#reader(session)
+    if (!Object.keys(await this.server.ask("stats", reader, {})).length) {
+      for (const { results } of messages) {
+        const batch = randomUUID()
+        for (const { id: call_id, tellings } of results) {
+          for (const [method, params] of tellings()) {
+            const known = method === "wrote" ? { call_id } : { call_id, batch }
+            await this.server.ask(method, reader, { ...params, ...known }).catch(() => {}) // the others may help
+          }
+        }
+      }
+    }
+    this.#begun.add(session)
   }
 
   /**

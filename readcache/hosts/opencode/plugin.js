@@ -8,7 +8,7 @@ const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as
  * @param {string} directory
  * @param {string} tool
  * @param {any} args
- * @param {{ output: string, metadata: any }} result
+ * @param {{ output: string, metadata?: any }} result
  * @returns {Telling[]}
  */
 function tellings(directory, tool, args, { output, metadata }) {
@@ -42,11 +42,14 @@ function tellings(directory, tool, args, { output, metadata }) {
 /** @typedef {import("@opencode-ai/sdk").ToolPart} ToolPart */
 /** @typedef {import("@opencode-ai/sdk").TextPart} TextPart */
 
-/** @param {ToolPart} part @returns {ToolResult} */
-function resultOf({ callID, state }) {
-  if (state.status !== "completed") return { id: callID, real: state.status === "error" ? state.error : "" }
-  if (state.time.compacted) return { id: callID, real: "" }
-  return { id: callID, real: state.output, kept: /** @type {Kept | undefined} */ (state.metadata?.readcache) }
+/** @param {string} directory @param {ToolPart} part @returns {ToolResult} */
+function resultOf(directory, { tool, callID, state }) {
+  const nothing = () => []
+  if (state.status !== "completed")
+    return { id: callID, real: state.status === "error" ? state.error : "", tellings: nothing }
+  if (state.time.compacted) return { id: callID, real: "", tellings: nothing }
+  const kept = /** @type {Kept | undefined} */ (state.metadata?.readcache)
+  return { id: callID, real: state.output, kept, tellings: () => tellings(directory, tool, state.input, state) }
 }
 
 /** @param {Listed["parts"]} parts @returns {TextPart[]} */
@@ -56,15 +59,15 @@ const textsOf = (parts) => parts.filter((part) => part.type === "text").filter((
 const callsOf = (parts) =>
   parts.filter((part) => part.type === "tool").filter(({ state }) => ["completed", "error"].includes(state.status))
 
-/** @param {Listed} listed @returns {Message} */
-function asMessage({ info, parts }) {
+/** @param {string} directory @param {Listed} listed @returns {Message} */
+function asMessage(directory, { info, parts }) {
   const isSummary = info.role === "assistant" && info.summary === true
   return {
     role: isSummary ? "user" : info.role, // the agent did not say it
     text: textsOf(parts).map((part) => part.text).join("\n"),
     summary: isSummary && textsOf(parts).length ? info.id : undefined,
     calls: callsOf(parts).map(({ callID, tool, state }) => ({ id: callID, tool, given: state.input })),
-    results: callsOf(parts).map(resultOf),
+    results: callsOf(parts).map((part) => resultOf(directory, part)),
   }
 }
 
@@ -92,7 +95,7 @@ export const Readcache = async ({ client, directory }) => {
       try {
         const session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
-        const list = messages.map(asMessage)
+        const list = messages.map((listed) => asMessage(directory, listed))
         const sent = await readcache.request(session, list)
         if (!sent) return
         const at = list.findLastIndex(({ summary }) => summary !== undefined)

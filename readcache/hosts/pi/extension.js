@@ -70,16 +70,19 @@ function asMessages(message) {
   return [{ role: "user", text, summary, calls, results }]
 }
 
-/** @param {PiMessage[]} messages @returns {Message[]} */
-function asList(messages) {
+/** @param {string} cwd @param {PiMessage[]} messages @returns {Message[]} */
+function asList(cwd, messages) {
   /** @type {Message[]} */
   const list = []
   for (const message of messages) {
     list.push(...asMessages(message))
     if (message.role !== "toolResult") continue
-    const { toolCallId: id, details, content } = message
+    const { toolCallId: id, toolName, details, isError, content } = message
     if (!list.length) list.push({ role: "user", text: "", calls: [], results: [] })
-    list[list.length - 1].results.push({ id, real: textOf(content), kept: /** @type {any} */ (details)?.readcache })
+    const { calls, results } = list[list.length - 1]
+    const input = /** @type {Record<string, any> | undefined} */ (calls.find((call) => call.id === id)?.given)
+    const told = () => (input ? tellings(cwd, { toolName, input, details, isError }, oneText(content)) : [])
+    results.push({ id, real: textOf(content), kept: /** @type {any} */ (details)?.readcache, tellings: told })
   }
   return list
 }
@@ -111,7 +114,7 @@ export default function (pi) {
   pi.on("context", async ({ messages }, ctx) => {
     try {
       const session = sessionOf(ctx)
-      const sent = session && (await readcache.request(session, asList(messages)))
+      const sent = session && (await readcache.request(session, asList(ctx.cwd, messages)))
       if (!sent) return
       const texts = sent.texts.values()
       const newest = messages.findLast(({ role }) => role === "compactionSummary")

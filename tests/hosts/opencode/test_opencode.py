@@ -120,15 +120,20 @@ def test_the_summary_is_made_of_real_texts(project: Opencode) -> None:
     assert not dangling([seen])
 
 
-def test_a_fork_begins_with_the_real_outputs(project: Opencode) -> None:
+def test_a_fork_begins_with_the_real_outputs_and_is_not_shown_them_again(project: Opencode) -> None:
     load(project.root, PROGRAM)
     talk = Conversation(project)
     assert markers(talk.hold([(CAT,), (CAT,)])[1].results[0])
     fork = Conversation(project)
     fork.session = project.ask(f"/session/{talk.session}/fork", {})["id"]
-    seen = fork.hold([(Bash("true"),)])
+    shop = project.root / "shop.py"
+    shop.write_text(shop.read_text().replace("number 60 of", "number sixty of"))
+    seen = fork.hold([(Bash("true"),), (HEAD,), (TAIL,)])
     assert sum("number 20 of the shop" in text for text in seen[0].texts) == 2
     assert not any(markers(text) for text in seen[0].texts)
+    assert len(markers(seen[1].results[0])) == 1
+    assert not dangling(seen)
+    assert "number sixty of" in seen[2].results[0]
 
 
 def test_what_another_plugin_takes_out_of_a_result_is_not_brought_back(project: Opencode) -> None:

@@ -131,12 +131,16 @@ def test_a_conversation_that_goes_on_in_another_process_is_sent_as_before(home: 
     assert markers(after[0].results[0])
 
 
-def test_a_clone_begins_with_the_real_outputs_and_a_new_session_with_none(talk: Pi) -> None:
+def test_a_clone_begins_with_the_real_outputs_and_a_new_session_with_none(talk: Pi, root: Path) -> None:
     assert markers(talk.hold((CAT,), (CAT,))[1].results[0])
     talk.ask("clone")
-    (seen,) = talk.hold((Bash("true"),))
+    (root / "shop.py").write_text((root / "shop.py").read_text().replace("number 60 of", "number sixty of"))
+    seen, *later = talk.hold((Bash("true"),), (HEAD,), (TAIL,))
     assert sum("number 20 of the shop" in text for text in seen.texts) == 2
     assert not any(markers(text) for text in seen.texts)
+    assert len(markers(later[0].results[0])) == 1
+    assert not dangling(later)
+    assert "number sixty of" in later[1].results[0]
     talk.ask("new_session")
     assert [bool(markers(one.results[0])) for one in talk.hold((CAT,), (HEAD,))] == [False, True]
 
