@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from readcache import ReadcacheError
@@ -46,10 +46,10 @@ def look(path: str) -> tuple[str, bytes | None]:
         raise ReadcacheError(f"cannot read {path}: {error.strerror}; change its rights") from None
 
 
-def missing_directories(path: str) -> tuple[str, ...]:
-    """Those that have to be made for the file, the deepest first."""
+def missing_directories(path: str, made: Collection[str] = ()) -> tuple[str, ...]:
+    """Those that have to be made for the file, or were `made` by us, the deepest first."""
     found, place = [], os.path.dirname(path)
-    while not os.path.lexists(place):
+    while place in made or not os.path.lexists(place):
         found.append(place)
         place = os.path.dirname(place)
     return tuple(found)

@@ -83,6 +83,7 @@ class Switch:
 
     def _plan(self, *, is_on: bool) -> list[FileChange]:
         changes = []
+        made = {place for path in self._wanted for place in self._record(path).get("directories", ())}
         for path, wanted in self._wanted.items():
             target, before = look(path)
             record = self._record(path)
@@ -90,7 +91,7 @@ class Switch:
             stays = is_on and bool(wanted)
             after = _with_ours(path, before, original, wanted, record) if stays else original
             if after != before:
-                directories = tuple(record.get("directories", ())) or missing_directories(target)
+                directories = tuple(record.get("directories", ())) or missing_directories(target, made)
                 changes.append(FileChange(path, target, before, after, directories))
                 require_writable(changes[-1])
                 record = {
@@ -139,6 +140,8 @@ def _original(path: str, before: bytes | None, wanted: Sequence[Any], record: Re
         return None if record["original"] is None else str(record["original"]).encode()
     if wanted and isinstance(wanted[0], OwnFile):
         return None if before == wanted[0].text.encode() or b"readcache init" in before else before
+    if record and not record["entries"] and b"readcache init" in before:  # of another way to switch it on, and edited
+        return None
     settings = SettingsText(path, before)
     for entry in [*wanted, *_remembered(path, record)]:
         settings.take_out(entry)
