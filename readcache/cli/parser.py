@@ -193,6 +193,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _flag(serve, "--on-demand", "as hooks start it: serves short-lived clients")
     _value(serve, "--idle SECONDS", f"--on-demand: until it ends ({IDLE_SECONDS})")
     _value(serve, "--metrics ADDRESS", "127.0.0.1:9464: counters for Prometheus; needs readcache[metrics]")
+    _flag(serve, "--start", "start the server on demand unless it runs, and print its socket, for a plugin")
     _flag(serve, "--stop", "stop the servers of this store that were started on demand")
     _shared(serve, "store", "clip", *HOST_OPTIONS)
     _flag(serve, *_ADVISE)

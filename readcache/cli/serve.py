@@ -24,6 +24,7 @@ from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Mode
 from readcache.process import failures
 from readcache.process.held import chosen_policy
+from readcache.process.mode import OFF, acts
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
 from readcache.serve import place, server, stop
@@ -35,7 +36,7 @@ from readcache.serve.stop import PATIENCE
 
 _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
-_STOP_SECONDS = 10.0
+_START_SECONDS, _STOP_SECONDS = 3.0, 10.0
 
 
 def serve_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -44,6 +45,8 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         if options.socket is not None:
             raise UsageError("--stop stops servers that were started on demand; send SIGTERM to one with --socket")
         return _stop(settings)
+    if options.start:
+        return _start(settings)
     if options.on_demand:
         return _serve_on_demand(options, settings)
     if options.idle is not None:
@@ -171,6 +174,30 @@ def _warm_up() -> None:
 
 def _note(failed: threading.ExceptHookArgs) -> None:
     failures.note("serve", failed.exc_type.__name__, str(failed.exc_value))
+
+
+def _start(settings: Settings) -> int:
+    """Start the server unless it runs; end one that does not answer. When it answers, print what a plugin needs to ask
+    it; print nothing if it must not. UsageError; place.NoServer."""
+    if os.environ.get("READCACHE_SERVER") not in OFF and acts(settings.mode):
+        path, file = server_place(settings.store)
+        deadline = time.monotonic() + _START_SECONDS
+        while not _answers(settings, path) and time.monotonic() < deadline:
+            place.start(path, file)
+            time.sleep(0.02)
+        environ = {name: value for name, value in os.environ.items() if name.startswith("READCACHE")}
+        print(json.dumps({"socket": path, "environ": environ}))
+    return 0
+
+
+def _answers(settings: Settings, path: str) -> bool:
+    """True if there is a server; one that hangs is ended."""
+    try:
+        return ask_status(settings) is not None
+    except place.NoServer as error:
+        failures.note("serve", "hung", str(error))
+        stop.kill(path)
+        return False
 
 
 def _stop(settings: Settings) -> int:

@@ -25,6 +25,7 @@ from readcache.process import failures
 from readcache.process.held import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
+from readcache.serve import http
 from readcache.serve.logs import HeldLog, HeldLogs
 from readcache.serve.short_client import ShortClient
 
@@ -64,8 +65,9 @@ class ShortWay:
     def converse(self, connection: socket.socket, silent: AbstractContextManager[None] | None = None) -> None:
         """One connection, until it is of no more use. `silent` is entered until its head has come. OSError when it
         breaks."""
-        client = ShortClient(connection)
         with silent or contextlib.nullcontext():
+            is_post = connection.recv(1, socket.MSG_PEEK) == http.FIRST
+            client = http.HttpClient(connection) if is_post else ShortClient(connection)
             head = client.read_head()
         if head is None:
             return

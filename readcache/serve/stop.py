@@ -55,6 +55,14 @@ def tell_to_end(path: str) -> int | None:
     return None
 
 
+def kill(path: str) -> None:
+    """Ends the server at `path`, which takes connections and does not answer: those that wait for it go on."""
+    with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
+        pid, _ = peer(connection)
+        if pid not in (None, os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+
+
 def is_there(path: str) -> bool:
     """False when a server has ended: it holds its lock until it has logged all that it was told. OSError."""
     lock = take_lock(path)

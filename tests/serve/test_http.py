@@ -1,0 +1,85 @@
+"""A hook's event by HTTP: the same answer as by the short way."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readcache.serve import place
+from tests.helpers.files import WATCHDOG
+from tests.serve.conftest import ServerPlace
+from tests.serve.test_hooks import events_of
+
+
+def post(at: ServerPlace, head: dict[str, Any], event: bytes) -> tuple[int, bytes]:
+    """(status, answer) as a plugin gets them."""
+    connection = http.client.HTTPConnection("readcache")
+    connection.sock = socket.socket(fileno=place.reach(at.path, WATCHDOG).detach())
+    connection.sock.settimeout(WATCHDOG)
+    connection.request("POST", "/", json.dumps(head).encode() + b"\n" + event)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def head(*words: str) -> dict[str, Any]:
+    """For whom an event is."""
+    return {"words": ["codex", *words], "environ": {}, "cwd": "/"}
+
+
+def test_an_event_is_answered_as_by_the_short_way(at: ServerPlace, tmp_path: Path) -> None:
+    at.start()
+    first, second = events_of("codex", tmp_path / "work")
+    assert post(at, head(), first) == (200, b"")
+    status, answer = post(at, head(), second)
+    assert status == 200
+    assert b"UNCHANGED" in answer
+
+
+def test_what_is_not_for_it_is_refused(at: ServerPlace, tmp_path: Path) -> None:
+    at.start()
+    status, why = post(at, head("--policy", "none"), events_of("codex", tmp_path / "work")[0])
+    assert status == 409
+    assert b"none" in why
+
+
+@pytest.mark.parametrize(
+    "sent", [b"POST / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n[]\n", b"P"]
+)
+def test_what_is_no_request_ends_the_connection_and_nothing_else(at: ServerPlace, sent: bytes) -> None:
+    at.start()
+    connection = place.reach(at.path, WATCHDOG)
+    connection.sendall(sent)
+    connection.shutdown(socket.SHUT_WR)
+    assert connection.recv(1) == b""
+    connection.close()
+    assert post(at, head("--off"), b"{}") == (200, b"")
+
+
+def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerPlace) -> None:
+    told = json.loads(at.readcache("serve", "--start").stdout)
+    assert told == {"socket": at.path, "environ": {}}
+    at.wait()
+    assert at.readcache("serve", "--start").stdout, "it runs already"
+    for off in ("READCACHE", "READCACHE_SERVER"):
+        assert at.readcache("serve", "--start", env={**at.env, off: "off"}).stdout == b""
+
+
+def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerPlace) -> None:
+    process = at.start()
+    os.kill(process, signal.SIGSTOP)
+    waiting = place.reach(at.path, WATCHDOG)
+    waiting.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
+    assert json.loads(at.readcache("serve", "--start").stdout)["socket"] == at.path
+    with contextlib.suppress(ConnectionResetError):
+        assert waiting.recv(1) == b""
+    waiting.close()
+    assert at.wait() != process
+    assert post(at, head("--off"), b"{}") == (200, b"")
