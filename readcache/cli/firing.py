@@ -79,11 +79,13 @@ def fire(host: Host, where: Where) -> bool:
 
 
 def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str, str]:
-    """Switch the host on in that home, as a user does. Returns the environment to run it in."""
+    """Switch the host on in that home, as a user does. Returns the environment to run it in. NotFired."""
     for path, text in model.scripted.files(model.url).items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
     there = where._replace(home=str(home), is_user=True, mode="on", environment={})
+    if set(map(type, host.changes(there))) != set(map(type, host.changes(where))):
+        raise NotFired("it is switched on here in a way that a scripted model does not try")
     switch = Switch(host, there, str(home / "remembered"))
     switch.write(switch.plan_on())
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}

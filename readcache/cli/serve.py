@@ -160,7 +160,7 @@ def _show_metrics(options: argparse.Namespace, settings: Settings) -> None:
 
 def _warm_up() -> None:
     """Do in advance what the first calls would wait for: imports, and everything made at first use."""
-    import readcache.hosts.claude_code.results
+    import readcache.hosts.claude_code.plugin
     import readcache.hosts.codex.adapter
     import readcache.hosts.gemini.adapter  # noqa: F401
     from readcache import Session

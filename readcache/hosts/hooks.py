@@ -80,6 +80,12 @@ class HookSessions:
         session = self._used[conversation, agent] = self._sessions().get(conversation, agent)
         return session
 
+    def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
+        """As `Sessions` does."""
+        session = self._sessions().fork(conversation, agent, parent=parent, inherit=inherit)
+        self._used[conversation, session.agent_id] = session
+        return session
+
     def close(self, conversation: str) -> None:
         """As `Sessions` does."""
         self._sessions().close(conversation)

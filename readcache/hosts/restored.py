@@ -15,20 +15,23 @@ MOST = 10_000  # bytes in UTF-8
 def answer_compaction(session: Session, without: Collection[str] = ()) -> dict[str, Any] | None:
     """The answer to `SessionStart` after a compaction, which has been told to the session. `without`: as for
     `restore_plan`."""
-    plan = _fitting(session, without) if session.may_shorten else RestorePlan()
+    plan = fitting_plan(session, without, MOST)
     session.compacted(restored=plan)
     if not plan.items:
         return None
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": plan.render()}}
 
 
-def _fitting(session: Session, without: Collection[str]) -> RestorePlan:
-    """The plan by the policy's budget, as far as the host takes it."""
+def fitting_plan(session: Session, without: Collection[str], most: int) -> RestorePlan:
+    """The plan by the policy's budget, of at most so many bytes, as the host takes it. Empty for a session that only
+    advises."""
+    if not session.may_shorten:
+        return RestorePlan()
     budget = session.policy.restore
-    tokens = min(int(budget.max_tokens), MOST // 4)
+    tokens = min(int(budget.max_tokens), most // 4)
     while True:
         plan = session.restore_plan(budget=replace(budget, max_tokens=tokens), without=without)
         size = len(plan.render().encode("utf-8", "replace"))
-        if size <= MOST:
+        if size <= most:
             return plan
-        tokens = min(tokens - 1, tokens * MOST // size)
+        tokens = min(tokens - 1, tokens * most // size)

@@ -41,9 +41,10 @@ WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
 MOST = 500_000_000  # bytes of a transcript that are read
 _KINDS = ("user", "assistant", "attachment", "system", "progress")
-_STATUS = re.compile(r"Exit code (\d+)\n")
-_MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
+STATUS = re.compile(r"Exit code (\d+)\n")
+MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
 _NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
+_CUTS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of what was taken out since
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
 
 
@@ -211,8 +212,8 @@ def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) 
     known: dict[str, Any] = {"said": said_in(given), "output": output, "arguments": chars_in(given)}
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
-        status = _STATUS.match(output) if failed else None
-        tail = 1 if output.rpartition("\n")[2].startswith(_MOVED_BACK) else 0
+        status = STATUS.match(output) if failed else None
+        tail = 1 if output.rpartition("\n")[2].startswith(MOVED_BACK) else 0
         code = int(status[1]) if status else None if failed else 0
         command = AskedCommand(given["command"], str(entry.get("cwd") or "/"), 1 if status else 0, code, tail)
         return RecordedCall(name, "bash", command, **known, complete=not hidden and not failed)
@@ -261,6 +262,15 @@ class Transcript:
             result = blob or result
         blocks = _blocks_by(there, "id").get(source), _blocks_by(result, "tool_use_id").get(source)
         return _lines_in([*blocks, there.get("rendered")]) if first else set()
+
+    def may_cut(self, since: float) -> bool:
+        """True if results may have been taken out of the conversation, or the server may do so with the newest request;
+        also if no request is known that was sent at `since` (seconds since the epoch) or later."""
+        if any(record in self._data for record in _CUTS):
+            return True
+        at = self._data.rfind(b'\n{"type":"api-request",')
+        request = _read_entry(self._line(at + 1)) if at >= 0 else {}
+        return (epoch_of(request.get("timestamp")) or 0.0) < since or not request or _may_clear(request)
 
     def restored_files(self) -> Iterator[tuple[str, Entry]]:
         """(id, file) for each file that Claude Code itself showed again after the newest compaction."""

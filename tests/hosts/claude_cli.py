@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
 _OF_THE_RUN = re.compile(r"(?<=agentId: )\w+|(?<=to: ')\w+|(?<=duration_ms: )\d+|(?<=tool-results/)\w+|[0-9a-f-]{36}")
+_MOST_WAITED, _BETWEEN = 10.0, 0.7  # seconds for a server to come, and for a plugin to hear of it
 _EMPTY_LINE = re.compile(r"\d+\t?$")
 
 
 class ClaudeCode:
-    """`init`: the words after `readcache init claude-code --project` that switch readcache on."""
+    """`init`: the words after `readcache init claude-code --project` that switch readcache on by hooks, or after
+    `--user` by a plugin, which Claude Code loads only in folders that it trusts or for all of them. `patience`:
+    milliseconds for which the plugin waits on a busy machine; 0: as long as it does for its users."""
 
     can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Rewind))
 
-    def __init__(self, *init: str) -> None:
-        self.init = init
+    def __init__(self, *init: str, way: str = "--project", patience: int = 2000) -> None:
+        self.init, self.patience = (way, *init), patience
         self.store: Path | None = None
 
     def normal(self, text: str) -> str:
@@ -45,16 +53,25 @@ class ClaudeCode:
                 return [self.step(talk, model, step) for step in steps]
             finally:
                 talk.close()
+                end_server(root)
 
     def talk(self, root: Path, address: str, *, on: bool, more: dict[str, str] | None = None) -> Talk:
         """A conversation that has not begun."""
         if on:
             switch_on(root, *self.init)
+            module = root.parent / f".home-{root.name}/.claude/skills/readcache/hooks/register.js"
+            if module.exists() and self.patience:
+                module.write_text(module.read_text().replace("PATIENCE = 50 ", f"PATIENCE = {self.patience} "))
         store = {} if self.store is None else {"READCACHE_STORE": str(self.store)}
         return Talk(root, address, {**store, **(more or {})})
 
     def step(self, talk: Talk, model: ScriptedModel, step: Step) -> Seen:
-        """What the model was sent after it."""
+        """What the model was sent after it. It takes its time for its first answer, as a model does, so that a plugin
+        finds the server that it has started."""
+        if talk.is_new and "--user" in self.init:
+            model.before_answer = talk.wait_for_server
+            model.delay = 0.25  # a plugin decides by the transcript, where the newest request then stands
+        talk.is_new = False
         if isinstance(step, Compact):
             talk.say("/compact")
         elif isinstance(step, Rewind):
@@ -91,6 +108,14 @@ def switch_on(root: Path, *words: str) -> None:
     subprocess.run(command, cwd=root, env=environment(root), check=True, capture_output=True)
 
 
+def end_server(root: Path) -> None:
+    """Ends the server that was started for this project, and takes its state away."""
+    env = environment(root)
+    command = [sys.executable, "-m", "readcache", "serve", "--stop"]
+    subprocess.run(command, cwd=root, env=env, check=False, capture_output=True)
+    shutil.rmtree(env["XDG_STATE_HOME"], ignore_errors=True)
+
+
 def program() -> str:
     """The real one."""
     place = Path(os.environ["READCACHE_TEST_NPM"]) / "node_modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude"
@@ -101,8 +126,14 @@ def environment(root: Path) -> dict[str, str]:
     """Of the conversation in that project: nothing of this user's, and no other net."""
     home = root.parent / f".home-{root.name}"
     home.mkdir(exist_ok=True)
+    bin = home / "bin"  # Claude Code as a user has it: `init` asks it for its version
+    bin.mkdir(exist_ok=True)
+    if not (bin / "claude").exists():
+        (bin / "claude").symlink_to(program())
+    state = Path(tempfile.gettempdir()) / f"rc-{hashlib.sha256(str(home).encode()).hexdigest()[:12]}"
     off = ("DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX")
-    return {"PATH": os.environ["PATH"], "HOME": str(home), **dict.fromkeys(off, "1")}
+    path = os.pathsep.join((str(bin), os.environ["PATH"]))
+    return {"PATH": path, "HOME": str(home), "XDG_STATE_HOME": str(state), **dict.fromkeys(off, "1")}
 
 
 class Talk:
@@ -120,6 +151,7 @@ class Talk:
         self._process = subprocess.Popen(
             command, cwd=self.root, env=self.env, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True
         )
+        self.is_new = True
 
     def say(self, text: str) -> dict[str, Any]:
         """The user says something; returns when the turn is over, with the program's last word on it."""
@@ -147,6 +179,15 @@ class Talk:
         made = [at for at, entry in enumerate(answers) if entry["message"]["content"][0]["type"] == "tool_use"]
         self.again("--resume-session-at", answers[made[-calls] - 1]["uuid"])
 
+    def wait_for_server(self) -> None:
+        """Returns when the server of this conversation answers; after a while, if none does."""
+        until = time.monotonic() + _MOST_WAITED
+        while not any(map(Path.is_socket, Path(self.env["XDG_STATE_HOME"]).glob("readcache/serve/*"))):
+            if time.monotonic() > until:
+                return
+            time.sleep(0.05)
+        time.sleep(_BETWEEN)
+
     def again(self, *words: str) -> None:
         """The program is ended, and resumes the conversation."""
         self.close()
@@ -159,3 +200,46 @@ class Talk:
         self._process.stdin.close()
         self._process.wait(30)
         self._process.stdout.close()
+
+
+class Chat:
+    """One conversation with readcache in a project of `make_project`."""
+
+    def __init__(self, host: ClaudeCode, root: Path, talk: Talk, model: ScriptedModel) -> None:
+        self.host, self.root, self.talk, self.model = host, root, talk, model
+
+    def step(self, *calls: Bash | Read | Edit | Delegate) -> list[str]:
+        """The results of calls made at once."""
+        return list(self.seen(calls).results)
+
+    def seen(self, step: Step) -> Seen:
+        """What the model was sent after a step."""
+        return self.host.step(self.talk, self.model, step)
+
+
+@contextmanager
+def conversation(
+    root: Path,
+    *,
+    on: bool = True,
+    hooks: Sequence[dict[str, object]] = (),
+    init: str = "",
+    way: str = "--project",
+    patience: int = 2000,
+    more: dict[str, str] | None = None,
+) -> Iterator[Chat]:
+    """`hooks`: of the user's own, after each tool. `more`: of the environment. The others: see `ClaudeCode`."""
+    make_project(root)
+    if hooks:
+        (root / ".claude").mkdir()
+        (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PostToolUse": [{"hooks": list(hooks)}]}}))
+    model = ScriptedModel(str(root))
+    with messages_api(model) as address:
+        host = ClaudeCode(*init.split(), way=way, patience=patience)
+        talk = host.talk(root, address, on=on, more=more)
+        chat = Chat(host, root, talk, model)
+        try:
+            yield chat
+        finally:
+            chat.talk.close()
+            end_server(root)

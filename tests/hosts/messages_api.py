@@ -6,11 +6,12 @@ import http.server
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from readcache.testing.hosts import Bash, Edit, Read, Seen, ToolUse
+from readcache.testing.hosts import Bash, Delegate, Edit, Read, Seen, ToolUse
 
 Body = dict[str, Any]
 DONE = [{"type": "text", "text": "done"}]
@@ -24,6 +25,8 @@ class ScriptedModel:
         self.root = root
         self.requests: list[Body] = []
         self.prompt = 1000  # tokens that it says each request has
+        self.before_answer: Callable[[], None] | None = None  # called once
+        self.delay = 0.0  # seconds that it takes for an answer
         self._waiting: list[list[Body]] = []
         self._delegates: dict[str, list[list[Body]]] = {}
         self.inner: dict[str, list[Body]] = {}
@@ -40,10 +43,24 @@ class ScriptedModel:
         """Lets it answer these blocks."""
         self._waiting.append(blocks)
 
+    def fork(self, calls: Sequence[Bash | Read], beside: Sequence[Bash | Read] = ()) -> tuple[list[Body], list[str]]:
+        """Lets it fork an agent that makes these calls one by one: what that one will be sent, and the calls' ids.
+        `beside`: calls that it makes at once with the fork."""
+        block = self._block(Delegate(tuple(calls)))
+        block["input"] |= {"subagent_type": "fork", "run_in_background": True}
+        self.blocks([*map(self._block, beside), block])
+        name = block["input"]["prompt"]
+        return self.inner[name], [inner["id"] for blocks in self._delegates[name] for inner in blocks]
+
     def answer(self, body: Body) -> list[Body]:
         """The blocks of the next answer."""
+        before, self.before_answer = self.before_answer, None
+        if before is not None:
+            before()
+        time.sleep(self.delay)
         with self._lock:
-            first, last = json.dumps(body["messages"][0]), json.dumps(body["messages"][-1])
+            forked = json.dumps(body["messages"]).partition("that fork is you")[2]  # by Claude Code
+            first, last = forked or json.dumps(body["messages"][0]), json.dumps(body["messages"][-1])
             if not any(tool.get("name") == "Bash" for tool in body.get("tools", ())):
                 return DONE
             if "detailed summary" in last:

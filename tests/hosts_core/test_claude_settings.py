@@ -22,7 +22,7 @@ def where(tmp_path: Path, *, is_user: bool = False, program: str = sys.executabl
 
 
 def test_each_hook_is_a_process(tmp_path: Path) -> None:
-    made = changes(where(tmp_path, mode="advise"))
+    made = [entry for entry in changes(where(tmp_path, mode="advise")) if isinstance(entry, Entry)]
     assert {entry.path for entry in made} == {str(tmp_path / "p/.claude/settings.json")}
     assert {entry.keys[1] for entry in made} == {"PostToolUse", "PostToolUseFailure", "SessionStart"}
     assert all(f"{sys.executable} -m readcache hook claude-code --advise" in json.dumps(entry.value) for entry in made)
@@ -87,7 +87,7 @@ def test_hooks_by_mcp_of_an_earlier_version_are_replaced_and_taken_out(
 
 
 def test_it_is_in_force_when_hooks_run(tmp_path: Path) -> None:
-    assert in_force(where(tmp_path)) == "Claude Code runs the hooks"
+    assert in_force(where(tmp_path)) == "Claude Code runs the hooks (no claude on PATH tells its version)"
 
 
 def test_it_is_not_in_force_when_all_hooks_are_off(tmp_path: Path) -> None:

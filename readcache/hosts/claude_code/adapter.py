@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
+PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted")  # of our plugin; no hook has such a name
 _MOST_OWN = 5
 
 
@@ -32,6 +33,10 @@ def claude_hook(
         return _after_tool(event, sessions, told)
     if name == "SessionStart" and event.get("source") == "compact":
         return _after_compaction(event, _session(event, sessions))
+    if name in PLUGIN_EVENTS:
+        from readcache.hosts.claude_code.plugin import answer_plugin
+
+        return answer_plugin(event, sessions, _own_files)
     return None
 
 
@@ -41,24 +46,17 @@ def _session(event: Event, sessions: Sessions) -> Session:
 
 
 def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object]) -> dict[str, Any] | None:
-    from readcache import Outcome
     from readcache.hosts.claude_code.proof import TranscriptProof
-    from readcache.hosts.claude_code.results import judged
+    from readcache.hosts.claude_code.results import judged, proven_reply
 
     session, proof = _session(event, sessions), TranscriptProof(event)
     proof.credit_restored(session)
     result = judged(event, session, proof.directory())
-    if result is None:
+    reply = proven_reply(result.answer, lambda reply: proof.of(reply, session), session, told) if result else None
+    if result is None or reply is None:
         return None
-    for _ in range(2):  # the second time is a repeat, which is shown
-        reply = result.answer()
-        is_full = reply.outcome is Outcome.FULL
-        if is_full or proof.of(reply, session):
-            told(reply)
-            output = {"hookEventName": event["hook_event_name"], "updatedToolOutput": result.put(reply)}
-            return None if is_full else {"hookSpecificOutput": output}
-    session.settle(reply.call_id, reply.full_text)
-    return None
+    output = {"hookEventName": event["hook_event_name"], "updatedToolOutput": result.put(reply)}
+    return {"hookSpecificOutput": output}
 
 
 def _after_compaction(event: Event, session: Session) -> dict[str, Any] | None:
@@ -79,7 +77,7 @@ def _own_files(session: Session) -> list[str]:
     return sorted(modified, key=modified.__getitem__)[-_MOST_OWN:]
 
 
-WHY = "its transcript tells what the model still sees"
+WHY = "it tells what the model still sees"
 
 
 def _scripted() -> Scripted:
@@ -96,6 +94,6 @@ HOST = Host(
     claude_hook,
     in_force=in_force,
     former_files=former_files,
-    todo=lambda _: "start Claude Code anew: it reads its hooks when it starts",
+    todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
     scripted=_scripted,
 )

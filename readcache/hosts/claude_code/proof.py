@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from readcache import Outcome, Reply, Session
-from readcache.hosts.claude_code.results import is_on_disk
+from readcache.hosts.claude_code.results import names_true_lines
 from readcache.model.events import Origin
 from readcache.transcripts.claude_code import MOST, Transcript, bare
 
 Event = Mapping[str, Any]
 NEWEST = 2_000_000  # bytes at its end that are read first
 PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all
-_MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
+MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
 class TranscriptProof:
@@ -31,12 +31,11 @@ class TranscriptProof:
 
     def of(self, reply: Reply, session: Session) -> bool:
         """True if everything omitted is visible, at the lines that the marker names."""
-        gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
-        if self._event["tool_name"] == "Bash" and not all(is_on_disk(session, *each) for each in gone):
+        if not names_true_lines(reply, self._event, session):
             return False
         restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
         sections = {event.call_id: event.text for event in restored}
-        wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, lines in gone]
+        wanted = [({bare(line) for line in lines}, omitted.sources) for omitted, _, lines in reply.omissions()]
         return any(
             all(
                 lines <= set().union(*(part.lines_of(name, reply.call_id, sections.get(name)) for name in sources))
@@ -45,10 +44,14 @@ class TranscriptProof:
             for part in transcripts(self._path, reply.call_id)
         )
 
+    def may_be_cut(self, since: float) -> bool:
+        """See `Transcript.may_cut`."""
+        return Transcript(tail(self._path)).may_cut(since)
+
     def directory(self) -> str | None:
         """Where the command began. The event has where it ended. None when it is not known."""
         command = str(self._event["tool_input"].get("command", ""))
-        if not _MAY_MOVE.search(command):
+        if not MAY_MOVE.search(command):
             return str(self._event["cwd"])
         found = next(transcripts(self._path, self._event["tool_use_id"]), None)
         return None if found is None else found.call(self._event["tool_use_id"]).get("cwd")

@@ -93,9 +93,31 @@ def _text(name: str, given: Any, response: Any, session: Session, known: Mapping
     return None
 
 
-def is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
-    """True if these are the lines of the file that a marker would name. Claude Code strips blank lines from an output's
-    start, so the lines of a command's output may differ from the ones it asked for."""
+def proven_reply(
+    answer: Callable[[], Reply],
+    is_proven: Callable[[Reply], bool],
+    session: Session,
+    told: Callable[[Reply], object] = lambda _: None,
+) -> Reply | None:
+    """The reply, if it leaves lines out and that is proven. None: the result is shown as it is. `told` is given the
+    reply that is shown."""
+    for _ in range(2):  # the second time is a repeat, which is shown
+        reply = answer()
+        if reply.outcome is Outcome.FULL or is_proven(reply):
+            told(reply)
+            return None if reply.outcome is Outcome.FULL else reply
+    session.settle(reply.call_id, reply.full_text)
+    return None
+
+
+def names_true_lines(reply: Reply, event: Event, session: Session) -> bool:
+    """True if what was omitted are the lines of the files that markers name. Claude Code strips blank lines from an
+    output's start, so the lines of a command's output may differ from the ones it asked for."""
+    gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
+    return event["tool_name"] != "Bash" or all(_is_on_disk(session, *each) for each in gone)
+
+
+def _is_on_disk(session: Session, omitted: Omitted, lines: list[str]) -> bool:
     if omitted.path is None:
         return True
     there = session.read(omitted.path, start=omitted.start, end=omitted.end, fresh=True)

@@ -6,7 +6,13 @@ from readcache.testing.conformance import Conformance
 from tests.hosts.claude_cli import ClaudeCode
 
 
-class TestClaudeCode(Conformance):
+class TestPlugin(Conformance):
+    """It is loaded, and asks the server."""
+
+    host = ClaudeCode(way="--user")
+
+
+class TestHooks(Conformance):
     """Each hook is a process."""
 
     host = ClaudeCode()

@@ -8,59 +8,21 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from readcache.testing.conformance import make_project
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
+from readcache.cli.firing import NotFired, fire
+from readcache.cli.hosts import where_here
+from readcache.hosts import find_host
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read
 from readcache.testing.requests import markers
-from tests.hosts.claude_cli import ClaudeCode, Talk, environment, program
+from tests.hosts.claude_cli import Talk, conversation, environment, program
 from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, compare
-from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars, seen_in, text_in
+from tests.hosts.messages_api import result_chars, seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
-
-
-class Chat:
-    """One conversation with readcache in a project of `make_project`."""
-
-    def __init__(self, root: Path, talk: Talk, model: ScriptedModel) -> None:
-        self.root, self.talk, self.model = root, talk, model
-
-    def step(self, *calls: Bash | Read | Edit | Delegate) -> list[str]:
-        """The results of calls made at once."""
-        return list(self.seen(calls).results)
-
-    def seen(self, step: Step) -> Seen:
-        """What the model was sent after a step."""
-        return ClaudeCode().step(self.talk, self.model, step)
-
-
-@contextmanager
-def conversation(
-    root: Path,
-    *,
-    on: bool = True,
-    hooks: Sequence[dict[str, object]] = (),
-    init: str = "",
-    more: dict[str, str] | None = None,
-) -> Iterator[Chat]:
-    """`hooks`: of the user's own, after each tool. `init`: options of `readcache init`. `more`: of the environment."""
-    make_project(root)
-    if hooks:
-        (root / ".claude").mkdir()
-        (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PostToolUse": [{"hooks": list(hooks)}]}}))
-    model = ScriptedModel(str(root))
-    with messages_api(model) as address:
-        talk = ClaudeCode(*init.split()).talk(root, address, on=on, more=more)
-        try:
-            yield Chat(root, talk, model)
-        finally:
-            talk.close()
 
 
 def python_hook(path: Path, source: str) -> dict[str, object]:
@@ -352,4 +314,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(program()).parent}{os.pathsep}{os.environ['PATH']}")
-    check_fire("claude-code")
+    check_fire("claude-code", environment={})  # without its version, so by hooks
+    host = find_host("claude-code")
+    with pytest.raises(NotFired, match="in a way that a scripted model does not try"):
+        fire(host, where_here(host, is_user=True))

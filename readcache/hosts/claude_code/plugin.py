@@ -1,0 +1,122 @@
+"""Answers the plugin in Claude Code, `register.js`: a result is judged as the text that the model is to read.
+
+The plugin proves each marker itself: it puts one in only if the texts given here still stand in the conversation, above
+the call.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from readcache import Reply, Session
+from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply
+from readcache.hosts.restored import fitting_plan
+from readcache.messages.tools import LINE_NUMBER
+from readcache.model.events import Origin
+from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
+
+if TYPE_CHECKING:
+    from readcache import Sessions
+
+Event = Mapping[str, Any]
+MOST_RESTORED = 200_000  # bytes
+_MOST_FAILED = 10_000  # characters of a failed command's text; of a longer one Claude Code cuts out the middle
+_MOST_LINES = 2000  # that a Read without a limit shows
+_NUMBER = re.compile(LINE_NUMBER, re.MULTILINE)
+# What is not the command's output, though it is no error: a preview of it, or where it goes.
+_NOT_OUTPUT = re.compile(r"<persisted-output>|.*\b[Cc]ommand .*running in (?:the )?background")
+# Claude Code takes their status 1 for no failure, and does not tell it.
+_MAY_SAY_NO = re.compile(r"\b(?:e?grep|fgrep|rg|find|diff|test|cmp|git)\b|\[")
+
+
+def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session], list[str]]) -> dict[str, Any] | None:
+    """The answer to one event of the plugin; None: nothing is to change. `own_files`: those that Claude Code itself
+    puts back after a compaction."""
+    name, call_id, reader = event["hook_event_name"], event.get("tool_use_id", ""), event.get("agent_id") or "main"
+    if name == "Forked":
+        sessions.fork(event["session_id"], reader, parent=event.get("parent_id") or "main", inherit=True)
+        return None
+    for shown in event.get("settled", ()):  # in place of what we answered
+        there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
+        if there.view.is_visible(shown["tool_use_id"]):
+            there.settle(shown["tool_use_id"], shown["text"])
+    session = sessions.get(event["session_id"], reader)
+    if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
+        return _shortened(event, session)
+    if name == "Compacted":
+        plan = fitting_plan(session, own_files(session), MOST_RESTORED)
+        session.compacted(keep=event["kept"], restored=plan)
+        return {"text": plan.render()} if plan.items else None
+    return None
+
+
+def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
+    """The text with markers, and (call, text) for each that they name; a restored section is of no call."""
+
+    def is_proven(reply: Reply) -> bool:
+        is_known = all(map(session.view.is_visible, _sources(reply))) and names_true_lines(reply, event, session)
+        requests = TranscriptProof({**event, "agent_id": event.get("recorded_by")})
+        return is_known and not requests.may_be_cut(event["since"] / 1000)
+
+    answer = _judgement(event, session)
+    reply = proven_reply(answer, is_proven, session) if answer else None
+    if reply is None:
+        return None
+    named = [delivery.event for name in _sources(reply) for delivery in session.view.of_call(name)]
+    sources = [("" if told.origin is Origin.RESTORED else told.call_id, told.text) for told in named]
+    return {"text": reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n"), "sources": sources}
+
+
+def _sources(reply: Reply) -> set[str]:
+    return {name for omitted, _, _ in reply.omissions() for name in omitted.sources}
+
+
+def _judgement(event: Event, session: Session) -> Callable[[], Reply] | None:
+    """How the result is judged. What changes files, or shows nothing, is told to the session. None: nothing in the
+    result may be omitted."""
+    name, given, text, known = event["tool_name"], event["tool_input"], event["text"], {"call_id": event["tool_use_id"]}
+    if name == "Bash":
+        return _command(event, session)
+    if event["is_error"]:
+        return None
+    if name in WRITERS:
+        path = given.get("file_path") or given["notebook_path"]
+        session.wrote(path, content=given.get("content") if name == "Write" else None, **known)
+        return None
+    if name == "Read":
+        return _read(given, text, session, known)
+    return partial(session.observe_tool, name, text, arguments=given, **known)
+
+
+def _command(event: Event, session: Session) -> Callable[[], Reply] | None:
+    command, text = event["tool_input"]["command"], event["text"]
+    cwd = event.get("began") if MAY_MOVE.search(command) else event["cwd"]
+    known = {"cwd": cwd or event["cwd"], "call_id": event["tool_use_id"]}
+    failed = STATUS.match(text) if event["is_error"] and len(text) < _MOST_FAILED else None
+    is_output = bool(failed) if event["is_error"] else not _NOT_OUTPUT.match(text) and len(text) < MOST_SHOWN
+    if not is_output or not cwd:
+        session.observe(command, "", exit_code=None, complete=False, **known)  # it may have written files
+        return None
+    head = failed.end() if failed else 0
+    tail = text.rfind("\n" + MOVED_BACK)
+    end = len(text) if tail < 0 or "\n" in text[tail + 1 :] else tail
+    frame = None if (head, end) == (0, len(text)) else lambda text: (text[:head], text[head:end], text[end:])
+    code = int(failed[1]) if failed else None if _MAY_SAY_NO.search(command) else 0
+    return partial(session.observe, command, text, exit_code=code, frame=frame, **known)
+
+
+def _read(
+    given: Mapping[str, Any], text: str, session: Session, known: Mapping[str, Any]
+) -> Callable[[], Reply] | None:
+    numbers = [int(found[1]) for found in _NUMBER.finditer(text)]
+    if not numbers or not os.path.isabs(given["file_path"]):
+        return None  # a picture, a notebook, or that it is unchanged
+    limit, start = given.get("limit"), numbers[0]
+    is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
+    end = None if is_to_the_end else start + len(numbers) - 1
+    return partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True, **known)

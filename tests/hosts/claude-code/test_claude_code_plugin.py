@@ -1,0 +1,242 @@
+"""readcache as a plugin inside the real Claude Code: what hooks cannot do, and what may be missing around it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from readcache.testing.hosts import Bash, Compact, Edit, Read
+from readcache.testing.requests import markers
+from tests.hosts.claude_cli import Chat, Talk, conversation, environment, switch_on
+from tests.hosts.messages_api import seen_in, text_in
+
+CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+
+
+def readcache(root: Path, *words: str) -> str:
+    """What the command line prints."""
+    command = [sys.executable, "-m", "readcache", *words]
+    ran = subprocess.run(command, cwd=root, env=environment(root), check=False, capture_output=True, text=True)
+    return ran.stdout + ran.stderr
+
+
+def server(chat: Chat) -> int:
+    """The process that answers."""
+    found = re.search(r"server +process (\d+)", readcache(chat.root, "doctor"))
+    assert found
+    return int(found[1])
+
+
+def test_the_middle_of_a_read_is_left_out_and_the_rest_has_its_numbers(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(Read("shop.py", 11, 40))
+        (shown,) = chat.step(Read("shop.py", 1, 60))
+    lines = shown.split("\n")
+    assert lines[9].startswith("10\tdef item_10(")
+    assert markers(lines[10])
+    assert lines[11].startswith("41\tdef item_41(")
+
+
+def test_a_failed_command_is_shortened_and_stays_failed(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(Bash("cat shop.py; exit 3"))
+        content = [m["content"] for m in chat.model.requests[-1]["messages"] if isinstance(m["content"], list)]
+        results = [block for blocks in content for block in blocks if block["type"] == "tool_result"]
+    assert shown.startswith("Exit code 3\n[")
+    assert markers(shown)
+    assert results[-1]["is_error"] is True
+
+
+def test_an_edit_goes_through_after_a_marker_and_a_resumption(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(Read("shop.py"))
+        assert markers(shown)
+        chat.talk.again()
+        (edited,) = chat.step(Edit("shop.py", "number 9 of", "number nine of"))
+        assert shown in text_in(chat.model.requests[-1]), "what was shown stays"
+        (again,) = chat.step(CAT)
+    assert "updated successfully" in edited
+    assert "number nine of" in again
+
+
+def test_a_command_is_of_the_directory_it_began_in(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        (chat.root / "src").mkdir()
+        (chat.root / "src/shop.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other shop"))
+        chat.step(Bash("cd src && cat shop.py"))
+        (again,) = chat.step(CAT)
+        (other,) = chat.step(Bash("cd .. && cat shop.py"))
+    assert markers(again)
+    assert "number 7 of the shop" in other
+
+
+def test_of_calls_made_at_once_none_names_another(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(Bash("ls"))
+        shown = chat.step(CAT, CAT)
+        (later,) = chat.step(HEAD)
+    assert not any(map(markers, shown))
+    assert markers(later)
+
+
+def test_a_fork_is_not_shown_again_what_it_began_with(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        (chat.root / "new.py").write_text((chat.root / "shop.py").read_text().replace("shop", "new"))
+        chat.step(CAT)
+        other = Bash("cat other.py")
+        (chat.root / "other.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other"))
+        sent, ids = chat.model.fork([other, CAT, Bash("cat new.py")], beside=[other])
+        chat.talk.say("go on")
+        until = time.monotonic() + 20
+        while len(sent) < 4 and time.monotonic() < until:
+            time.sleep(0.1)
+        shown = seen_in(sent[3], ids).results
+        assert (chat.root / "shop.py").read_text().rstrip() in text_in(sent[0]), "its own first request"
+    assert [bool(markers(text)) for text in shown] == [False, True, False]
+    assert "def item_60(" in shown[0], "its parent made that call at once with the fork"
+
+
+def test_what_is_gone_from_the_conversation_is_shown(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(Bash("ls"))
+        chat.step(CAT)
+        chat.talk.go_back(1)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_after_results_were_cut_everything_is_shown(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(CAT)
+        (path,) = (Path(chat.talk.env["HOME"]) / ".claude/projects").glob(f"*/{chat.talk.session}.jsonl")
+        with path.open("a") as file:
+            file.write('{"type":"system","subtype":"microcompact_boundary"}\n')
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_without_a_transcript_everything_is_shown(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.talk.close()
+        chat.talk._start("--no-session-persistence")
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+@pytest.mark.parametrize("way", ["manual", "auto"])
+def test_what_claude_code_does_not_put_back_itself_is_put_back_and_is_a_source(tmp_path: Path, way: str) -> None:
+    more = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"}
+    with conversation(tmp_path / "p", way="--user", more=more) as chat:
+        for n in range(8):
+            lines = "".join(f"value_{n}_{k} = {n * k}  # of file {n}\n" for k in range(90))
+            (chat.root / f"file_{n}.py").write_text(lines)
+            os.utime(chat.root / f"file_{n}.py", (1_700_000_000 + n, 1_700_000_000 + n))
+        for n in range(8):
+            chat.step(Bash(f"cat file_{n}.py") if n % 2 else Read(f"file_{n}.py"))
+        if way == "manual":
+            chat.seen(Compact())
+        else:
+            chat.model.prompt = 178_000
+            chat.step(Bash("ls"))
+            chat.model.prompt = 1000
+        (shown,) = chat.step(Bash("cat file_1.py"))
+        text = text_in(chat.model.requests[-1])
+        assert text.count("## Files restored after compaction") == 1
+        assert (chat.root / "file_1.py").read_text() in text
+        assert 'file_1.py lines 1-90, in the section "Files restored after compaction"' in shown
+        chat.talk.again()
+        (shown,) = chat.step(Read("file_1.py", 1, 60))
+    assert 'in the section "Files restored after compaction"' in shown
+
+
+def test_a_server_that_is_gone_is_started_again(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(CAT)
+        os.kill(server(chat), signal.SIGKILL)
+        (shown,) = chat.step(CAT)
+        assert not markers(shown)
+        time.sleep(2.5)
+        chat.step(Bash("ls"))  # starts it
+        time.sleep(2)
+        chat.step(CAT)
+        assert markers(chat.step(HEAD)[0])
+
+
+def test_a_server_that_hangs_is_replaced_and_nothing_waits_for_it(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+        chat.step(CAT)
+        process = server(chat)
+        os.kill(process, signal.SIGSTOP)
+        began = time.monotonic()
+        (shown,) = chat.step(CAT)
+        chat.step(Bash("ls"))  # Claude Code waits for a request that is not answered, before the next prompt
+        assert time.monotonic() - began < 10
+        assert not markers(shown)
+        time.sleep(4)
+        chat.step(CAT)
+        assert server(chat) != process
+        assert markers(chat.step(HEAD)[0])
+
+
+@pytest.mark.parametrize("lost", ["program", "state"])
+def test_what_it_needs_may_be_missing(tmp_path: Path, lost: str) -> None:
+    with conversation(tmp_path / "p", way="--user", on=False) as chat:
+        switch_on(chat.root, "--user")
+        if lost == "program":
+            module = Path(chat.talk.env["HOME"]) / ".claude/skills/readcache/hooks/register.js"
+            module.write_text(module.read_text().replace('"program": ["', '"program": ["/nowhere'))
+        else:
+            chat.talk.env["XDG_STATE_HOME"] = "/proc/nowhere"
+        chat.talk.close()
+        chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"], chat.talk.env)
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+        sent = text_in(chat.model.requests[-1])
+    assert shown.startswith("def item_1(")
+    assert "readcache" not in sent
+
+
+def test_with_hooks_in_the_project_too_each_call_has_one_answer(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.talk.close()
+        bare = {**environment(chat.root), "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-m", "readcache", "init", "claude-code", "--project"]
+        subprocess.run(command, cwd=chat.root, env=bare, check=True, capture_output=True)
+        assert "are both in force" in readcache(chat.root, "doctor", "--host", "claude-code")
+        chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
+        (whole,) = chat.step(CAT)
+        (shown,) = chat.step(CAT)
+        (again,) = chat.step(CAT)
+    assert "def item_60(" in whole
+    assert len(markers(shown)) == 1
+    assert "def item_60(" in again
+
+
+@pytest.mark.parametrize("init", ["--advise", "--off"])
+def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
+    with conversation(tmp_path / "p", way="--user", init=init) as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
+
+
+def test_doctor_says_so_and_uninit_leaves_nothing(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+        assert "Claude Code loads the plugin" in readcache(chat.root, "doctor", "--host", "claude-code")
+        chat.talk.close()
+        readcache(chat.root, "uninit", "claude-code", "--user")
+        assert not (Path(chat.talk.env["HOME"]) / ".claude/skills").exists()
+        chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+    assert not markers(shown)
