@@ -62,7 +62,8 @@ def fire(host: Host, where: Where) -> bool:
     name = scripted.words[0]
     if (program := shutil.which(name)) is None:
         raise NotFired(f"{name} is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="readcache-fire-", ignore_cleanup_errors=True) as place:
+    near = "/tmp" if os.path.isdir("/tmp") else None  # macOS has long names: a socket below them cannot be reached
+    with tempfile.TemporaryDirectory(prefix="readcache-fire-", dir=near, ignore_cleanup_errors=True) as place:
         project, store = Path(place, "project"), str(Path(place, "fire.db"))
         project.mkdir()
         (project / "canary.txt").write_text("".join(f"{canary}, line {number}\n" for number in range(LINES)))
@@ -79,13 +80,14 @@ def fire(host: Host, where: Where) -> bool:
 
 
 def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str, str]:
-    """Switch the host on in that home, as a user does. Returns the environment to run it in. NotFired."""
+    """Switch the host on in that home, as a user does. Returns the environment to run it in."""
     for path, text in model.scripted.files(model.url).items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
-    there = where._replace(home=str(home), is_user=True, mode="on", environment={})
+    programs = {name: value for name, value in where.environment.items() if name == "PATH"}
+    there = where._replace(home=str(home), is_user=True, mode="on", environment=programs)
     if set(map(type, host.changes(there))) != set(map(type, host.changes(where))):
-        raise NotFired("it is switched on here in a way that a scripted model does not try")
+        there = there._replace(environment={})  # by hooks, as in a project whose plugins Claude Code does not load
     switch = Switch(host, there, str(home / "remembered"))
     switch.write(switch.plan_on())
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
@@ -109,6 +111,7 @@ class _Model(http.server.ThreadingHTTPServer):
 
     def answer(self, path: str, request: Any) -> str:
         """The body of an answer. A request without tools asks for a title or the like."""
+        time.sleep(self.scripted.seconds)
         number = json.dumps(request).count(self.scripted.result)
         if number >= 2:
             self.last = request

@@ -86,6 +86,10 @@ class HookSessions:
         self._used[conversation, session.agent_id] = session
         return session
 
+    def inherit(self, conversation: str, source: str) -> None:
+        """As `Sessions` does. The source is read alone: its last results are as sure as they were."""
+        self._sessions().inherit(conversation, source)
+
     def close(self, conversation: str) -> None:
         """As `Sessions` does."""
         self._sessions().close(conversation)

@@ -21,6 +21,7 @@ class Scripted(NamedTuple):
     files: Callable[[str], Mapping[str, str]]  # of the address: texts of settings, by their path below the home
     result: str  # how a request says that something is a tool's result: it has this once for each
     answer: Callable[[str, int, str], str]
+    seconds: float = 0.0  # that the model takes for an answer, where the host does something of ours meanwhile
 
 
 def stream(events: Iterable[Json], last: str = "") -> str:

@@ -263,6 +263,14 @@ class Transcript:
         blocks = _blocks_by(there, "id").get(source), _blocks_by(result, "tool_use_id").get(source)
         return _lines_in([*blocks, there.get("rendered")]) if first else set()
 
+    def source(self, conversation: str) -> str | None:
+        """The conversation that this one was forked from, in which its older answers were requested; None: none is
+        known."""
+        at = self._data.rfind(b'"requestSessionId":"')
+        entry = _read_entry(self._line(self._data.rfind(b"\n", 0, at) + 1)) if at >= 0 else {}
+        name = entry.get("requestSessionId")
+        return name if isinstance(name, str) and name != conversation else None
+
     def may_cut(self, since: float) -> bool:
         """True if results may have been taken out of the conversation, or the server may do so with the newest request;
         also if no request is known that was sent at `since` (seconds since the epoch) or later."""

@@ -173,11 +173,11 @@ class Talk:
         (path,) = (Path(self.env["HOME"]) / ".claude/projects").glob(f"*/{self.session}.jsonl")
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
-    def go_back(self, calls: int) -> None:
-        """As if the last calls and all after them had not been made."""
+    def go_back(self, calls: int, *words: str) -> None:
+        """As if the last calls and all after them had not been made. `words`: more of the command line."""
         answers = [entry for entry in self.entries() if entry["type"] == "assistant"]
         made = [at for at, entry in enumerate(answers) if entry["message"]["content"][0]["type"] == "tool_use"]
-        self.again("--resume-session-at", answers[made[-calls] - 1]["uuid"])
+        self.again("--resume-session-at", answers[made[-calls] - 1]["uuid"], *words)
 
     def wait_for_server(self) -> None:
         """Returns when the server of this conversation answers; after a while, if none does."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 10  # that are written; one more before them is not counted, as programs and imports are cold in it
+IS_KEPT = bool(os.environ.get("READCACHE_WRITE_MEASURED"))
 
 
 class Run(NamedTuple):
@@ -31,9 +32,8 @@ def compare(
     """Holds one conversation without readcache and with it, in turn: once, or, where it is to be written, ten times.
     `hold(place, on)` does so in a directory `place` that it makes. AssertionError where more than `most` of the
     characters are left, or the file that the conversation edits differs."""
-    is_kept = bool(os.environ.get("READCACHE_WRITE_MEASURED"))
     runs: dict[bool, list[Run]] = {False: [], True: []}
-    for number in range(1 + ROUNDS if is_kept else 1):
+    for number in range(1 + ROUNDS if IS_KEPT else 1):
         edited = set()
         for on in (False, True):
             place = root / f"{number}-{'with' if on else 'without'}"
@@ -41,7 +41,7 @@ def compare(
             edited.add(min(place.rglob("shop.py")).read_bytes())
         assert len(edited) == 1, "the files differ"
     assert runs[True][0].chars < most * runs[False][0].chars
-    if is_kept:
+    if IS_KEPT:
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         found = {"date": today, "versions": dict(versions), "before": _kept(runs[False]), "after": _kept(runs[True])}
         text = json.dumps({name: found}, indent=1) + "\n"

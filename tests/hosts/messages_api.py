@@ -27,6 +27,7 @@ class ScriptedModel:
         self.prompt = 1000  # tokens that it says each request has
         self.before_answer: Callable[[], None] | None = None  # called once
         self.delay = 0.0  # seconds that it takes for an answer
+        self.waited = 0.0  # seconds that it took for all of them
         self._waiting: list[list[Body]] = []
         self._delegates: dict[str, list[list[Body]]] = {}
         self.inner: dict[str, list[Body]] = {}
@@ -55,9 +56,11 @@ class ScriptedModel:
     def answer(self, body: Body) -> list[Body]:
         """The blocks of the next answer."""
         before, self.before_answer = self.before_answer, None
+        began = time.monotonic()
         if before is not None:
             before()
         time.sleep(self.delay)
+        self.waited += time.monotonic() - began
         with self._lock:
             forked = json.dumps(body["messages"]).partition("that fork is you")[2]  # by Claude Code
             first, last = forked or json.dumps(body["messages"][0]), json.dumps(body["messages"][-1])
@@ -73,8 +76,9 @@ class ScriptedModel:
 
     def _block(self, call: ToolUse) -> Body:
         self._count += 1
+        number = f"toolu_{self._count:06}"  # the calls of a sub-agent come next
         name, given = self._tool(call)
-        return {"type": "tool_use", "id": f"toolu_{self._count:06}", "name": name, "input": given}
+        return {"type": "tool_use", "id": number, "name": name, "input": given}
 
     def _tool(self, call: ToolUse) -> tuple[str, Body]:
         if isinstance(call, Bash):

@@ -3,6 +3,7 @@ calls made at once, a compaction that showed shop.py again, a resumption, and a 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,11 @@ def test_a_call_that_never_comes_is_not_waited_for_long(tmp_path: Path) -> None:
 )
 def test_a_number_in_front_of_a_line_is_none_of_it(line: str, without: str) -> None:
     assert bare(line) == without
+
+
+def test_a_forked_conversation_names_its_source() -> None:
+    lines = [{"type": "user"}, {"type": "assistant", "requestSessionId": "a"}, {"type": "user", "text": "sessionId"}]
+    forked = Transcript("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode())
+    assert forked.source("b") == "a"
+    assert forked.source("a") is None
+    assert TRANSCRIPT.source("b") is None

@@ -94,3 +94,16 @@ def test_a_sub_agent_ends_with_its_conversation(tmp_path: Path) -> None:
     assert sessions.get("a", "helper") is not child
     assert sessions.get("a", "helper").observe("cat f", TEXT).outcome is Outcome.UNCHANGED, "it was closed in order"
     sessions.close_all()
+
+
+def test_a_fork_of_a_conversation_begins_with_what_that_saw_and_its_source_stays(tmp_path: Path) -> None:
+    for store in (None, tmp_path / "s.db"):
+        sessions = Sessions("/w", store=store)
+        first = sessions.get("a").observe("cat f", TEXT)
+        sessions.inherit("fork", "a")
+        assert sessions.get("fork").stats() == {}
+        found = sessions.get("fork").observe("head -500 f", TEXT)
+        assert {name for omitted, _, _ in found.omissions() for name in omitted.sources} == {first.call_id}
+        sessions.get("fork").wrote("f")
+        assert sessions.get("a").observe("head -500 f", TEXT).outcome is Outcome.UNCHANGED
+        assert sessions.get("fork").observe("tail -500 f", TEXT).reason is Reason.WRITTEN

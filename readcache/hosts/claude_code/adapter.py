@@ -32,7 +32,7 @@ def claude_hook(
     if name in ("PostToolUse", "PostToolUseFailure"):
         return _after_tool(event, sessions, told)
     if name == "SessionStart" and event.get("source") == "compact":
-        return _after_compaction(event, _session(event, sessions))
+        return _after_compaction(event, sessions)
     if name in PLUGIN_EVENTS:
         from readcache.hosts.claude_code.plugin import answer_plugin
 
@@ -40,16 +40,11 @@ def claude_hook(
     return None
 
 
-def _session(event: Event, sessions: Sessions) -> Session:
-    """A sub-agent has a conversation of its own."""
-    return sessions.get(event["session_id"], event.get("agent_id") or "main")
-
-
 def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object]) -> dict[str, Any] | None:
-    from readcache.hosts.claude_code.proof import TranscriptProof
+    from readcache.hosts.claude_code.proof import TranscriptProof, session_of
     from readcache.hosts.claude_code.results import judged, proven_reply
 
-    session, proof = _session(event, sessions), TranscriptProof(event)
+    session, proof = session_of(event, sessions), TranscriptProof(event)
     proof.credit_restored(session)
     result = judged(event, session, proof.directory())
     reply = proven_reply(result.answer, lambda reply: proof.of(reply, session), session, told) if result else None
@@ -59,10 +54,11 @@ def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object
     return {"hookSpecificOutput": output}
 
 
-def _after_compaction(event: Event, session: Session) -> dict[str, Any] | None:
-    from readcache.hosts.claude_code.proof import TranscriptProof
+def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None:
+    from readcache.hosts.claude_code.proof import TranscriptProof, session_of
     from readcache.hosts.restored import answer_compaction
 
+    session = session_of(event, sessions)
     TranscriptProof(event).credit_restored(session)  # after the compaction before this one
     return answer_compaction(session, without=_own_files(session))
 

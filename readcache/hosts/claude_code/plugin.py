@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from readcache import Reply, Session
-from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof
+from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
 from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
@@ -45,7 +45,7 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
         there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
         if there.view.is_visible(shown["tool_use_id"]):
             there.settle(shown["tool_use_id"], shown["text"])
-    session = sessions.get(event["session_id"], reader)
+    session = session_of(event, sessions)
     if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
         return _shortened(event, session)
     if name == "Compacted":

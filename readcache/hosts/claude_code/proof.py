@@ -6,12 +6,15 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from readcache import Outcome, Reply, Session
 from readcache.hosts.claude_code.results import names_true_lines
 from readcache.model.events import Origin
 from readcache.transcripts.claude_code import MOST, Transcript, bare
+
+if TYPE_CHECKING:
+    from readcache import Sessions
 
 Event = Mapping[str, Any]
 NEWEST = 2_000_000  # bytes at its end that are read first
@@ -44,6 +47,10 @@ class TranscriptProof:
             for part in transcripts(self._path, reply.call_id)
         )
 
+    def source(self, conversation: str) -> str | None:
+        """See `Transcript.source`."""
+        return Transcript(tail(self._path)).source(conversation)
+
     def may_be_cut(self, since: float) -> bool:
         """See `Transcript.may_cut`."""
         return Transcript(tail(self._path)).may_cut(since)
@@ -68,6 +75,16 @@ class TranscriptProof:
             reply = session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
             if reply.outcome is not Outcome.FULL:
                 session.settle(reply.call_id, reply.full_text)
+
+
+def session_of(event: Event, sessions: Sessions) -> Session:
+    """The session of the event's reader. That of a forked conversation begins with what its source sees; whether that
+    stands in its own transcript, too, is proven for each marker."""
+    conversation, agent = event["session_id"], event.get("agent_id")
+    session = sessions.get(conversation, agent or "main")
+    if not agent and not session.view.calls.number and (source := TranscriptProof(event).source(conversation)):
+        sessions.inherit(conversation, source)
+    return session
 
 
 def transcripts(path: str, call_id: str) -> Iterator[Transcript]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from readcache.hosts.scripted import Json, Scripted, stream
 
-_QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY")
+_QUIET = dict.fromkeys(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"), "1")
 
 
 def _answer(_: str, number: int, command: str) -> str:
@@ -34,8 +34,9 @@ def _events(message: Json, block: Json) -> Iterator[Json]:
 
 SCRIPTED = Scripted(
     ("claude", "-p", "go on", "--allowedTools", "Bash(cat:*)"),
-    lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", **dict.fromkeys(_QUIET, "1")},
+    lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "READCACHE_SERVER": "on", **_QUIET},
     lambda _: {},
     '"tool_result"',
     _answer,
+    seconds=2.0,  # the plugin starts its server, and Claude Code writes down each request
 )

@@ -24,7 +24,7 @@ from tests.hosts.measured import Run, compare
 from tests.hosts.messages_api import ScriptedModel, messages_api, result_chars
 from tests.hosts.user_tools import check_settings
 
-CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+CAT, HEAD, TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("tail -n 40 shop.py")
 
 
 class TestClaudeAgentSdk(Conformance):
@@ -88,8 +88,7 @@ def test_conversations_of_one_program_are_kept_apart(tmp_path: Path) -> None:
     assert [bool(markers(text)) for text in first + second] == [False, True, False, True]
 
 
-def test_a_fork_is_another_conversation_and_its_source_goes_on(tmp_path: Path) -> None:
-    """Its lines are shown once more: Claude Code gives a fork a name of its own."""
+def test_a_fork_begins_with_what_its_source_was_shown_and_that_goes_on(tmp_path: Path) -> None:
     make_project(tmp_path / "p")
     model, ours = ScriptedModel(str(tmp_path / "p")), hooks(sessions_by_settings(str(tmp_path / "p")))
     with messages_api(model) as address:
@@ -97,13 +96,13 @@ def test_a_fork_is_another_conversation_and_its_source_goes_on(tmp_path: Path) -
         AgentSdk().step(talk, model, (CAT,))
         source = talk.session
         talk.again("--fork-session")
-        shown = [AgentSdk().step(talk, model, (CAT,)).results[0] for _ in range(2)]
+        shown = [AgentSdk().step(talk, model, (call,)).results[0] for call in (HEAD, TAIL)]
         assert talk.session != source
         talk.session = source
         talk.again()
         (again,) = AgentSdk().step(talk, model, (HEAD,)).results
         talk.close()
-    assert [bool(markers(text)) for text in (*shown, again)] == [False, True, True]
+    assert [bool(markers(text)) for text in (*shown, again)] == [True, True, True]
 
 
 def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

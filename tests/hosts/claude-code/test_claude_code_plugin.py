@@ -94,14 +94,15 @@ def test_a_fork_is_not_shown_again_what_it_began_with(tmp_path: Path) -> None:
         chat.step(CAT)
         other = Bash("cat other.py")
         (chat.root / "other.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other"))
-        sent, ids = chat.model.fork([other, CAT, Bash("cat new.py")], beside=[other])
+        calls = [other, CAT, Bash("cat new.py"), Bash("sed -n '1,40p' new.py")]
+        sent, ids = chat.model.fork(calls, beside=[other])
         chat.talk.say("go on")
         until = time.monotonic() + 20
-        while len(sent) < 4 and time.monotonic() < until:
+        while len(sent) < 5 and time.monotonic() < until:
             time.sleep(0.1)
-        shown = seen_in(sent[3], ids).results
+        shown = seen_in(sent[4], ids).results
         assert (chat.root / "shop.py").read_text().rstrip() in text_in(sent[0]), "its own first request"
-    assert [bool(markers(text)) for text in shown] == [False, True, False]
+    assert [bool(markers(text)) for text in shown] == [False, True, False, True]
     assert "def item_60(" in shown[0], "its parent made that call at once with the fork"
 
 

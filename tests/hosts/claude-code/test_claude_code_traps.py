@@ -12,14 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli.firing import NotFired, fire
-from readcache.cli.hosts import where_here
-from readcache.hosts import find_host
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import Talk, conversation, environment, program
 from tests.hosts.fired import check_fire
-from tests.hosts.measured import Run, compare
+from tests.hosts.measured import IS_KEPT, Run, compare
 from tests.hosts.messages_api import result_chars, seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
@@ -63,12 +60,20 @@ def test_a_marker_may_name_what_was_shown_before_a_resumption(tmp_path: Path) ->
     assert markers(shown)
 
 
-def test_a_forked_conversation_is_another_one(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p") as chat:
+@pytest.mark.parametrize("way", ["--project", "--user"])
+def test_a_forked_conversation_begins_with_what_its_source_was_shown(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", way=way) as chat:
+        chat.step(Bash("ls"))
         chat.step(CAT)
+        source = chat.talk.session
         chat.talk.again("--fork-session")
-        (shown,) = chat.step(CAT)
-    assert not markers(shown)
+        (shown,) = chat.step(HEAD)
+        assert chat.talk.session != source
+        chat.talk.session = source
+        chat.talk.go_back(1, "--fork-session")
+        (before,) = chat.step(HEAD)
+    assert markers(shown)
+    assert not markers(before), "this fork was made before its source read the file"
 
 
 def make_files(root: Path) -> None:
@@ -284,7 +289,8 @@ def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
     assert not markers(shown)
 
 
-def test_what_it_saves_is_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "way"), [("claude-code", "--user"), ("claude-code-hooks", "--project")])
+def test_what_it_saves_is_measured(tmp_path: Path, name: str, way: str) -> None:
     steps: list[tuple[Bash | Read | Edit | Delegate, ...]] = [
         (CAT,),
         (Read("shop.py"),),
@@ -300,21 +306,21 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     ]
 
     def hold(root: Path, on: bool) -> Run:
-        with conversation(root, on=on) as chat:
-            began = time.monotonic()
+        # Users' patience is too short where other tests run beside this one.
+        with conversation(root, on=on, way=way, patience=0 if IS_KEPT else 2000) as chat:
+            chat.seen((Bash("true"),))  # Claude Code and the server have started
+            chat.model.delay, began = 0.25, time.monotonic() - chat.model.waited
             for step in steps:
                 chat.seen(step)
-            seconds = time.monotonic() - began
+            seconds = time.monotonic() - began - chat.model.waited
             bodies = [*chat.model.requests, *(body for inner in chat.model.inner.values() for body in inner)]
         return Run(sum(map(result_chars, bodies)), seconds, sum(map(len, steps)) + 2)
 
     version = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
-    compare("claude-code", {"claude-code": version}, hold, tmp_path)
+    compare(name, {"claude-code": version}, hold, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(program()).parent}{os.pathsep}{os.environ['PATH']}")
-    check_fire("claude-code", environment={})  # without its version, so by hooks
-    host = find_host("claude-code")
-    with pytest.raises(NotFired, match="in a way that a scripted model does not try"):
-        fire(host, where_here(host, is_user=True))
+    check_fire("claude-code")
+    check_fire("claude-code", is_user=False)  # a project that it does not trust, so by hooks
