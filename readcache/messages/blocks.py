@@ -95,9 +95,11 @@ def blocks_key(message: Raw) -> str:
 
 def result_keys(raw: Raw) -> tuple[str, str] | None:
     """The keys of a result's call id and content, as `("tool_call_id", "content")`; None if it is not a result."""
-    if raw.get("role") in RESULT_ROLES and blocks_key(raw) == "content":
+    kind = string(raw.get("type"))
+    is_block = kind in CALLS or kind in TEXTS  # whatever its `role` means
+    if raw.get("role") in RESULT_ROLES and blocks_key(raw) == "content" and not is_block:
         return "tool_call_id", "content"
-    return RESULTS.get(string(raw.get("type")))
+    return RESULTS.get(kind)
 
 
 def string(value: object) -> str:

@@ -196,7 +196,8 @@ def plain(value: Any) -> Any:
 def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
     thinking = raw.get("thinking_blocks") or raw.get("reasoning_content") or ()
     yield from [Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking)
-    yield from _result(raw) if role in RESULT_ROLES else _content(raw.get(blocks_key(raw)))
+    is_result = role in RESULT_ROLES and result_keys(raw) is not None
+    yield from _result(raw) if is_result else _content(raw.get(blocks_key(raw)))
     yield from map(_openai_call, _listed(raw.get("tool_calls")))
     if raw.get("function_call"):
         yield _openai_call({"function": raw["function_call"]})

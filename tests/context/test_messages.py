@@ -264,6 +264,7 @@ messages_of_blocks = st.builds(
 @given(anything | blocks | messages_of_blocks)
 @example({"toolResult": {"parts": "a"}})
 @example({"functionResponse": {"parts": ["a"]}})
+@example({"role": "user", "parts": [{"toolUse": {"role": "function"}}, {"toolResult": {}}]})
 def test_what_is_read_can_be_written_and_nothing_else_changes(message: Any) -> None:
     before = copy.deepcopy(message)
     parts = normalise_one(message).parts
