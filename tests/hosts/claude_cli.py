@@ -128,7 +128,7 @@ def environment(root: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     bin = home / "bin"  # Claude Code as a user has it: `init` asks it for its version
     bin.mkdir(exist_ok=True)
-    if not (bin / "claude").exists():
+    if program() and not (bin / "claude").exists():
         (bin / "claude").symlink_to(program())
     state = Path(tempfile.gettempdir()) / f"rc-{hashlib.sha256(str(home).encode()).hexdigest()[:12]}"
     off = ("DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX")
@@ -143,6 +143,7 @@ class Talk:
         self.root, self.session = root, ""
         self.env = environment(root) | {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"} | (more or {})
         self.said: list[dict[str, Any]] = []  # by the program
+        self.is_new = True  # it has just been started
         self._start()
 
     def _start(self, *words: str) -> None:
@@ -151,7 +152,6 @@ class Talk:
         self._process = subprocess.Popen(
             command, cwd=self.root, env=self.env, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True
         )
-        self.is_new = True
 
     def say(self, text: str) -> dict[str, Any]:
         """The user says something; returns when the turn is over, with the program's last word on it."""
@@ -191,6 +191,7 @@ class Talk:
     def again(self, *words: str) -> None:
         """The program is ended, and resumes the conversation."""
         self.close()
+        self.is_new = True
         self._start("--resume", self.session, *words)
 
     def close(self) -> None:

@@ -56,6 +56,21 @@ def test_a_project_gets_the_plugin_once_claude_code_trusts_it(tmp_path: Path) ->
     assert all(isinstance(change, OwnFile) for change in changes(where))
 
 
+def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+
+    def moved(where: Where) -> Where:
+        return where._replace(environment={**where.environment, "CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
+
+    for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.286", "settings.json")):
+        made = {change.path for change in changes(moved(place(tmp_path / version, version)))}
+        assert str(tmp_path / "mine" / file) in made
+    project = moved(place(tmp_path, is_user=False))
+    trusted = {"projects": {project.root: {"hasTrustDialogAccepted": True}}}
+    (tmp_path / "mine/.claude.json").write_text(json.dumps(trusted))
+    assert all(isinstance(change, OwnFile) for change in changes(project))
+
+
 def test_a_socket_that_a_plugin_cannot_reach_means_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/tmp/" + "long/" * 20)
     assert all(isinstance(change, Entry) for change in changes(place(tmp_path)))

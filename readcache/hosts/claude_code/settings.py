@@ -24,7 +24,7 @@ _FIRST_WITH_PLUGINS = (2, 1, 287)  # of Claude Code, whose plugins may have modu
 _MOST_STATE = 60  # bytes of the state directory's path: plugins reach a socket of 100, and its name is below
 _PATIENCE = 10.0  # seconds for `claude --version`, which takes 0.1
 _SETTINGS = re.compile(r"^const SETTINGS = .*$", re.MULTILINE)
-_FOLDER = os.path.join(".claude", "skills", "readcache")
+_FOLDER = os.path.join("skills", "readcache")
 _MADE = "Made by `readcache init claude-code`, removed by uninit; what is changed here is lost."
 
 
@@ -35,7 +35,7 @@ def changes(where: Where) -> Sequence[Entry | OwnFile]:
 
 def former_files(where: Where) -> Sequence[str]:
     """Where the other of the two ways puts something, and where an earlier version put an MCP server."""
-    server = os.path.join(_place(where), ".claude.json" if where.is_user else ".mcp.json")
+    server = _state_file(where) if where.is_user else os.path.join(where.root, ".mcp.json")
     return [server, _settings_file(where), *(file.path for file in _plugin(where))]
 
 
@@ -90,17 +90,25 @@ def _is_trusted(where: Where) -> bool:
     """True if Claude Code loads plugins of this project: its user has said that it may."""
     from readcache.hosts.settings_files.json_text import settings_in
 
-    projects = settings_in(os.path.join(where.home, ".claude.json")).get("projects")
+    projects = settings_in(_state_file(where)).get("projects")
     known: dict[str, Any] = projects if isinstance(projects, dict) else {}
     return isinstance(known.get(where.root), dict) and known[where.root].get("hasTrustDialogAccepted") is True
 
 
 def _settings_file(where: Where) -> str:
-    return os.path.join(_place(where), ".claude", "settings.json")
+    return os.path.join(_place(where), "settings.json")
+
+
+def _state_file(where: Where) -> str:
+    return os.path.join(where.environment.get("CLAUDE_CONFIG_DIR") or where.home, ".claude.json")
 
 
 def _place(where: Where) -> str:
-    return where.home if where.is_user else where.root
+    return _user_place(where) if where.is_user else os.path.join(where.root, ".claude")
+
+
+def _user_place(where: Where) -> str:
+    return where.environment.get("CLAUDE_CONFIG_DIR") or os.path.join(where.home, ".claude")
 
 
 def in_force(where: Where) -> str:
@@ -109,11 +117,11 @@ def in_force(where: Where) -> str:
     from readcache.hosts.settings_files.json_text import settings_in
 
     plugins, hooks = list[str](), list[str]()
-    for place in (where.home, where.root):
+    for place in (_user_place(where), os.path.join(where.root, ".claude")):
         folder = os.path.join(place, _FOLDER)
         plugins += [folder] if os.path.exists(folder) else []
         for name in ("settings.json", "settings.local.json"):
-            file = os.path.join(place, ".claude", name)
+            file = os.path.join(place, name)
             settings = settings_in(file)
             if settings.get("disableAllHooks"):
                 raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")

@@ -189,13 +189,9 @@ if event["tool_input"].get("command") == "cat shop.py":
 
 def test_a_hook_that_fails_leaves_the_result_and_the_model_is_not_told(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        settings = Path(chat.talk.env["HOME"]) / ".claude/settings.json"
-        broken = (
-            settings.read_text()
-            .replace("readcache hook", "no-such-program hook")
-            .replace('"server": "readcache"', '"server": "none"')
-        )
-        settings.write_text(broken)
+        settings = chat.root / ".claude/settings.json"
+        assert "readcache hook" in settings.read_text()
+        settings.write_text(settings.read_text().replace("readcache hook", "no-such-program hook"))
         chat.talk.close()
         chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
         chat.step(CAT)
@@ -280,7 +276,7 @@ def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
 
 def test_it_is_switched_off_by_one_line(tmp_path: Path) -> None:
     with conversation(tmp_path / "p") as chat:
-        command = [sys.executable, "-m", "readcache", "uninit", "claude-code"]
+        command = [sys.executable, "-m", "readcache", "uninit", "claude-code", "--project"]
         subprocess.run(command, cwd=chat.root, env=environment(chat.root), check=True, capture_output=True)
         chat.talk.close()
         chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"])
