@@ -10,7 +10,7 @@ cleared once is never rewritten.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.context.compaction import count_tokens
@@ -18,10 +18,10 @@ from readcache.context.notes import is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_results
-from readcache.messages.messages import Message, Part, normalise, raw_messages
+from readcache.messages.messages import Message, normalise, raw_messages
 from readcache.messages.structure import answered, repair
-from readcache.model.call import BASH
-from readcache.model.events import Delivered, Origin
+from readcache.model.errors import StoreError
+from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.policy import Marks
 
 if TYPE_CHECKING:
@@ -71,27 +71,32 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
-    """The messages with notes for the results that were cleared. They come back only from a host that keeps them."""
+    """The messages with notes for the results that were cleared. They come back only from a host that keeps them, with
+    the very text that stood there: a result that was never shown may have the id of one that was cleared."""
     events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
-    cleared = {event.call_id: event for event in events if is_note(event.text, session.tag)}
-    if not cleared:
+    cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
+    found = [(at, part) for _, _, at, part in answered(normalise(messages)) if part.call_id in cleared]
+    times = Counter(part.call_id for _, part in found)
+    back = [(at, part) for at, part in found if times[part.call_id] == 1 and part.text != cleared[part.call_id or ""]]
+    if not back:
         return messages
-    found = [(at, call, part) for _, call, at, part in answered(normalise(messages))]
-    times = Counter(part.call_id for _, _, part in found)
+    shown = _shown(session, {part.call_id for _, part in back})
     again = {
-        (at, part.call_id, part.text): event.text
-        for at, call, part in found
-        if (event := cleared.get(part.call_id or "")) is not None and times[part.call_id] == 1
-        if part.text != event.text and _may_be_of(call, event)
+        (at, part.call_id, part.text): cleared[part.call_id or ""]
+        for at, part in back
+        if (part.call_id, part.text) in shown
     }
     return cast("list[M]", with_results(cast("list[Raw]", messages), again))
 
 
-def _may_be_of(call: Part, event: Delivered) -> bool:
-    """False for another call, which has the id of the one that was answered: some models number their calls anew."""
-    if event.account is not None and event.account.tool == BASH:
-        return event.label.strip() in call.text
-    return not call.text.strip() or any(word.rpartition("/")[2] in event.label for word in call.text.split())
+def _shown(session: Session, calls: Container[str | None]) -> set[tuple[str | None, str]]:
+    """Each text that these calls have had in a list. None are known where the store cannot be read."""
+    try:
+        events = [record.event for record in session.events() if record.agent_id == session.agent_id]
+    except StoreError:
+        return set()
+    texts = (event for event in events if isinstance(event, (Delivered, Settled)) and event.call_id in calls)
+    return {(event.call_id, event.head + event.text + event.tail) for event in texts if event.origin is Origin.RESULT}
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:

@@ -66,7 +66,7 @@ def test_the_last_two_turns_stay(shape: str) -> None:
 
 
 @each_shape
-@pytest.mark.parametrize("command", ["cat other", "cat", "deploy --all"])
+@pytest.mark.parametrize("command", ["cat f", "cat other", "cat", "deploy --all"])
 def test_another_calls_result_with_the_id_of_a_cleared_one_stays(shape: str, command: str) -> None:
     """Some models number their calls anew, and a host need not tell the session of each."""
     session = Session("/w", policy=Policy(clear=Marks(**ALL)))
