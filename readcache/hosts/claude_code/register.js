@@ -9,6 +9,9 @@ const SOON = 2000 // in which a server that was late or gone is left alone; each
 const ASIDE = 30_000 // at most
 const ROWS = 16 // of the conversation's newest, among which a call is looked for
 const MOST_KEPT = 50 // results that the server has to be told of, and forks
+const MOST_LINES = 100_000 // that are kept of a reader
+const SHORTEST = 80 // characters of lines in a row that the server may omit
+const PLACE = /^(?:\s*\d+[\t:-]|[-+ ])/ // what stands before a line in a read, a search or a diff
 
 let transcript // of this conversation
 let server // where it listens, and for whom it answers; undefined until that is known, null where none is to be asked
@@ -18,6 +21,7 @@ let asideUntil = 0
 let unsettled = [] // what was shown in place of what the server believes
 const cut = new Set() // readers from whom results were taken
 const inherited = new Map() // of each fork, the messages that it began with, and whose transcript tells of its requests
+const lines = new Map() // of each reader that began in this process, the lines that it was shown or wrote
 const ended = new Map() // of each reader, where its last command ended
 const doneAt = new Map() // of each reader, when its last results came: the newest request is not older
 
@@ -73,16 +77,33 @@ function messagesAbove(call, messages) {
   return asked < 0 ? undefined : messages.slice(0, asked)
 }
 
-// True if all texts stand in the conversation, above the answer that made this call.
-async function stand($, reader, call, sources) {
-  const own = messagesAbove(call, await $.session.messages({ as: "api", ...reader }))
-  const above = [...(inherited.get(reader.agentId)?.messages ?? []), ...(own ?? [])]
+// True if all texts stand in the reader's conversation, above the answer that made this call.
+function stand(messages, agent, call, sources) {
+  const own = messagesAbove(call, messages)
+  const above = [...(inherited.get(agent)?.messages ?? []), ...(own ?? [])]
   const blocks = above.flatMap(({ content }) => blocksOf(content))
   const isThere = ([name, text]) => {
     const named = blocks.filter((block) => (name ? [block.id, block.tool_use_id].includes(name) : block.type === "text"))
     return named.flatMap(textsOf).some((shown) => shown.includes(text))
   }
   return own !== undefined && sources.length > 0 && sources.every(isThere)
+}
+
+const linesIn = (text) => text.split("\n").map((line) => line.replace(PLACE, "").trim())
+
+// Keeps the lines of a text that a reader has before it.
+function keepLines(agent, text) {
+  const known = lines.get(agent)
+  for (const line of known ? linesIn(text) : []) known.add(line)
+  if (known?.size > MOST_LINES) lines.delete(agent)
+}
+
+// False if the server cannot omit anything of this text: no lines of it were ever before the reader.
+function mayBeKnown(agent, text) {
+  const known = lines.get(agent)
+  let run = 0
+  const isLong = (line) => (run = !line || known.has(line) ? run + line.length : 0) >= SHORTEST
+  return !known || linesIn(text).some(isLong)
 }
 
 function blocksOf(content) {
@@ -121,32 +142,52 @@ async function eventOf($, row, reader, { block, text }) {
   const uses = Array.isArray(rows) ? rows.flatMap(({ toolUses }) => toolUses) : []
   const call = uses.find(({ tool_use_id }) => tool_use_id === block.tool_use_id)
   if (!call || !TOOLS.test(call.tool)) return undefined
-  const isAlone = uses.filter((use) => use.text === undefined).length === 1
+  const isAlone = uses.every((use) => use.text !== undefined || use === call)
   const began = isAlone ? ended.get(row.agentId) : undefined
   ended.set(row.agentId, isAlone ? cwd : undefined)
   const recorded = inherited.get(row.agentId) ?? { by: row.agentId, since: doneAt.get(row.agentId) ?? 0 }
   const requests = { transcript_path: transcript, recorded_by: recorded.by, since: recorded.since }
   const known = { session_id, agent_id: row.agentId, cwd, began, ...requests, isAlone }
   const made = { tool_use_id: block.tool_use_id, tool_name: call.tool, tool_input: call.input }
+  for (const said of Object.values(call.input)) if (typeof said === "string") keepLines(row.agentId, said)
   return { ...known, ...made, is_error: block.is_error === true, text }
 }
 
+// The server is told of a result, and answers; undefined where it has no use for it.
+async function judge($, row, reader, result) {
+  const came = Date.now()
+  const event = await eventOf($, row, reader, result)
+  if (!event) return undefined
+  const answer = await ask($, { ...event, hook_event_name: "ToolResult" })
+  if (event.isAlone) doneAt.set(row.agentId, came)
+  return { event, answer }
+}
+
+// The server learns what was shown in place of what it believes.
+function settle({ event, answer }, shown) {
+  if (answer && shown === (answer.text ?? event.text)) return
+  const { agent_id, tool_use_id } = event
+  unsettled = [...unsettled, { agent_id, tool_use_id, text: shown }].slice(-MOST_KEPT)
+}
+
+// A text that cannot hold anything known is not waited for: that saves the time of most results.
 async function shorten($, e, next) {
   const result = resultIn(e.message.content)
+  if (!result || server === null || Date.now() < asideUntil) return next(e)
   const reader = e.agentId ? { agentId: e.agentId } : {}
-  const isAsked = result && server !== null && Date.now() >= asideUntil
-  const event = isAsked ? await eventOf($, e, reader, result).catch(() => undefined) : undefined
-  if (!event) return next(e)
-  const answer = await ask($, { ...event, hook_event_name: "ToolResult" })
-  const sees = async () => !cut.has(e.agentId) && (await stand($, reader, event.tool_use_id, answer.sources))
-  const isShorter = answer?.text !== undefined && (await sees().catch(() => false))
-  if (event.isAlone) doneAt.set(e.agentId, Date.now())
-  const kept = await next(isShorter ? withText(e, result.block, answer.text) : e)
-  const shown = resultIn(kept.message?.content ?? [])?.text ?? ""
-  if (!answer || shown !== (answer.text ?? event.text)) {
-    const { agent_id, tool_use_id } = event
-    unsettled = [...unsettled, { agent_id, tool_use_id, text: shown }].slice(-MOST_KEPT)
+  const judging = judge($, e, reader, result).catch(() => undefined)
+  let row = e
+  if (mayBeKnown(e.agentId, result.text)) {
+    const { answer } = (await judging) ?? {}
+    const isShorter = answer?.text !== undefined && !cut.has(e.agentId)
+    const above = isShorter ? await $.session.messages({ as: "api", ...reader }).catch(() => undefined) : undefined
+    const isTrue = isShorter && stand(above, e.agentId, result.block.tool_use_id, answer.sources)
+    if (isTrue) row = withText(e, result.block, answer.text)
   }
+  keepLines(e.agentId, result.text)
+  const kept = await next(row)
+  const shown = resultIn(kept.message?.content ?? [])?.text ?? ""
+  void judging.then((judged) => judged && settle(judged, shown))
   return kept
 }
 
@@ -157,6 +198,7 @@ async function noteFork($, e, next) {
   const since = doneAt.get(e.parentAgentId) ?? 0
   const messages = e.fork ? messagesAbove(e.tool_use_id, await $.session.messages({ as: "api", ...parent })) : undefined
   const done = await next(e)
+  if (done.agentId && !e.fork && !lines.has(done.agentId)) lines.set(done.agentId, new Set())
   if (!messages || !done.agentId) return done
   if (inherited.size >= MOST_KEPT) inherited.clear()
   inherited.set(done.agentId, { by: e.parentAgentId, since, ...inherited.get(e.parentAgentId), messages })
@@ -176,6 +218,8 @@ export function register(on) {
     if (e.agent_id) return next(e)
     transcript = e.transcript_path
     doneAt.set(undefined, Date.now())
+    const before = lines.has(undefined) ? undefined : await $.session.messages({ last: 1 }).catch(() => undefined)
+    if (before?.length === 0) lines.set(undefined, new Set())
     return next(e)
   })
   on("session.append", { door: "tool-result" }, shorten)
@@ -193,6 +237,7 @@ export function register(on) {
     const event = { session_id: await $.session.id(), agent_id: e.agentId, hook_event_name: "Compacted", kept }
     const answer = await ask($, event, COMPACTION_PATIENCE)
     if (!answer?.text) return done
+    keepLines(e.agentId, answer.text)
     return { ...done, messages: [...done.messages, { role: "user", text: answer.text, toolUses: [] }] }
   })
 }

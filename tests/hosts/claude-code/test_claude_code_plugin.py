@@ -14,7 +14,7 @@ import pytest
 
 from readcache.testing.hosts import Bash, Compact, Edit, Read
 from readcache.testing.requests import markers
-from tests.hosts.claude_cli import Chat, Talk, conversation, environment, switch_on
+from tests.hosts.claude_cli import Chat, Talk, conversation, environment, program, switch_on
 from tests.hosts.messages_api import seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
@@ -229,6 +229,14 @@ def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
         chat.step(CAT)
         (shown,) = chat.step(CAT)
     assert not markers(shown)
+
+
+def test_claude_code_finds_it_valid(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        folder = Path(chat.talk.env["HOME"]) / ".claude/skills/readcache"
+        ran = subprocess.run([program(), "plugin", "validate", folder], env=chat.talk.env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+    assert "session.append{door=tool-result}" in ran.stdout
 
 
 def test_doctor_says_so_and_uninit_leaves_nothing(tmp_path: Path) -> None:
