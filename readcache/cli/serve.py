@@ -178,7 +178,7 @@ def _note(failed: threading.ExceptHookArgs) -> None:
 
 def _start(settings: Settings) -> int:
     """Start the server unless it runs; end one that does not answer. When it answers, print what a plugin needs to ask
-    it; print nothing if it must not. UsageError; place.NoServer."""
+    it. Where readcache is off, print nothing. UsageError; place.NoServer."""
     if os.environ.get("READCACHE_SERVER") not in OFF and acts(settings.mode):
         path, file = server_place(settings.store)
         deadline = time.monotonic() + _START_SECONDS

@@ -9,7 +9,7 @@ import { createHash, randomUUID } from "node:crypto"
  *
  * A message of a request. `results`: those of its calls that have come, with their real texts; `kept`: what the host has
  * kept with it; `tellings`: what to tell the server of it; `summary`: its name, if it is the summary that a compaction left.
- * @typedef {{ id: string, real: string, kept?: Kept, tellings: () => Telling[] }} ToolResult
+ * @typedef {{ id: string, real: string, kept?: Kept, tellings?: () => Telling[] }} ToolResult
  * @typedef {{ role: string, text: string, summary?: string, results: ToolResult[],
  *   calls: { id: string, tool: string, given: unknown }[] }} Message
  *
@@ -135,7 +135,7 @@ class ReadcachePlugin {
       for (const { results } of messages) {
         const batch = randomUUID()
         for (const { id: call_id, tellings } of results) {
-          for (const [method, params] of tellings()) {
+          for (const [method, params] of tellings?.() ?? []) {
             const known = method === "wrote" ? { call_id } : { call_id, batch }
             await this.server.ask(method, reader, { ...params, ...known }).catch(() => {}) // the others may help
           }

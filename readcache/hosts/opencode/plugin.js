@@ -44,10 +44,8 @@ function tellings(directory, tool, args, { output, metadata }) {
 
 /** @param {string} directory @param {ToolPart} part @returns {ToolResult} */
 function resultOf(directory, { tool, callID, state }) {
-  const nothing = () => []
-  if (state.status !== "completed")
-    return { id: callID, real: state.status === "error" ? state.error : "", tellings: nothing }
-  if (state.time.compacted) return { id: callID, real: "", tellings: nothing }
+  if (state.status !== "completed") return { id: callID, real: state.status === "error" ? state.error : "" }
+  if (state.time.compacted) return { id: callID, real: "" }
   const kept = /** @type {Kept | undefined} */ (state.metadata?.readcache)
   return { id: callID, real: state.output, kept, tellings: () => tellings(directory, tool, state.input, state) }
 }

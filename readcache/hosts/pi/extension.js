@@ -81,7 +81,7 @@ function asList(cwd, messages) {
     if (!list.length) list.push({ role: "user", text: "", calls: [], results: [] })
     const { calls, results } = list[list.length - 1]
     const input = /** @type {Record<string, any> | undefined} */ (calls.find((call) => call.id === id)?.given)
-    const told = () => (input ? tellings(cwd, { toolName, input, details, isError }, oneText(content)) : [])
+    const told = input && (() => tellings(cwd, { toolName, input, details, isError }, oneText(content)))
     results.push({ id, real: textOf(content), kept: /** @type {any} */ (details)?.readcache, tellings: told })
   }
   return list
