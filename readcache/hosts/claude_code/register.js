@@ -170,7 +170,7 @@ function settle({ event, answer }, shown) {
   unsettled = [...unsettled, { agent_id, tool_use_id, text: shown }].slice(-MOST_KEPT)
 }
 
-// A text that cannot hold anything known is not waited for: that saves the time of most results.
+// Most results hold nothing that the reader has seen: the server is told of them, and its answer is not waited for.
 async function shorten($, e, next) {
   const result = resultIn(e.message.content)
   if (!result || server === null || Date.now() < asideUntil) return next(e)
