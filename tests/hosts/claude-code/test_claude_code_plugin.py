@@ -44,6 +44,14 @@ def test_the_middle_of_a_read_is_left_out_and_the_rest_has_its_numbers(tmp_path:
     assert lines[11].startswith("41\tdef item_41(")
 
 
+@pytest.mark.parametrize("command", ["grep -n number shop.py", "cat -n shop.py"])
+def test_what_stands_before_a_line_hides_it_from_no_policy(tmp_path: Path, command: str) -> None:
+    with conversation(tmp_path / "p", way="--user", init="--policy max") as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(Bash(command))
+    assert markers(shown)
+
+
 def test_a_failed_command_is_shortened_and_stays_failed(tmp_path: Path) -> None:
     with conversation(tmp_path / "p", way="--user") as chat:
         chat.step(CAT)
@@ -234,7 +242,7 @@ def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
 def test_claude_code_finds_it_valid(tmp_path: Path) -> None:
     with conversation(tmp_path / "p", way="--user") as chat:
         folder = Path(chat.talk.env["HOME"]) / ".claude/skills/readcache"
-        command = [program(), "plugin", "validate", folder]
+        command = [program(), "plugin", "validate", str(folder)]
         ran = subprocess.run(command, env=chat.talk.env, check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
     assert "session.append{door=tool-result}" in ran.stdout
