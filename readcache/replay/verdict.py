@@ -9,7 +9,7 @@ from readcache.replay.conversations import parse_way
 from readcache.replay.tally import Tally, ranked
 
 MOST_MISSED = 0.05  # of the needs: a way that takes more from the agent is not recommended
-_INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode")  # `readcache init` knows them
+_INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # `readcache init` knows them
 _LINES = {
     "clear": "messages = clear(messages, session, above={}, down_to={})",
     "compact": "Compactor(session, summarize, trigger_tokens={})",

@@ -111,7 +111,7 @@ def test_the_verdict_comes_first_with_money_and_the_line_that_does_it(
     assert out.startswith(" ".join(found["verdict"][0].split()))
     assert f"would have saved ${saved / 1e6:,.2f} of ${bill / 1e6:,.2f}" in out
     best = max(found["policies"], key=lambda name: found["policies"][name]["saved_bill"])
-    assert found["verdict"][0].endswith(f"readcache init HOST --policy {best}")
+    assert found["verdict"][0].endswith(f"readcache init pi --policy {best}")
     assert f"the bill: ${bill / 1e6:,.2f}, by the prices of gemini-3-flash (2026-04-23)" in out
 
 
