@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from readcache.context.compaction import count_tokens
 from readcache.context.notes import is_note
@@ -23,13 +24,16 @@ from readcache.messages.structure import answered, repair
 from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.policy import Marks
+from readcache.model.text import digest
 
 if TYPE_CHECKING:
     from readcache.session import Session
 
 M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
+Shown = tuple[str | None, str]  # a call, and the digest of its result's text in a list
 
 KEPT_TURNS = 2  # the newest, as in a compaction
+_CLEARED: WeakKeyDictionary[Session, set[Shown]] = WeakKeyDictionary()  # what stood where this process put notes
 
 
 def mend_and_clear(messages: list[M], session: Session) -> list[M]:
@@ -57,7 +61,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
     Marks(above, down_to)
     if not session.may_shorten:
         return session.mend(messages)
-    messages = session.mend(_cleared_before(messages, session))
+    given, messages = messages, session.mend(_cleared_before(messages, session))
     normal: Sequence[Message] = normalise(messages)
     if count_tokens(normal, session.policy) <= above or repair(messages) is not messages:
         return messages
@@ -66,8 +70,17 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
         if shorter is normal:
             break
         normal = mend_list(session, shorter)  # the markers that it mends may have become longer
+        _remember(session, normalise(given), normal)
+        _remember(session, normalise(messages), normal)
         messages = cast("list[M]", raw_messages(normal))
     return messages
+
+
+def _remember(session: Session, before: Sequence[Message], after: Sequence[Message]) -> None:
+    """Keep what stood where notes are now. A host may write words of its own around a result, which the log lacks."""
+    pairs = zip((p for m in before for p in m.parts), (p for m in after for p in m.parts), strict=False)
+    noted = [old for old, new in pairs if old.text != new.text and is_note(new.text, session.tag)]
+    _CLEARED.setdefault(session, set()).update((old.call_id, digest(old.text)) for old in noted)
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
@@ -80,23 +93,24 @@ def _cleared_before(messages: list[M], session: Session) -> list[M]:
     back = [(at, part) for at, part in found if times[part.call_id] == 1 and part.text != cleared[part.call_id or ""]]
     if not back:
         return messages
-    shown = _shown(session, {part.call_id for _, part in back})
+    shown = _CLEARED.get(session, set()) | _shown(session, {part.call_id for _, part in back})
     again = {
         (at, part.call_id, part.text): cleared[part.call_id or ""]
         for at, part in back
-        if (part.call_id, part.text) in shown
+        if (part.call_id, digest(part.text)) in shown
     }
     return cast("list[M]", with_results(cast("list[Raw]", messages), again))
 
 
-def _shown(session: Session, calls: Container[str | None]) -> set[tuple[str | None, str]]:
-    """Each text that these calls have had in a list. None are known where the store cannot be read."""
+def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
+    """What these calls have had for a result, by the log. Nothing is known where the store cannot be read."""
     try:
         events = [record.event for record in session.events() if record.agent_id == session.agent_id]
     except StoreError:
         return set()
     texts = (event for event in events if isinstance(event, (Delivered, Settled)) and event.call_id in calls)
-    return {(event.call_id, event.head + event.text + event.tail) for event in texts if event.origin is Origin.RESULT}
+    results = (event for event in texts if event.origin is Origin.RESULT)
+    return {(event.call_id, digest(event.head + event.text + event.tail)) for event in results}
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:

@@ -78,6 +78,16 @@ def test_another_calls_result_with_the_id_of_a_cleared_one_stays(shape: str, com
     assert mend_and_clear(other, session) == other
 
 
+@each_shape
+def test_a_hosts_own_words_around_a_result_go_with_it_each_time(shape: str) -> None:
+    session = Session("/w", policy=Policy(clear=Marks(**ALL)))
+    session.observe("cat f", text(1, 60), call_id="c1")
+    kept = chat(shape, Step("cat f", f"<output>\n{text(1, 60)}\n</output>"), Step("ls", "f\n"), Step("true", "\n"))
+    first = mend_and_clear(kept, session)
+    assert changed(kept, first) == {"c1"}
+    assert mend_and_clear(kept, session) == first
+
+
 @pytest.mark.parametrize(("above", "down_to"), [(10, 20), (10, -1), (-1, -1)])
 def test_marks_that_have_no_meaning_are_an_error(above: int, down_to: int) -> None:
     with pytest.raises(UsageError, match=f"above={above} and down_to={down_to}"):
