@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Policy, Reason, Session
+from readcache import Outcome, Policy, Reason, Session
 from readcache.context import prune
 from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.model.paths import literals_of, matches
@@ -312,3 +312,13 @@ def test_an_output_that_names_a_protected_file_above_its_lines_is_not_kept(tmp_p
 def test_an_output_that_speaks_of_a_protected_file_is_kept(output: str) -> None:
     session = Session("/w")
     assert session.observe("./show", text() + output).reason is Reason.NOT_SEEN
+
+
+def test_a_file_that_we_read_is_not_protected_for_a_heading_in_it(tmp_path: Path) -> None:
+    text = "==> .env <==\n" + "".join(f"line {number} of a file about heads\n" for number in range(80))
+    (tmp_path / "notes").write_text(text)
+    session = Session(tmp_path)
+    assert session.read("notes").outcome is Outcome.FULL
+    session.run("true")
+    assert session.read("notes", end=60).outcome is Outcome.UNCHANGED
+    assert session.observe("head *", text).reason is Reason.PROTECTED
