@@ -28,8 +28,8 @@ SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is a
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the table, JSON or one line, or write a page. Return 1 if there are no calls or the log fails to prove an
-    omission."""
+    """Print a table, JSON or one line, or write a page. Return 1 if there are no calls, or if the log does not prove
+    every omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))

@@ -120,7 +120,7 @@ def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(data)
         return found | {"milliseconds": took * 1000, "pid": place.peer(connection)[0]}
     except (OSError, ValueError) as error:
-        raise place.NoServer(f"the server at {path} does not answer: {error}; run `readcache serve --stop`") from None
+        raise place.NoServer(f"the server at {path} does not answer: {error}; run `readcache serve --stop`") from error
     finally:
         connection.close()
 
@@ -177,26 +177,30 @@ def _note(failed: threading.ExceptHookArgs) -> None:
 
 
 def _start(settings: Settings) -> int:
-    """Start the server unless it runs; end one that does not answer. When it answers, print what a plugin needs to ask
-    it. Where readcache is off, print nothing. UsageError; place.NoServer."""
-    if os.environ.get("READCACHE_SERVER") not in OFF and acts(settings.mode):
-        path, file = server_place(settings.store)
-        deadline = time.monotonic() + _START_SECONDS
-        while not _answers(settings, path) and time.monotonic() < deadline:
-            place.start(path, file)
-            time.sleep(0.02)
-        environ = {name: value for name, value in os.environ.items() if name.startswith("READCACHE")}
-        print(json.dumps({"socket": path, "environ": environ}))
+    """Start the server unless it runs; end one that hangs. When it answers, print what a plugin needs to ask it. Where
+    readcache is off, print nothing. Return 1 if none answers. UsageError."""
+    if os.environ.get("READCACHE_SERVER") in OFF or not acts(settings.mode):
+        return 0
+    path, file = server_place(settings.store)
+    deadline = time.monotonic() + _START_SECONDS
+    while not _answers(settings, path):
+        if time.monotonic() > deadline:
+            return 1
+        place.start(path, file)
+        time.sleep(0.02)
+    environ = {name: value for name, value in os.environ.items() if name.startswith("READCACHE")}
+    print(json.dumps({"socket": path, "environ": environ}))
     return 0
 
 
 def _answers(settings: Settings, path: str) -> bool:
-    """True if there is a server; one that hangs is ended."""
+    """True if there is a server that has room for us; one that hangs is ended."""
     try:
         return ask_status(settings) is not None
     except place.NoServer as error:
-        failures.note("serve", "hung", str(error))
-        stop.kill(path)
+        if isinstance(error.__cause__, TimeoutError):
+            failures.note("serve", "hung", str(error))
+            stop.kill(path)
         return False
 
 

@@ -19,7 +19,7 @@ from readcache.context.notes import is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_results
-from readcache.messages.messages import Message, normalise, raw_messages
+from readcache.messages.messages import Kind, Message, normalise, raw_messages
 from readcache.messages.structure import answered, repair
 from readcache.model.errors import StoreError
 from readcache.model.events import Delivered, Origin, Settled
@@ -70,17 +70,17 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
         if shorter is normal:
             break
         normal = mend_list(session, shorter)  # the markers that it mends may have become longer
-        _remember(session, normalise(given), normal)
-        _remember(session, normalise(messages), normal)
         messages = cast("list[M]", raw_messages(normal))
+    _remember(session, normalise(given), normal)
     return messages
 
 
 def _remember(session: Session, before: Sequence[Message], after: Sequence[Message]) -> None:
-    """Keep what stood where notes are now. A host may write words of its own around a result, which the log lacks."""
-    pairs = zip((p for m in before for p in m.parts), (p for m in after for p in m.parts), strict=False)
-    noted = [old for old, new in pairs if old.text != new.text and is_note(new.text, session.tag)]
-    _CLEARED.setdefault(session, set()).update((old.call_id, digest(old.text)) for old in noted)
+    """Keep what the host had where notes are now. It may have words of its own around a result, which the log lacks."""
+    lists = ((part for message in one for part in message.parts if part.kind is Kind.RESULT) for one in (before, after))
+    stood, stands = ({part.call_id: part.text for part in results} for results in lists)
+    noted = {name for name, text in stands.items() if name in stood and is_note(text, session.tag)}
+    _CLEARED.setdefault(session, set()).update((name, digest(stood[name])) for name in noted)
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
@@ -93,11 +93,14 @@ def _cleared_before(messages: list[M], session: Session) -> list[M]:
     back = [(at, part) for at, part in found if times[part.call_id] == 1 and part.text != cleared[part.call_id or ""]]
     if not back:
         return messages
-    shown = _CLEARED.get(session, set()) | _shown(session, {part.call_id for _, part in back})
+    texts = {(part.call_id, digest(part.text)) for _, part in back}
+    known = _CLEARED.setdefault(session, set())
+    if not texts <= known:  # another process cleared it
+        known |= texts & _shown(session, {part.call_id for _, part in back})
     again = {
         (at, part.call_id, part.text): cleared[part.call_id or ""]
         for at, part in back
-        if (part.call_id, digest(part.text)) in shown
+        if (part.call_id, digest(part.text)) in known
     }
     return cast("list[M]", with_results(cast("list[Raw]", messages), again))
 

@@ -42,7 +42,7 @@ class HttpClient(ShortClient):
         try:
             given = json.loads(first)
             return CallHead(__version__, "", Caller("hook", [*given["words"]], given["cwd"], {**given["environ"]}))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise BrokenFrame(f"a request that cannot be read: {error}") from None
 
     def read(self, most: int) -> tuple[bytes, bytes]:

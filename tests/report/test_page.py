@@ -138,7 +138,7 @@ def test_a_verdict_in_money_and_turns_stands_first(page: Node) -> None:
     gain = gain_of(told().reader.log.store).total
     (said,) = [p.text for p in page.all("p", "verdict")]
     assert said.startswith(f"{100 * gain.chars_net / gain.counts['output_chars']:.1f}\xa0% of what tools printed")
-    assert "Less 2 turns spent on asking again" in said
+    assert "After deducting 2 turns spent asking again" in said
     assert f"worth {gain.priced_net:+,.0f} uncached input tokens" in said
     assert f"${abs(gain.priced_net) * 3 / 1e6:.3f} at $3 a million" in said
 

@@ -129,6 +129,8 @@ def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: 
         except ConnectionError:
             answer = b""
     assert (len(working), answer) == (MOST_SHORT + 1, b"")
+    ran = at.readcache("serve", "--start")
+    assert (ran.returncode, ran.stdout) == (1, b""), "it is not there for a plugin, and is not killed"
     for connection in working:
         connection.close()
     deadline = time.monotonic() + WATCHDOG

@@ -50,10 +50,13 @@ def test_what_is_not_for_it_is_refused(at: ServerPlace, tmp_path: Path) -> None:
     assert b"none" in why
 
 
+BODIES = (b"", b"[]\n", b"{", b'{"words": 1, "cwd": 2, "environ": 3}\n', b"[" * 100_000 + b"]" * 100_000 + b"\n")
+
+
 @pytest.mark.parametrize(
-    "sent", [b"POST / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n[]\n", b"P"]
+    "sent", [b"P", *(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(b) + b for b in BODIES)]
 )
-def test_what_is_no_request_ends_the_connection_and_nothing_else(at: ServerPlace, sent: bytes) -> None:
+def test_a_broken_request_ends_its_connection_and_nothing_else(at: ServerPlace, tmp_path: Path, sent: bytes) -> None:
     at.start()
     connection = place.reach(at.path, WATCHDOG)
     connection.sendall(sent)
@@ -61,6 +64,7 @@ def test_what_is_no_request_ends_the_connection_and_nothing_else(at: ServerPlace
     assert connection.recv(1) == b""
     connection.close()
     assert post(at, head("--off"), b"{}") == (200, b"")
+    assert not (tmp_path / "state/readcache/failures.log").exists(), "no bug was noted"
 
 
 def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerPlace) -> None:
@@ -70,6 +74,11 @@ def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerPlace) -> 
     assert at.readcache("serve", "--start").stdout, "it runs already"
     for off in ("READCACHE", "READCACHE_SERVER"):
         assert at.readcache("serve", "--start", env={**at.env, off: "off"}).stdout == b""
+
+
+def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerPlace) -> None:
+    ran = at.readcache("serve", "--start", env={**at.env, "XDG_STATE_HOME": "/proc/nowhere"})
+    assert (ran.returncode, ran.stdout) == (1, b"")
 
 
 def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerPlace) -> None:

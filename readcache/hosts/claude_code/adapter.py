@@ -73,7 +73,7 @@ def _own_files(session: Session) -> list[str]:
     return sorted(modified, key=modified.__getitem__)[-_MOST_OWN:]
 
 
-WHY = "it tells what the model still sees"
+WHY = "its conversation or transcript tells what the model still sees"
 
 
 def _scripted() -> Scripted:

@@ -28,9 +28,9 @@ MOST_RESTORED = 200_000  # bytes
 _MOST_FAILED = 10_000  # characters of a failed command's text; of a longer one Claude Code cuts out the middle
 _MOST_LINES = 2000  # that a Read without a limit shows
 _NUMBER = re.compile(LINE_NUMBER, re.MULTILINE)
-# What is not the command's output, though it is no error: a preview of it, or where it goes.
+# What Claude Code shows in place of a command's output: a preview of it, or where it is being written.
 _NOT_OUTPUT = re.compile(r"<persisted-output>|.*\b[Cc]ommand .*running in (?:the )?background")
-# Claude Code takes their status 1 for no failure, and does not tell it.
+# Claude Code does not count their status 1 as a failure, and does not report it.
 _MAY_SAY_NO = re.compile(r"\b(?:e?grep|fgrep|rg|find|diff|test|cmp|git)\b|\[")
 
 
@@ -115,7 +115,7 @@ def _read(
 ) -> Callable[[], Reply] | None:
     numbers = [int(found[1]) for found in _NUMBER.finditer(text)]
     if not numbers or not os.path.isabs(given["file_path"]):
-        return None  # a picture, a notebook, or that it is unchanged
+        return None  # a picture, a notebook, or the words that the file is unchanged
     limit, start = given.get("limit"), numbers[0]
     is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
     end = None if is_to_the_end else start + len(numbers) - 1

@@ -125,7 +125,8 @@ def in_force(where: Where) -> str:
             settings = settings_in(file)
             if settings.get("disableAllHooks"):
                 raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")
-            if '"readcache@skills-dir": false' in json.dumps(settings):
+            enabled = settings.get("enabledPlugins")
+            if isinstance(enabled, dict) and enabled.get("readcache@skills-dir") is False:
                 raise ReadcacheError(f"the plugin is disabled: remove readcache@skills-dir from {file}")
             hooks += [file] if "hook claude-code" in json.dumps(settings.get("hooks")) else []
     if plugins and hooks:

@@ -17,10 +17,10 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
     if not totals.cuts:
         return "Nothing was left out."
     share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
-    turns = f"{plural(counts['bounces'], 'turn')} spent on asking again"
+    turns = f"{plural(counts['bounces'], 'turn')} spent asking again"
     worth = f"{totals.priced_net:+,.0f} uncached input tokens"
     sign, money = "-" if totals.priced_net < 0 else "", abs(totals.priced_net) * price / 1e6
     return (
-        f"{share} was left out, net of markers. Less {turns}, that is worth {worth}: "
+        f"{share} was left out, net of markers. After deducting {turns}, that is worth {worth}: "
         f"{sign}${money:,.3f} at ${price:g} a million."
     )

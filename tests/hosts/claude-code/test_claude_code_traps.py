@@ -20,6 +20,7 @@ from tests.hosts.measured import IS_KEPT, Run, compare
 from tests.hosts.messages_api import result_chars, seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
+both_ways = pytest.mark.parametrize("way", ["--project", "--user"], ids=["hooks", "plugin"])
 
 
 def python_hook(path: Path, source: str) -> dict[str, object]:
@@ -38,13 +39,15 @@ def test_the_numbers_after_a_marker_are_those_of_the_lines(tmp_path: Path) -> No
     assert lines[1].startswith("41\tdef item_41(")
 
 
-def test_an_edit_goes_through_after_a_marker_and_a_resumption(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p") as chat:
+@both_ways
+def test_an_edit_goes_through_after_a_marker_and_a_resumption(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", way=way) as chat:
         chat.step(CAT)
         (shown,) = chat.step(Read("shop.py"))
         assert markers(shown)
         chat.talk.again()
         (edited,) = chat.step(Edit("shop.py", "number 9 of", "number nine of"))
+        assert shown in text_in(chat.model.requests[-1]), "what was shown stays"
         (again,) = chat.step(CAT)
     assert "updated successfully" in edited
     assert "number nine of" in again
@@ -60,7 +63,7 @@ def test_a_marker_may_name_what_was_shown_before_a_resumption(tmp_path: Path) ->
     assert markers(shown)
 
 
-@pytest.mark.parametrize("way", ["--project", "--user"])
+@both_ways
 def test_a_forked_conversation_begins_with_what_its_source_was_shown(tmp_path: Path, way: str) -> None:
     with conversation(tmp_path / "p", way=way) as chat:
         chat.step(Bash("ls"))
@@ -149,8 +152,9 @@ def test_what_claude_code_restored_is_a_source_and_is_not_put_back_twice(tmp_pat
     assert markers(shown), "and that is a source"
 
 
-def test_a_command_that_changes_the_directory_is_of_the_one_it_began_in(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p") as chat:
+@both_ways
+def test_a_command_that_changes_the_directory_is_of_the_one_it_began_in(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", way=way) as chat:
         (chat.root / "src").mkdir()
         (chat.root / "src/shop.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other shop"))
         chat.step(Bash("cd src && cat shop.py"))
@@ -239,8 +243,9 @@ def test_a_tool_of_another_server_is_answered_too(tmp_path: Path) -> None:
     assert "hook error" not in sent
 
 
-def test_without_a_transcript_everything_is_shown(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p") as chat:
+@both_ways
+def test_without_a_transcript_everything_is_shown(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", way=way) as chat:
         chat.talk.close()
         chat.talk._start("--no-session-persistence")
         chat.step(CAT)
@@ -266,9 +271,10 @@ def test_of_a_background_command_only_what_the_model_was_shown_is_a_source(tmp_p
     assert "UNCHANGED" not in shown, "its lines have no numbers there"
 
 
+@both_ways
 @pytest.mark.parametrize("init", ["--advise", "--off"])
-def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str) -> None:
-    with conversation(tmp_path / "p", init=init) as chat:
+def test_it_can_be_told_to_leave_nothing_out(tmp_path: Path, init: str, way: str) -> None:
+    with conversation(tmp_path / "p", init=init, way=way) as chat:
         chat.step(CAT)
         (shown,) = chat.step(CAT)
     assert not markers(shown)
