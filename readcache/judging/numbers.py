@@ -37,10 +37,10 @@ def find_claimed_separator(claim: FileLines, lines: Sequence[str], view: View) -
     numbering = find_numbering(lines)
     if numbering is None:
         return ()
-    possible, likely = numbering
+    possible, likely, last = numbering
     if not is_doubtful(possible[0] if possible else None):
         return likely
-    known = _lines_known(view, claim.keys, possible[0], lines)
+    known = _lines_known(view, claim.keys, last - len(lines) + 1, last)
     sep = _borne_out(possible, lines, known) if known else None
     if sep is None and claim.likely in possible:
         sep = claim.likely
@@ -49,15 +49,12 @@ def find_claimed_separator(claim: FileLines, lines: Sequence[str], view: View) -
     return (sep or _earlier_separator(possible, claim.keys, lines, view) or "",)
 
 
-def _lines_known(view: View, keys: Sequence[str], sep: str, lines: Sequence[str]) -> dict[int, str]:
-    """The lines that the file has at the numbers of these, where they are visible and their separator is beyond doubt.
-    Numbers are the same whatever blank belongs to `sep`."""
-    pairs = (split_number(line, sep.rstrip(" ")) for line in lines)
-    numbers = [pair[0] for pair in pairs if pair is not None]
+def _lines_known(view: View, keys: Sequence[str], low: int, high: int) -> dict[int, str]:
+    """Lines low to high of the file, where they are visible and their separator is beyond doubt."""
     out: dict[int, str] = {}
-    if len(keys) != 1 or not numbers:
+    if len(keys) != 1:
         return out
-    for first, last, reference in view.key(keys[0]).numbered.overlaps(min(numbers), max(numbers)):
+    for first, last, reference in view.key(keys[0]).numbered.overlaps(low, high):
         there, texts = reference.piece.first, view.bodies(reference)
         if _is_sure_there(reference, texts):
             out.update(enumerate(texts[first - there : last - there + 1], first))

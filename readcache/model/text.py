@@ -21,7 +21,6 @@ import xxhash
 ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
 
 NUMBER = "{n}"  # in a separator: the place of the number, if the tool writes something before it ("[{n}] ")
-_HARD = "\t→"  # no tool is known to write a blank after these
 _ROW = re.compile(r"[ \t]*(?:([^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})(\t| ?[^\w\s]|(?= ))")
 
 
@@ -39,8 +38,6 @@ def count_lines(text: str) -> int:
 
 
 GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
-_USUAL = ":|."  # what known tools write after a number, with a blank or without
-_DOUBTLESS = (*_HARD, GREP)
 DIFF = "+ "  # no number: a diff's "+" or blank; the path of the file stands behind it, if the diff names one
 
 
@@ -75,7 +72,7 @@ def shows_numbers(sep: str | None) -> bool:
 def is_doubtful(sep: str | None) -> bool:
     """True if a blank at the beginning of the lines may be taken for a part of this separator, or the other way round:
     `12: x` is the line "x" or " x"."""
-    return sep is not None and sep not in _DOUBTLESS and not sep.startswith(DIFF)
+    return sep is not None and sep not in ("\t", "→", GREP) and not sep.startswith(DIFF)
 
 
 def path_in(sep: str | None) -> str:
@@ -99,11 +96,13 @@ class Numbering(NamedTuple):
     """How most of some lines are numbered, as far as these lines tell.
 
     `possible`: the separators that no line contradicts, the longest first. `likely`: those that are left by what tools
-    are known to write; several if nothing tells them apart. There "" stands for no numbers at all.
+    are known to write; several if nothing tells them apart. There "" stands for no numbers at all. `last`: the number
+    of the last line.
     """
 
     possible: tuple[str, ...]
     likely: tuple[str, ...]
+    last: int
 
 
 def find_numbering(lines: Sequence[str]) -> Numbering | None:
@@ -114,32 +113,37 @@ def find_numbering(lines: Sequence[str]) -> Numbering | None:
     `1. x` is a number or the file's own list: what tells is an empty line, or that the numbers are right-aligned.
     """
     rests: dict[tuple[str, str], list[str]] = {}
+    lasts: dict[tuple[str, str], int] = {}
     ends: dict[int, set[int]] = {}  # where numbers of so many digits end
     number, has_zeros = -1, False
     for line in lines:
         found = _ROW.match(line)
         if found is None:
             continue
-        lead, digits, mark = found.groups("")
-        if int(digits) == number + 1 or number < 0:
-            rests.setdefault((lead, mark), []).append(line[found.end() :])
-            ends.setdefault(len(digits), set()).add(found.end(2))
-            has_zeros |= len(digits) > 1 and digits[0] == "0"
-        number = int(digits)
-    lead, mark = form = max(rests, key=lambda form: len(rests[form]), default=("", ""))
+        before, number = number, int(found[2])
+        if number == before + 1 or before < 0:
+            form = found[1] or "", found[3]
+            rests.setdefault(form, []).append(line[found.end() :])
+            lasts[form] = number
+            ends.setdefault(len(found[2]), set()).add(found.end(2))
+            has_zeros |= found[2][0] == "0" and number > 0
+    form = max(rests, key=lambda form: len(rests[form]), default=("", ""))
     if form not in rests or 2 * len(rests[form]) <= len(lines):
         return None
-    if not lead and mark in _HARD and mark:
-        return Numbering((mark,), (mark,))
+    lead, mark = form
+    if not lead and mark in ("\t", "→"):  # no tool is known to write a blank after these
+        return Numbering((mark,), (mark,), lasts[form])
     narrow = f"{lead}{NUMBER}{mark}" if lead else mark
     is_wide = all(rest.startswith(" ") for rest in rests[form] if rest)
     possible = ((f"{narrow} ",) if is_wide else ()) + ((narrow,) if mark not in ("", ".") else ())
-    if lead or mark not in _USUAL or not mark:  # no tool that we know: the bytes have to tell
-        return Numbering(possible, (*possible, ""))
     is_aligned = len(ends) > 1 and len(set().union(*ends.values())) == 1
-    if is_wide and ((has_zeros and mark == "|") or (is_aligned and mark == ".")):
-        return Numbering(possible, possible[:1])  # no tool is known to write `00012|x`; no list is right-aligned
-    return Numbering(possible, _likely_of(mark, rests[form]))
+    if lead or mark not in (":", "|", "."):  # no tool that we know: the bytes have to tell
+        likely = (*possible, "")
+    elif is_wide and ((has_zeros and mark == "|") or (is_aligned and mark == ".")):
+        likely = possible[:1]  # no tool is known to write `00012|x`; no list is right-aligned
+    else:
+        likely = _likely_of(mark, rests[form])
+    return Numbering(possible, likely, lasts[form])
 
 
 def _likely_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
