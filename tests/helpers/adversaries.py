@@ -160,6 +160,39 @@ def twice(command: str, output: str) -> Calls:
     return [(command, output), (command, output), (command, output + "one more line than before\n")]
 
 
+def read_by_a_tool(make: Callable[[int], tuple[str, str, str]]) -> Case:
+    """A read tool's output with numbers, eight ranges of it again, then a command, then the tool once more. `make`
+    gives the tool's output, the command and what it printed."""
+
+    def case(n: int) -> Work:
+        shown, command, output = make(n)
+
+        def work() -> None:
+            session = Session("/w", policy=Policy.named("max"))
+            for start in range(9):
+                session.observe_read("f", shown[start * (len(shown) // 20) :], numbered=True)
+            session.observe(command, output)
+            session.observe_read("f", shown, numbered=True)
+            assert "internal_error" not in session.stats()
+
+        return work
+
+    return case
+
+
+NUMBERED: dict[str, Callable[[int], tuple[str, str, str]]] = {
+    "raw": lambda n: (numbered(n // 36, ": "), "cat f", lines(n // 36 + 1)),
+    "nothing indented less": lambda n: (numbered(n // 36, ":"), "cat f", lines(n // 36 + 1)),
+    "hits of a search": lambda n: (
+        numbered(n // 36, ": "),
+        "grep -n -A1 x f",
+        "".join(f"{k}:    line number {k} of this file\n" for k in range(1, n // 36) if k % 3),
+    ),
+    "blanks before nothing": lambda n: (f"1: {' ' * n}\n{'a' + ' ' * n}\n{' ' * n}\n", "cat f", " " * n),
+    "one number in all lines": lambda n: ("7: x line of it\n" * (n // 16), "cat f", "x line of it\n" * (n // 16)),
+}
+
+
 def _halves(n: int) -> list[str]:
     return lines(n // 72).splitlines(True)
 
@@ -419,6 +452,7 @@ def _aligned(make: Callable[[int], tuple[list[str], list[str]]]) -> Case:
 CASES: dict[str, Case] = {
     **{f"shell: {name}": read(make) for name, make in COMMANDS.items()},
     **{f"judging: {name}": judged(make) for name, make in OUTPUTS.items()},
+    **{f"numbers: {name}": read_by_a_tool(make) for name, make in NUMBERED.items()},
     "marker: open": lambda n: lambda text=f"[UNCHANGED {TAG}.1: " * (n // 19): find_markers(text, TAG),  # type: ignore[misc]
     "sync: nothing gone": synced(exchange, list),
     "sync: half gone": synced(exchange, lambda messages: messages[len(messages) // 2 :]),
