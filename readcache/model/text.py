@@ -21,7 +21,7 @@ import xxhash
 ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
 
 NUMBER = "{n}"  # in a separator: the place of the number, if the tool writes something before it ("[{n}] ")
-_ROW = re.compile(r"[ \t]*(?:([^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})(\t| ?[^\w\s]|(?= ))")
+_ROW = re.compile(r"[ \t]*(?:([^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})(\t| ?[^\w\s])")
 
 
 def split_lines(text: str) -> list[str]:
@@ -135,7 +135,7 @@ def find_numbering(lines: Sequence[str]) -> Numbering | None:
         return Numbering((mark,), (mark,), lasts[form])
     narrow = f"{lead}{NUMBER}{mark}" if lead else mark
     is_wide = all(rest.startswith(" ") for rest in rests[form] if rest)
-    possible = ((f"{narrow} ",) if is_wide else ()) + ((narrow,) if mark not in ("", ".") else ())
+    possible = ((f"{narrow} ",) if is_wide else ()) + ((narrow,) if mark != "." else ())
     is_aligned = len(ends) > 1 and len(set().union(*ends.values())) == 1
     if lead or mark not in (":", "|", "."):  # no tool that we know: the bytes have to tell
         likely = (*possible, "")

@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent, `L12: `, `[12] `; `grep` with file
-# names.
-_NUMBER = r"[ \t]*[L\[]?(\d{1,9})(\t|→|: |:| ?\| | ?\||\. |-|\] |\])"
+# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names; and what
+# other tools write, such as `[12] x`, `L12: x`, `12) x`.
+_NUMBER = r"[ \t]*(\d{1,9})(\t|→|: |:| ?\| |\||\. |-)"
 _PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
-_IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER))
-# A part of these separators may belong to the line: how many of their characters surely do not.
-_SHORTER = {": ": 1, "| ": 1, " | ": 2, "] ": 1}
+_OTHER = r"[ \t]*(?:(?:[^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})( ?[^\w\s] ?)"
+_IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER), re.compile(_OTHER))
 _NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
 _HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
 _IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
@@ -28,8 +27,8 @@ def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
     for found in (pattern.match(line) for pattern in _IN_FRONT):
         if found:
             yield line[found.end() :], int(found[1])
-            if found[2] in _SHORTER:
-                yield line[found.start(2) + _SHORTER[found[2]] :], int(found[1])
+            if found[2].endswith(" "):  # which may belong to the line
+                yield line[found.end() - 1 :], int(found[1])
 
 
 def is_same_line(printed: str, there: str) -> bool:
