@@ -115,7 +115,8 @@ class Conversation:
             return RestorePlan()
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
-        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
+        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible. An id that several
+        calls had says nothing of which of them stays: it keeps none (see `mend`)."""
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
 
     def restored_section(
@@ -181,7 +182,8 @@ class Conversation:
         return self.policy.mode is Mode.ON and not self._is_off()
 
     def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
+        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError. So
+        is it after an id that several calls had."""
         self.reader.rewind(str(call_id))
 
     # ------------------------------------------------------------ what there is to see

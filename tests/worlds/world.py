@@ -11,7 +11,7 @@ import contextlib
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,11 +21,18 @@ from readcache import Head, HeadTail, Insist, Policy, Session, UsageError
 from readcache.context import clear
 from readcache.log.reader import _ANSWERING
 from readcache.log.store.memory import MemoryStore
-from readcache.messages.messages import Kind, normalise
 from readcache.model.spec.marker import demand
 from readcache.model.spec.world import COMMAND, World
 from readcache.model.text import digest
-from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
+from tests.helpers.chats import (
+    SHAPES_WITH_IDS,
+    WORDS_IN_FRONT,
+    as_host_knows_it,
+    changed_results,
+    id_of,
+    message_list,
+    server_compaction,
+)
 from tests.helpers.machine import SHAPES, Request, lines_of, number
 from tests.helpers.oracle import CUT_BY_HARNESS
 from tests.worlds.files import NAMES, edited, make_text
@@ -46,11 +53,6 @@ POLICIES = (
 MOST_READERS = 4
 # A marker that a host cut in two, or put a number in front of.
 _CHANGED_MARKER = re.compile(r"\[[A-Z_]{4,}[^]\n]*$|→\[[A-Z_]+ \w+\.\d+: ", re.MULTILINE)
-
-
-def id_of(call: str) -> str:
-    """The id that the host has for a call. `call_0#7` is the seventh call, of a model that counts from 0."""
-    return call.partition("#")[0]
 
 
 class Raised(Exception):
@@ -183,23 +185,12 @@ class RandomWorld:
         return self._never_raises(lambda: request.ask(session, request.output(self.files), call))
 
     def _takes(self, reader: Reader, request: Request, reply: Any, batch: str = "", call: str = "") -> None:
-        reply = self._as_host_knows_it(reader, reply, call)
+        reply = as_host_knows_it(reply, reader.turns, call)
         output, insists = request.output(self.files), "" if batch or self._is_deaf() else request.command
         said = request.command
         demand(self.spec.answered(reader.name, reply, output, said=said, batch=batch, request=insists))
         self.told["omissions"] += len(reply.omissions())
         self._sees(reader, reply.call_id, said, reply.text)
-
-    def _as_host_knows_it(self, reader: Reader, reply: Any, call: str = "") -> Any:
-        """The reply by its call's own name, and its sources by theirs: an id is that of the newest call."""
-        newest = {id_of(known): known for known in reader.turns}
-        segments = [
-            replace(one, sources=tuple(newest.get(name, name) for name in one.sources))
-            if hasattr(one, "sources")
-            else one
-            for one in reply.segments
-        ]
-        return replace(reply, call_id=call or reply.call_id, segments=tuple(segments))
 
     def _is_deaf(self) -> bool:
         """True where an agent that insists may be given a marker again: the policy says so, or what it was given before
@@ -232,7 +223,7 @@ class RandomWorld:
     def _runs(self, reader: Reader, command: str, output: str, written: str) -> None:
         session, call = self._of(reader), self._new_call()
         reply = self._never_raises(lambda: session.observe(command, output, cwd=ROOT, call_id=call))
-        reply = self._as_host_knows_it(reader, reply)
+        reply = as_host_knows_it(reply, reader.turns)
         self._wrote(written)
         demand(self.spec.answered(reader.name, reply, output, said=command))
         self._sees(reader, call, command, reply.text)
@@ -309,7 +300,7 @@ class RandomWorld:
         messages = message_list(self.shape, [(id_of(call), *turn) for call, turn in reader.turns.items()])
         left = self._never_raises(lambda: clear(messages, self._of(reader), above=above, down_to=above // 2))
         self._known_by_lines(reader)
-        changed = _changed(messages, left, reader.turns)
+        changed = changed_results(messages, left, reader.turns)
         rewrites = {call: text for call, text in changed.items() if not text.startswith("[PRUNED")}
         for call, text in changed.items():
             if text.startswith("[PRUNED"):
@@ -340,7 +331,7 @@ class RandomWorld:
                 del reader.turns[call]
         if any("#" in call for call in before_it):  # an id says nothing of which one is to be rewritten
             mended = self._never_raises(lambda: self._of(reader).mend(messages))
-            rewrites = _changed(messages, mended, before_it)
+            rewrites = changed_results(messages, mended, before_it)
         else:
             rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
         self._known_by_lines(reader)
@@ -385,6 +376,8 @@ class RandomWorld:
         if reader.cut.isdisjoint(kept) and not any("#" in call for call in kept):
             self._rewritten(reader, done.rewrites, section)
         else:  # the new texts lack the host's own lines: they are asked for by the list
+            if self.asked and rng.random() < 0.5:
+                self._asks(reader, rng.choice(self.asked[-4:]))
             self._hands_over(reader, section=section)
 
     def _takes_a_section(self, reader: Reader, rng: random.Random) -> None:
@@ -497,13 +490,6 @@ class RandomWorld:
 
     def _clock_jumps(self, _: Reader, rng: random.Random) -> None:
         self.now += rng.choice((-500.0, -1.0, 0.0, 3_600.0))
-
-
-def _changed(before: list[Any], after: list[Any], turns: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """The results that are not as they were, by call. `turns`: those of the list, in order."""
-    lists = [[p for m in normalise(each) for p in m.parts if p.kind is Kind.RESULT] for each in (before, after)]
-    calls = [call for call, (said, _) in turns.items() if said]
-    return {call: new.text for call, old, new in zip(calls, *lists, strict=True) if new.text != old.text}
 
 
 def _something_gone(text: str, rng: random.Random) -> str:
