@@ -27,7 +27,7 @@ from readcache.context.tool_calls import (
 from readcache.judging.marker import ASK_AGAIN, find_markers
 from readcache.judging.protect import may_name, shows_lines_of
 from readcache.messages.blocks import Raw
-from readcache.messages.editing import with_arguments, with_result_text, with_results, with_texts, without_images
+from readcache.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
 from readcache.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.errors import UsageError
@@ -104,15 +104,14 @@ class Work:
 
     def finish(self) -> Sequence[Message]:
         """The messages with all changes; the very same list when there are none."""
-        for one in reversed(self.results):  # the last in a text first: what is before it stays in its place
-            tool_call, result = one.call, one.call.result
-            if one.text == result.text:
-                continue
-            raw = self.raws[tool_call.result_at]
-            if tool_call.plain is None:
-                self.raws[tool_call.result_at] = with_result_text(raw, result.call_id, one.text, result.nth)
-            else:
-                self.raws[tool_call.result_at] = with_texts(raw, partial(_spliced, tool_call.plain, one.text))
+        changed = [one for one in self.results if one.text != one.call.result.text]
+        linked = [(one.call.result_at, one.call.result, one.text) for one in changed if one.call.plain is None]
+        texts = {(at, result.call_id, result.nth, result.text): text for at, result, text in linked}
+        self.raws = with_parts(self.raws, texts)
+        for one in reversed(changed):  # the last in a text first: what is before it stays in its place
+            if one.call.plain is not None:
+                raw = self.raws[one.call.result_at]
+                self.raws[one.call.result_at] = with_texts(raw, partial(_spliced, one.call.plain, one.text))
         out = update_all(self._shown, self.raws)
         return self._given if all(a is b for a, b in zip(out, self._given, strict=True)) else out
 

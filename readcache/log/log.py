@@ -32,6 +32,7 @@ from readcache.model.withheld import as_shown
 # is a source for it.
 LATELY = 256
 
+Instant = tuple[float, int]  # by the log's clock, and by the number of texts that this process had logged
 Position = tuple[Store, int]  # a log's end: its store, and the number of the last record there that was folded
 
 
@@ -52,8 +53,10 @@ class Log:
         self.clock = clock
         self._open_store = open_store
         self._store: Store | None = None
-        # (when it was logged, the number of the last call whose text could be seen before it)
-        self._lately: deque[tuple[float, int]] = deque(maxlen=LATELY)
+        # (when it was logged, which of this process's texts it is, the number of the last call whose text could be seen
+        # before it); of what others logged, 0
+        self._lately: deque[tuple[float, int, int]] = deque(maxlen=LATELY)
+        self._logged = 0  # texts that this process logged
         self._seq = 0
         self._partial = False
         self._distrusted = False
@@ -99,7 +102,7 @@ class Log:
         at = self.clock() if at is None else at
         seq = self.store.append(self.session_id, self.agent_id, events, at)
         for event in events:
-            self._fold(event, at)
+            self._fold(event, at, is_own=True)
         self._folded += events
         self._seq = seq
 
@@ -116,7 +119,7 @@ class Log:
                     self._in_view += is_folded
                 elif not is_folded:
                     self._fold_later()
-                    self._fold(event, self.clock())
+                    self._fold(event, self.clock(), is_own=True)
                     if event.pointers:
                         self._later.append(replace(event, pieces=()))
                         self._in_view += 1
@@ -168,14 +171,29 @@ class Log:
         events = (event_for(record, self.agent_id) for record in records)
         return all(event is None or isinstance(event, (Closed, Delivered, Failed, Settled)) for event in events)
 
-    def calls_at(self, moment: float) -> int:
-        """The number of the last call that was visible at that moment, by the log's clock. Within a transaction."""
+    def now(self) -> Instant:
+        """Return the moment at which a call begins. Ask before anything that may wait: the store, a lock."""
+        logged = self._logged  # first: what comes while the clock is read came later
+        return self.clock(), logged
+
+    def calls_at(self, moment: float, logged: int | None = None) -> int:
+        """Return the number of the last call that was visible at that moment, by the log's clock. Within a transaction.
+        `logged`: how many texts this process had logged then, which says more than any clock; None: not known."""
         number = self.view.calls.number
-        for at, before in reversed(self._lately):
-            if at <= moment:
-                return number
+        is_certain = logged in (None, self._logged)  # no text of this process came since: the clock goes for all
+        for at, own, before in reversed(self._lately):
+            if own and logged is not None:
+                if own <= logged:
+                    return number
+            elif at <= moment:
+                if is_certain:
+                    return number
+                continue
             number = min(number, before)
-        return number if len(self._lately) < LATELY else 0
+        if len(self._lately) < LATELY:
+            return number
+        at, own, _ = self._lately[0]
+        return number if not own and at <= moment else 0
 
     def records(self) -> list[Record]:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
@@ -246,16 +264,16 @@ class Log:
 
     def _fold_later(self) -> None:
         for event in self._later[self._in_view :]:
-            self._fold(event, self.clock())
+            self._fold(event, self.clock(), is_own=True)
         self._in_view = len(self._later)
 
     def _take(self, record: Record) -> None:
         event = event_for(record, self.agent_id)
         if event is not None:
-            self._fold(event, record.at)
+            self._fold(event, record.at, is_own=False)
             self._seq = record.seq
 
-    def _fold(self, event: Event, at: float) -> None:
+    def _fold(self, event: Event, at: float, *, is_own: bool) -> None:
         view, before = self.view, self.view.calls.number
         took_its_place = isinstance(event, Settled) and any(
             old.event.text for old in view.of_call(event.call_id) if old.event.origin is event.origin
@@ -264,15 +282,19 @@ class Log:
         if isinstance(event, (Compacted, Forgot, Rewound)) or took_its_place:
             self._index = None
         if isinstance(event, (Delivered, Settled)):
-            self._note_text(event, at, before)
+            self._note_text(event, at, before, is_own=is_own)
 
-    def _note_text(self, event: Delivered | Settled, at: float, before: int) -> None:
+    def _note_text(self, event: Delivered | Settled, at: float, before: int, *, is_own: bool) -> None:
         """A text can be seen from now on, or another one than before. `before`: the number of the last call then."""
+        self._logged += is_own
         texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]
         # a call that was answered long ago may be settled now; of one that wrote, the write was logged first
         before = min([before, *(text.call - 1 for text in texts)])
         latest = self._lately[-1][0] if self._lately else at
-        self._lately.append((max(at, latest), before))  # in order, whatever the clock does: later is on the safe side
+        own = self._logged if is_own else 0
+        self._lately.append(
+            (max(at, latest), own, before)
+        )  # in order, whatever the clock does: later is on the safe side
         if self._index is not None:
             for text in texts:
                 self._index.add(text)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
-from readcache.log.log import Log, Position
+from readcache.log.log import Instant, Log, Position
 from readcache.log.store import StoreGone
 from readcache.log.telemetry import LISTENERS, tell_answered, tell_counted
 from readcache.model.call import Call
@@ -29,6 +29,7 @@ from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
 from readcache.model.frame import with_frame
 from readcache.model.policy import Mode, Rules
+from readcache.model.records import events_for
 from readcache.model.reply import Outcome, Reason, Reply
 from readcache.model.view import View
 from readcache.model.withheld import hand_out, withhold
@@ -188,19 +189,21 @@ class Reader:
             self._resumes = False
             place = self.log.place()
             gone = frozenset() if place is None or place in _ANSWERING else unconfirmed(view)
-            self.log.append([Forgot(gone)] if gone else [])
+            self.log.append([Forgot(gone, doubted=True)] if gone else [])
         if not self._answered:
             self._answered = True
             if (place := self.log.place()) is not None:
                 _ANSWERING.add(place)
 
-    def calls_so_far(self) -> int:
-        """The number of the last call that is logged: later ones are not a source for a call that starts now."""
+    def calls_so_far(self, began: Instant | None = None) -> int:
+        """The number of the last call that was logged when this one began: later ones are not a source for it. `began`:
+        see `Log.now`; None: it begins now. A call that waits for the store does not begin later."""
         if self.rules.policy.mode is Mode.OFF:
             return 0
+        began = began or self.log.now()
         try:
-            with self.log.transaction() as view:
-                return view.calls.number
+            with self.log.transaction():
+                return self.log.calls_at(*began)
         except StoreGone as error:  # the call goes to a new store
             self.log.fail("", error)
         except StoreError:  # counted when the call is logged
@@ -318,7 +321,11 @@ class Reader:
 
         def events(view: View) -> list[Event]:
             nonlocal done
-            done, what = compaction_events(view, kept, restored, restored_id=restored_id, tokens=tokens)
+            make = partial(compaction_events, view, kept, restored, restored_id=restored_id, tokens=tokens)
+            try:
+                done, what = make(log=lambda: events_for(self.log.records(), self.log.agent_id))
+            except StoreError:  # counted when the compaction is logged
+                done, what = make()
             return what
 
         self.tell(restored_id, events)

@@ -7,6 +7,7 @@ not in a message is not changed: then the very same message comes back.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -24,9 +25,11 @@ from readcache.messages.blocks import (
     typed,
     untyped,
 )
-from readcache.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments
+from readcache.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments, result_text
 
 TextPlace = tuple[int, str | None, str]  # a message's index, the call whose result it is, the text as it stands there
+# From a result's call id, which of its message's results without one it is, and its text; see `Part`.
+NewText = Callable[[str | None, int, str], str | None]
 BLOCK_LISTS = ("content", "output", "parts", "tool_calls")  # the keys under which messages and blocks hold blocks
 
 
@@ -56,17 +59,32 @@ def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0)
 
     def change(block: Raw) -> Raw | None:
         id_key, key = result_keys(block) or ("", "")
-        if not key or not _is_of(block.get(id_key), call_id, nth, nameless):
-            return None
-        is_bare = block.get("type") == "toolResult"
-        return {
-            **block,
-            key: _response(block, text)
-            if key == "response"
-            else with_content_text(block.get(key), text, is_bare=is_bare),
-        }
+        return _with_result(block, key, text) if key and _is_of(block.get(id_key), call_id, nth, nameless) else None
 
     return map_blocks(message, change)
+
+
+def with_result_texts(message: Raw, change: NewText) -> Raw:
+    """The message with other texts as results, in one pass. `change` gives the new text of one, or None; two results of
+    one id are told apart by their texts. Images in the results stay."""
+    nameless = count()
+
+    def change_block(block: Raw) -> Raw | None:
+        id_key, key = result_keys(block) or ("", "")
+        if not key:
+            return None
+        call_id = string(block.get(id_key)) or None
+        new = change(call_id, next(nameless) if call_id is None else 0, result_text(block))
+        return None if new is None else _with_result(block, key, new)
+
+    return map_blocks(message, change_block)
+
+
+def _with_result(block: Raw, key: str, text: str) -> Raw:
+    """A result with another text under its `key`."""
+    is_bare = block.get("type") == "toolResult"
+    new = _response(block, text) if key == "response" else with_content_text(block.get(key), text, is_bare=is_bare)
+    return {**block, key: new}
 
 
 def _is_of(name: object, call_id: str | None, nth: int, nameless: Iterator[int]) -> bool:
@@ -88,9 +106,14 @@ def without_cleared(
         if part.kind is Kind.RESULT and names.get(part.call_id, part.name) not in excluded
     ]
     gone = results[:cleared] if isinstance(cleared, int) else [each for each in results if each[1].call_id in cleared]
+    return with_parts(messages, {(at, part.call_id, part.nth, part.text): "" for at, part in gone})
+
+
+def with_parts(messages: Sequence[Raw], texts: Mapping[tuple[int, str | None, int, str], str]) -> list[Raw]:
+    """The list with other texts for these results: by message, call, which of those without a call, and text."""
     out = list(messages)
-    for at, part in gone:
-        out[at] = with_result_text(out[at], part.call_id, "", part.nth)
+    for at in {at for at, *_ in texts}:
+        out[at] = with_result_texts(out[at], lambda *result, at=at: texts.get((at, *result)))
     return out
 
 
@@ -98,15 +121,21 @@ def with_results(messages: list[Raw], by_place: Mapping[TextPlace, str]) -> list
     """The list with other texts in these places, in results or plain text. The same list object if there are none."""
     if not by_place:
         return messages
+    changes: defaultdict[int, dict[tuple[str | None, str], str]] = defaultdict(dict)
+    for (at, call_id, text), new in by_place.items():
+        changes[at][call_id, text] = new
     out = list(messages)
-    for at in sorted({at for at, _, _ in by_place}):
-        for part in normalise_one(messages[at]).parts:
-            if part.kind is Kind.RESULT and (at, part.call_id, part.text) in by_place:
-                new = by_place[at, part.call_id, part.text]
-                out[at] = with_result_text(out[at], part.call_id, new, part.nth)
-        plain = {text: new for (index, call_id, text), new in by_place.items() if (index, call_id) == (at, None)}
-        out[at] = with_texts(out[at], partial(_changed, plain))
+    for at, texts in changes.items():
+        plain = {text: new for (call_id, text), new in texts.items() if call_id is None}
+        shown = with_result_texts(out[at], partial(_changed_result, texts))
+        out[at] = with_texts(shown, partial(_changed, plain))
     return out
+
+
+def _changed_result(
+    changes: Mapping[tuple[str | None, str], str], call_id: str | None, _: int, text: str
+) -> str | None:
+    return changes.get((call_id, text))
 
 
 def _changed(changes: Mapping[str, str], text: str) -> str:

@@ -266,6 +266,11 @@ def _result(raw: Raw) -> Iterator[Part]:
             yield Part(part.kind if part.kind is Kind.IMAGE else Kind.OTHER, part.text, name, part.name)
 
 
+def result_text(raw: Raw) -> str:
+    """The text of a result, as its `Part` has it. `raw`: the block, or a message that is a result."""
+    return next(_result(raw)).text
+
+
 def _attached(raw: Raw) -> Iterator[Part]:
     """What Gemini has beside a response: images. Its text is in the response alone."""
     for part in _content(raw.get("parts")):

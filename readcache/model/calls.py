@@ -32,6 +32,8 @@ class Calls:
         self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
+        self._answered = 0  # the number of the newest call that was answered
+        self.replaced: dict[int, int] = {}  # number of a call that was judged again -> that of the answer it replaced
         self._is_cached = False  # the model was asked since something last left, so the provider has all that stands
         # request -> number of the call that answered it last, and left something out; how often in a row that happened,
         # a reply that showed something counting half
@@ -40,8 +42,20 @@ class Calls:
         self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
 
     def number_of(self, call_id: str) -> int:
-        """The number for an event of this call: the current call's, or the next one."""
-        return self.number if self.number and call_id == self._under_way else self.number + 1
+        """Return the number for the next event of this call: the current call's, or the next one. A call that was
+        answered is over: some models count their ids from 0 in each response."""
+        is_current = self.number > self._answered and call_id == self._under_way
+        return self.number if is_current else self.number + 1
+
+    def repeats(self, before: Delivered, event: Delivered | Wrote) -> bool:
+        """Check whether `event` is of a call that `before` answered: it was judged again before any other call."""
+        if before.when.call == (event.call if isinstance(event, Wrote) else event.when.call):
+            return True
+        if before.when.call != self._answered or before.account is None:
+            return False
+        if isinstance(event, Wrote) or event.account is None:  # what is logged before the result
+            return before.label == event.label
+        return (before.account.request, before.when.batch) == (event.account.request, event.when.batch)
 
     def newest_of(self, label: str) -> int:
         """The number of the newest call with this label; 0 when there is none."""
@@ -66,6 +80,8 @@ class Calls:
     def deliver(self, event: Delivered) -> None:
         """Take in a delivery."""
         self.number, self._under_way = event.when.call, event.call_id
+        if event.origin is not Origin.COMMAND:
+            self._answered = self.number
         self.tokens = event.when.tokens
         self._newest[event.label] = event.when.call
         if not event.when.batch or event.when.batch != self._batch:
@@ -81,11 +97,12 @@ class Calls:
         elif event.origin is Origin.RESTORED:
             self._lost.put_back(event)
 
-    def take_back(self, answers: Iterable[Delivered]) -> None:
-        """The call is answered anew: nobody was shown these answers."""
+    def take_back(self, answers: Iterable[Delivered], number: int) -> None:
+        """The call is answered anew, with this number: nobody was shown these answers."""
         for event in answers:
             account = event.account
             if account is not None:
+                self.replaced[number] = event.when.call
                 if account.outcome is not Outcome.FULL:
                     self.bounces.take_back(event.when.call)
                     self.counts["tokens_saved"] += account.tokens_saved - self._saved.pop(event.when.call, 0)

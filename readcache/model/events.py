@@ -153,6 +153,7 @@ class Forgot:
     """These calls, and nothing else, left the conversation. Unknown ids have no effect."""
 
     call_ids: frozenset[str]
+    doubted: bool = False  # nobody said so: they may have been in it all the same
 
 
 @dataclass(frozen=True, slots=True)

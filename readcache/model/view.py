@@ -36,6 +36,10 @@ class View:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
         self.carried = 0  # characters of all that is visible
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
+        self.reused: set[str] = set()  # ids that more than one call had: they say nothing of which one is meant
+        self.doubted: set[str] = set()  # calls that are not visible, and may be in the conversation all the same
+        self.marked = 0  # texts with markers that were folded so far
+        self._ids: dict[str, int] = {}  # call id -> number of the newest call that had it, whatever became of that
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
         self._keys: dict[str, KeyView] = {}
@@ -102,13 +106,16 @@ class View:
         elif isinstance(event, Settled):
             self._settle(event)
         elif isinstance(event, Compacted):
-            self.calls.keep(event.kept.__contains__)
-            self._forget([c for c in self._deliveries if c not in event.kept], is_lost=True)
+            kept = event.kept - self.reused
+            self.doubted.clear()
+            self.calls.keep(kept.__contains__)
+            self._forget([c for c in self._deliveries if c not in kept], is_lost=True)
         elif isinstance(event, Forgot):
+            self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
             self.calls.keep(lambda call_id: call_id not in event.call_ids)
             self._forget([c for c in event.call_ids if c in self._deliveries], is_lost=True)
         elif isinstance(event, Rewound):
-            after = self._call_of.get(event.call_id, -1)
+            after = -1 if event.call_id in self.reused else self._call_of.get(event.call_id, -1)
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
@@ -119,10 +126,15 @@ class View:
 
     def _deliver(self, event: Delivered) -> None:
         earlier = self.of_call(event.call_id)
-        if any(d.event.origin is event.origin or d.call != event.when.call for d in earlier):
-            self.calls.take_back(d.event for d in earlier if d.call == event.when.call)
+        again = [d.event for d in earlier if self.calls.repeats(d.event, event)]
+        others = [d for d in earlier if d.call != event.when.call or d.event.label != event.label]
+        self._name(event.call_id, event.when.call, is_other=bool(others), is_again=bool(again))
+        if others or any(d.event.origin is event.origin for d in earlier):
+            self.calls.take_back(again, event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
+        self.marked += bool(event.pointers)
+        self.doubted.discard(event.call_id)
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
         self.carried += len(event.text)
@@ -136,6 +148,12 @@ class View:
         if _counts_as_whole(event):
             self._wholes[digest(event.text)] = delivery
 
+    def _name(self, call_id: str, number: int, *, is_other: bool, is_again: bool) -> None:
+        """The id is that of call `number`, and of no other if it `is_again` one. `is_other`: another's text has it."""
+        if not is_again and (is_other or self._ids.get(call_id, number) != number):
+            self.reused.add(call_id)
+        self._ids[call_id] = number
+
     def _key(self, key: str) -> KeyView:
         if key not in self._keys:
             self._keys[key] = KeyView()
@@ -147,6 +165,8 @@ class View:
         concerned = {key for one in written for key in self._names.concerned_by(one)}
         step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
+            again = any(self.calls.repeats(d.event, event) for d in self.of_call(event.call_id))
+            self._name(event.call_id, event.call, is_other=False, is_again=again)
             self._call_of[event.call_id] = event.call
         self._invalidate(written, concerned, step)
 
@@ -157,6 +177,7 @@ class View:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
+        self.marked += bool(event.pointers)
         for old in [one for one in self.of_call(event.call_id) if one.event.origin is event.origin]:
             if event.lost:
                 self.lost_at[event.call_id] = self.calls.number

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Delivered, Moment, Record
+from readcache.model.events import MADE_UP_ID, Delivered, Moment, Origin, Record
 from readcache.model.policy import Budget, Mode, Policy
 from readcache.model.records import events_for
 from readcache.model.text import digest
@@ -115,26 +115,37 @@ class Conversation:
             return RestorePlan()
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
-        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible."""
+        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible. An id that several
+        calls had says nothing of which of them stays: it keeps none (see `mend`)."""
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
 
     def restored_section(
         self,
         compaction: str,
         *,
-        keep: Collection[str] = (),
+        keep: Collection[str] | None = None,
         messages: Sequence[Mapping[str, Any] | Message] | None = None,
     ) -> str:
         """What to put behind the summary of a host that compacts by itself; "" for nothing.
 
         `compaction`: the summary, or a name for it. When it is first told, calls not in `keep` are gone, and a section
         of the size of `Policy.restore` is planned. It counts as visible, and is the same text at each later request, in
-        another process with this store too. `messages`: as for `restore_plan`.
+        another process with this store too. `keep`: all calls in the list; None: not known, none at first. If a call
+        that came since is not in it, the host compacted again, and its summary says the same: that call is gone, and
+        the section stays. `messages`: as for `restore_plan`.
         """
         name = f"restored-{digest(compaction)[:16]}"
         if name not in self._sections:
-            self._sections[name] = self._section(name, keep, messages)
+            self._sections[name] = self._section(name, keep or (), messages)
+        if keep is not None and self._lacks_calls(kept := _ids(keep)):
+            self.reader.compacted(kept | {name}, None, restored_id=name)
         return self._sections[name]
+
+    def _lacks_calls(self, kept: frozenset[str]) -> bool:
+        """Check whether a call that counts as visible, and that the host has an id for, is not kept."""
+        texts = [delivery.event for delivery in self.view.deliveries if delivery.event.text]
+        calls = {event.call_id for event in texts if event.origin is not Origin.RESTORED}
+        return any(call_id not in kept for call_id in calls if not call_id.startswith(MADE_UP_ID))
 
     def _section(self, name: str, keep: Collection[str], messages: Sequence[Mapping[str, Any] | Message] | None) -> str:
         if (known := self._known_section(name, _ids(keep))) is not None:
@@ -171,7 +182,8 @@ class Conversation:
         return self.policy.mode is Mode.ON and not self._is_off()
 
     def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError."""
+        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError. So
+        is it after an id that several calls had."""
         self.reader.rewind(str(call_id))
 
     # ------------------------------------------------------------ what there is to see

@@ -20,7 +20,7 @@ from readcache.disk.links import real_paths
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
-from readcache.log.log import Log
+from readcache.log.log import Instant, Log
 from readcache.log.reader import Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
@@ -95,7 +95,8 @@ class Session(Conversation):
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
         status is 124.
         """
-        return self._run(command, None, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        began = self.reader.log.now()
+        return self._run(command, None, began, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
 
     async def arun(
         self,
@@ -110,13 +111,16 @@ class Session(Conversation):
         """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        run = functools.partial(self._run, command, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        known: dict[str, Any] = {"cwd": cwd, "env": env, "timeout": timeout, "call_id": call_id, "batch": batch}
+        began = self.reader.log.now()  # the thread may begin much later
+        run = functools.partial(self._run, command, began=began, **known)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
         self,
         command: str,
         stop: threading.Event | None,
+        began: Instant,
         *,
         cwd: str | bytes | os.PathLike[str] | None,
         env: Mapping[str, str] | None,
@@ -127,7 +131,7 @@ class Session(Conversation):
 
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._ran_here()
-        started = self.reader.calls_so_far()
+        started = self.reader.calls_so_far(began)
         with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
         known |= {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
@@ -244,8 +248,9 @@ class Session(Conversation):
         `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
         `complete`, `frame`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the whole, the
         beginning or the end may be left out."""
+        started = self.reader.calls_so_far()
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
-        known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only}
+        known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only, "started": started}
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
         return self._answer(framed(call, frame))
 
@@ -261,8 +266,9 @@ class Session(Conversation):
     ) -> Reply:
         """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
         it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow."""
+        started = self.reader.calls_so_far()
         call = tool_call(self._call_id(call_id), name, arguments, output, batch=batch or self._batch)
-        return self._answer(framed(call, frame))
+        return self._answer(framed(replace(call, started=started), frame))
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
@@ -351,8 +357,6 @@ class Session(Conversation):
 
     def _answer(self, call: Call, *, local: bool = False, cwd: str = "") -> Reply:
         """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
-        if call.started < 0:
-            call = replace(call, started=self.reader.calls_so_far())
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.answer(call)

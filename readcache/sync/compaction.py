@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from readcache.judging.cover import differs
-from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
+from readcache.model.events import Compacted, Delivered, Event, Moment, Origin, Settled
 from readcache.model.text import split_lines
 from readcache.model.view import View
+from readcache.model.withheld import with_settled
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.sync.mend import Remaining, dangling, mend
 
 
 def compaction_events(
-    view: View, kept: frozenset[str], plan: RestorePlan | None, *, restored_id: str, tokens: int
+    view: View,
+    kept: frozenset[str],
+    plan: RestorePlan | None,
+    *,
+    restored_id: str,
+    tokens: int,
+    log: Callable[[], Iterable[Event]] = tuple,
 ) -> tuple[Compaction, list[Event]]:
     """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
-    the restored section."""
+    the restored section. `log` is asked for the calls that are kept and that the view does not follow."""
     restored = _restored(view, plan, restored_id, tokens)
     events: list[Event] = [Compacted(kept)]
     if restored is not None:
         events.append(restored)
-    rewrites: dict[str, str] = {}
+    lost_sight = kept & (view.reused | view.doubted)
+    rewrites = _retired(view, lost_sight, log)
     remaining = Remaining(view, kept.__contains__)
     for delivery in view.deliveries:
         event = delivery.event
-        if event.call_id not in kept or event.origin is not Origin.RESULT:
+        if event.call_id not in kept or event.call_id in lost_sight or event.origin is not Origin.RESULT:
             continue
         lost = dangling(event, remaining)
         if lost:
@@ -32,6 +42,22 @@ def compaction_events(
             if any(pointer.line >= 0 for pointer in lost):  # else the harness had cut its markers away
                 rewrites[event.call_id] = settled.head + settled.text + settled.tail
     return Compaction(restored_id if restored is not None else None, rewrites), events
+
+
+def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]]) -> dict[str, str]:
+    """Return these results without the markers in them, by call: nobody would see to a marker later. A call that the
+    host keeps was shown, also one that counted as not shown since its process was killed."""
+    results = {
+        d.event.call_id: d.event for d in view.deliveries if d.event.origin is Origin.RESULT and d.event.call_id in kept
+    }
+    for event in log() if not kept.isdisjoint(view.doubted) else ():
+        if isinstance(event, Delivered) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+            results[event.call_id] = event
+        elif isinstance(event, Settled) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+            results[event.call_id] = with_settled(results[event.call_id], event)
+    told = {event: [one for one in event.pointers if one.sources and one.line >= 0] for event in results.values()}
+    settled = [mend(view, event, pointers, None) for event, pointers in told.items() if pointers]
+    return {event.call_id: event.head + event.text + event.tail for event in settled}
 
 
 def _restored(view: View, plan: RestorePlan | None, restored_id: str, tokens: int) -> Delivered | None:

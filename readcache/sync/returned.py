@@ -15,6 +15,8 @@ from readcache.model.view import View
 from readcache.sync.locate import CharSpan
 from readcache.sync.mend import omitted_lines, what_of
 
+_NEVER = (-1, -1)
+
 
 def unescaped(text: str) -> str:
     """A marker in what is left of JSON, as it was made; any other text as it is."""
@@ -39,10 +41,10 @@ class Made:
 
 
 class LoggedMarkers:
-    """The markers of a log. It is read when one is met that is not known, or that a newer call may have made, too."""
+    """The markers of a log. It is read when one is met that is not known, or that a newer text may have, too."""
 
     def __init__(self) -> None:
-        self._read_at = -1  # the number of calls in the log when it was read
+        self._read_at = _NEVER  # the number of calls in the log when it was read, and of texts with markers
         self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
         self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
         self._content: set[str] = set()  # markers that were shown as content, into which the agent had written them
@@ -53,15 +55,18 @@ class LoggedMarkers:
         """The markers in a line that promise something, and the replies that have them, by call id. Where the log
         cannot be read, only what is in the view is known; it is read again the next time."""
         found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
-        if self._read_at != view.calls.number and not self._foreign.issuperset(found.values()):
+        now = view.calls.number, view.marked
+        is_foreign = self._foreign.issuperset(found.values()) and self._read_at[1] == view.marked
+        if found and self._read_at != now and not is_foreign:
             self._made.clear()
+            self._foreign.clear()
             try:
                 self._read(log(), tag)
-                self._read_at = view.calls.number
+                self._read_at = now
             except StoreError:
                 self._read((delivery.event for delivery in view.deliveries), tag)
-                self._read_at = -1
-        if self._read_at >= 0:
+                self._read_at = _NEVER
+        if self._read_at != _NEVER:
             self._foreign.update(text for text in found.values() if text not in self._made)
         before = len(line) + 1
         for start, end in sorted(found, key=lambda span: (-span[0], -span[1])):

@@ -9,17 +9,19 @@ stay. What is rewritten is markers, and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from typing import Any
 
+from readcache.judging.marker import may_hold
 from readcache.messages.editing import TextPlace
 from readcache.messages.messages import Kind, visible_to_model
 from readcache.model.errors import StoreError
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Pointer, Settled
 from readcache.model.key_view import Delivery
+from readcache.model.text import is_blank, split_lines
 from readcache.model.view import View
 from readcache.model.withheld import with_settled
 from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
@@ -78,14 +80,15 @@ class Reconciler:
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
-        settled = self._find(visible, tag)
+        settled = self._find(visible, view.reused, tag)
         rewrites = Rewrites(self._list)
         if not gives_back:
             self._held.update(delivery.event.call_id for delivery in visible)
         self._mend(view, visible, settled, rewrites)
         self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
         by_call, by_place = rewrites.texts()
-        return Synced(by_call, by_place, tuple(self._events(visible, settled)))
+        in_list = [Forgot(frozenset(view.doubted))] if view.doubted else []  # what stands there is seen to
+        return Synced(by_call, by_place, (*in_list, *self._events(visible, settled)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:
         """Other texts for replies that stand in the list, by call id, as `Synced.by_place` has them."""
@@ -207,9 +210,10 @@ class Reconciler:
         pointers = [pointer for event in shown for pointer in event.pointers]
         return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
 
-    def _find(self, visible: Sequence[Delivery], tag: str) -> dict[Delivery, Settled]:
+    def _find(self, visible: Sequence[Delivery], reused: Container[str], tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
-        has one and was cut is settled."""
+        has one and was cut is settled. An id that more than one call had names no text that was cut: it may be another
+        call's."""
         settled: dict[Delivery, Settled] = {}
         missing: list[Delivery] = []
         for delivery in visible:
@@ -225,7 +229,7 @@ class Reconciler:
                 missing.append(delivery)
             elif place := _standing_in(event, texts[::-1], tag):
                 self._take(delivery, place)
-            else:
+            elif event.call_id not in reused and len({text.raw for text in texts}) == 1:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
                 settled[delivery] = self._take_part(delivery, best, tag)
         if missing:
@@ -279,7 +283,7 @@ class Reconciler:
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
         self._places[delivery] = Standing(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
-        return settle(delivery.event, text.content)
+        return settle(delivery.event, text.content if _shares_lines(delivery.event, text.content, tag) else "")
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
@@ -296,6 +300,13 @@ class Reconciler:
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
         return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _shares_lines(event: Delivered, content: str, tag: str) -> bool:
+    """Check whether a line of the delivery, or words of ours, are left in this text. Without them nothing says that it
+    is of the same call, and the log does not need it."""
+    lines = {line for line in split_lines(event.text) if not is_blank(line)}
+    return may_hold(content, tag) or not lines.isdisjoint(content.split("\n"))
 
 
 def _is_cut_through(event: Delivered, pointers: Iterable[Pointer]) -> bool:

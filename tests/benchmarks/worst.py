@@ -4,7 +4,8 @@
 
 Sessions that hold 8 MB, and then an output of 1 MB, made of few or many lines, short or long, in orders that make the
 search for visible lines work. Each seed is one session. The time is of the first answer, which indexes what the session
-holds.
+holds. Then a request of a host that keeps its list of 5,000 messages, of which every result was cleared, and a Redis
+session of 16,000 events that is read for all its readers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import time
 from measuring import Table, main
 
 from readcache import Policy, Session
+from tests.helpers.adversaries import CASES, stored
+from tests.helpers.adversaries import seconds as seconds_of
 
+KEPT, KEPT_SIZE = CASES["messages: calls at once, changed"], 120 * 2_500
+STORED_SIZE = 100 * 16_000
 HELD, OUTPUT = 8_000_000, 1_000_000  # characters
 MOST_SECONDS = 0.5
 ORDERS = ("any", "on", "back", "runs", "every other", "among new")
@@ -29,6 +34,8 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
     table.row("seconds, half of all", found[len(found) // 2][0], unit="s")
     for seconds, about in found[:3]:
         table.row("seconds, at worst", seconds, about, most=MOST_SECONDS, unit="s")
+    for name, case, size in (("5,000 messages", KEPT, KEPT_SIZE), ("16,000 rows", stored, STORED_SIZE)):
+        table.row(f"seconds, {name}", seconds_of(case(size)), most=MOST_SECONDS, unit="s")
 
 
 def _seconds(seed: int) -> tuple[float, str]:

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from readcache.messages.editing import with_arguments, with_result_text, with_texts, without_images
+from readcache.messages.editing import (
+    with_arguments,
+    with_result_text,
+    with_results,
+    with_texts,
+    without_cleared,
+    without_images,
+)
 from readcache.messages.messages import Kind, normalise_one
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
@@ -182,3 +189,18 @@ def test_images_give_way_to_a_text_wherever_they_are() -> None:
     item = {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_image", "image_url": "x"}]}
     assert without_images(item, "gone")["output"] == [{"type": "input_text", "text": "gone"}]
     assert without_images(RESULTS["OpenAI, parts"], "gone") is RESULTS["OpenAI, parts"]
+
+
+def test_two_results_of_one_id_in_a_message_keep_their_own_texts() -> None:
+    results = [{"type": "tool_result", "tool_use_id": "c0", "content": text} for text in ("one", "two")]
+    message = {"role": "user", "content": results}
+    (after,) = with_results([message], {(0, "c0", "two"): "new"})
+    assert [block["content"] for block in after["content"]] == ["one", "new"]
+    (cleared,) = without_cleared([message], 1)
+    assert [block["content"] for block in cleared["content"]] == ["", "two"]
+
+
+def test_equal_results_without_an_id_are_cleared_one_by_one() -> None:
+    results = [{"functionResponse": {"name": "bash", "response": {"output": "same"}}} for _ in range(2)]
+    (cleared,) = without_cleared([{"role": "user", "parts": results}], 1)
+    assert [part["functionResponse"]["response"]["output"] for part in cleared["parts"]] == ["", "same"]

@@ -15,11 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy, Session, Sessions
+from readcache.context import prune
 from readcache.judging.marker import find_markers
+from readcache.log.store.codec import encode
 from readcache.log.store.memory import MemoryStore
-from readcache.messages.messages import normalise
+from readcache.log.store.redis_rows import read_rows
+from readcache.messages.editing import with_results, without_cleared
+from readcache.messages.messages import Kind, normalise
 from readcache.messages.structure import cut_points, repair
 from readcache.messages.transcript import serialize_transcript
+from readcache.model.events import Failed
+from readcache.model.reply import Reason
 from readcache.model.text import session_tag
 from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.shell.read import _read, read_command
@@ -352,6 +358,9 @@ LISTS: dict[str, Callable[[int], Messages]] = {
 }
 
 
+LISTS_WITH_RESULTS = ("calls at once", "results far from their calls")
+
+
 def normalised(make: Callable[[int], Messages]) -> Case:
     """A list is read, mended and written as one text."""
 
@@ -360,6 +369,35 @@ def normalised(make: Callable[[int], Messages]) -> Case:
         return lambda: (cut_points(normalise(messages)), repair(messages), serialize_transcript(messages))
 
     return case
+
+
+def _in_one_message(n: int) -> Messages:
+    results = [{"type": "tool_result", "tool_use_id": f"c{k}", "content": "x"} for k in range(n // 60)]
+    return [{"role": "user", "content": results}]
+
+
+def rewritten(make: Callable[[int], Messages]) -> Case:
+    """Every result of a list is replaced, as where a host keeps results that were cleared."""
+
+    def case(n: int) -> Work:
+        messages = make(n)
+        parts = ((at, part) for at, message in enumerate(normalise(messages)) for part in message.parts)
+        changes = {(at, part.call_id, part.text): "a note" for at, part in parts if part.kind is Kind.RESULT}
+        assert changes
+        return lambda: with_results(messages, changes)  # type: ignore[arg-type]
+
+    return case
+
+
+def pruned(n: int) -> Work:
+    """Results that stand in one message are pruned, and then cleared by the provider."""
+    output = "".join(f"some words on line {k}\n" for k in range(60))
+    blocks = [(f"c{k}", f"{output}{k // 2}\n") for k in range(max(2, n // 1_500))]
+    said = [{"type": "tool_use", "id": name, "name": "bash", "input": {"command": "./x"}} for name, _ in blocks]
+    given = [{"type": "tool_result", "tool_use_id": name, "content": text} for name, text in blocks]
+    messages: Messages = [{"role": "assistant", "content": said}, {"role": "user", "content": given}]
+    names = {name for name, _ in blocks}
+    return lambda: (prune(messages, protect_last_turns=0), without_cleared(messages, names))  # type: ignore[arg-type]
 
 
 def _clip(messages: Messages) -> Messages:
@@ -441,6 +479,15 @@ def answered(make: Callable[[int], str]) -> Case:
     return case
 
 
+def stored(n: int) -> Work:
+    """The rows of a session in a Redis store are read for every reader at once."""
+    event = Failed("c", Reason.INTERNAL_ERROR.value, "it failed")
+    kind, body, _ = encode(event)
+    packed = b"=" + json.dumps(body).encode()
+    rows = [(k, b" ".join([b"0", kind.encode(), b"main", b"1.0", b"-", packed]), None) for k in range(n // 100)]
+    return lambda: read_rows(rows, None)
+
+
 def _aligned(make: Callable[[int], tuple[list[str], list[str]]]) -> Case:
     def case(n: int) -> Work:
         before, after = make(n // 6)
@@ -469,6 +516,13 @@ CASES: dict[str, Case] = {
     "settle: lines upside down": _aligned(lambda n: ([str(k) for k in range(n)], [str(k) for k in range(n)][::-1])),
     "settle: equal lines": _aligned(lambda n: (["x"] * n + ["y"], ["z"] + ["x"] * n)),
     **{f"messages: {name}": normalised(make) for name, make in LISTS.items()},
+    **{
+        f"messages: {name}, changed": rewritten(LISTS[name])
+        for name in ("calls at once", "results far from their calls")
+    },
+    "messages: in one message, changed": rewritten(_in_one_message),
+    "messages: in one message, pruned": pruned,
+    "redis: rows of every reader": stored,
     **{f"loaders: {name}": loaded(make) for name, make in TRANSCRIPTS.items()},
     **{f"hook: {name}": proven(make) for name, make in TRANSCRIPTS.items()},
     **{f"serve: {name}": answered(make) for name, make in REQUESTS.items()},

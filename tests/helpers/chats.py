@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from readcache import Omitted, Reply
 from readcache.messages.messages import Kind, normalise
 
 Raw = dict[str, Any]
@@ -219,6 +220,33 @@ def _turn_in_shape(shape: str, call_id: str, command: str, output: str) -> list[
     )
     result["content"].append({"type": "text", "text": "Go on."})
     return [call_message("anthropic", [call], "I look."), result]
+
+
+# ------------------------------------------------------------ ids that several calls have
+
+
+def id_of(call: str) -> str:
+    """The id that the host has for a call. `call_0#7` is the seventh call, of a model that counts from 0."""
+    return call.partition("#")[0]
+
+
+def as_host_knows_it(reply: Reply, turns: Iterable[str], call: str = "") -> Reply:
+    """The reply by its call's own name, and its sources by theirs: an id is that of the newest call."""
+    newest = {id_of(known): known for known in turns}
+    segments = [
+        replace(one, sources=tuple(newest.get(name, name) for name in one.sources)) if isinstance(one, Omitted) else one
+        for one in reply.segments
+    ]
+    return replace(reply, call_id=call or reply.call_id, segments=tuple(segments))
+
+
+def changed_results(
+    before: Sequence[Any], after: Sequence[Any], turns: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """The results that are not as they were, by call. `turns`: those of the list, in order."""
+    lists = [[p for m in normalise(each) for p in m.parts if p.kind is Kind.RESULT] for each in (before, after)]
+    calls = [call for call, (said, _) in turns.items() if said]
+    return {call: new.text for call, old, new in zip(calls, *lists, strict=True) if new.text != old.text}
 
 
 # ------------------------------------------------------------ from a script

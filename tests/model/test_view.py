@@ -19,6 +19,8 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
     """What is visible, oldest first, and at which position each key was last written or seen changed."""
     shown: list[Delivered] = []
     numbers: dict[str, int] = {}
+    named: dict[str, int] = {}  # the first call that had an id
+    reused: set[str] = set()
     invalid: dict[str, int] = {}
     order: dict[int, int] = {}
 
@@ -34,9 +36,11 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                 outdate(key, position)
             shown.append(event)
             order[id(event)] = position
+            reused |= {event.call_id} if named.setdefault(event.call_id, event.when.call) != event.when.call else set()
             numbers[event.call_id] = event.when.call
         elif isinstance(event, Wrote):
             if event.call_id:
+                reused |= {event.call_id} if named.setdefault(event.call_id, event.call) != event.call else set()
                 numbers[event.call_id] = event.call
             for key in (*event.keys, *event.perhaps):
                 outdate(key, position)
@@ -46,11 +50,12 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                     shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
-            gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - event.kept
+            kept = frozenset[str]() if isinstance(event, Forgot) else event.kept - reused
+            gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - kept
             numbers = {call_id: number for call_id, number in numbers.items() if call_id not in gone}
             shown = [old for old in shown if old.call_id not in gone]
         elif isinstance(event, Rewound):
-            last = numbers.get(event.call_id, -1)
+            last = -1 if event.call_id in reused else numbers.get(event.call_id, -1)
             for old in shown:
                 if old.when.call > last:
                     del numbers[old.call_id]

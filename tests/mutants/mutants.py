@@ -104,9 +104,9 @@ def _finds_one_line_too_many() -> list[Patch]:
     return [(search, "_common_runs", longer)]
 
 
-def _keeps_index(self: Any, event: Event, at: float) -> None:
+def _keeps_index(self: Any, event: Event, at: float, **known: Any) -> None:
     index = self._index
-    _FOLD(self, event, at)
+    _FOLD(self, event, at, **known)
     self._index = index if self._index is None else self._index
 
 

@@ -20,6 +20,34 @@ def test_the_text_is_the_same_at_each_request_and_a_source(session: Session) -> 
     assert 'in the section "Files restored after compaction"' in reply.text
 
 
+@pytest.mark.parametrize("in_another_process", [False, True])
+def test_a_later_compaction_with_the_same_summary_takes_away_what_came_since(
+    tmp_path: Path, in_another_process: bool
+) -> None:
+    session = Session("/w", session_id="s", store=tmp_path / "log.db")
+    session.observe("cat f", text(of="f"), call_id="c1")
+    section = session.restored_section("earlier messages were removed", keep=[])
+    session.observe("cat g", text(of="g"), call_id="c2")
+    session.observe("cat h", text(of="h"), call_id="c3")
+    assert session.restored_section("earlier messages were removed", keep=["c2", "c3"]) == section  # a later request
+    if in_another_process:
+        session.close()
+        session = Session("/w", session_id="s", store=tmp_path / "log.db")
+    assert session.restored_section("earlier messages were removed", keep=["c3"]) == section
+    assert not session.observe("cat g", text(of="g"), call_id="c4").omissions(), "c2 went with the second compaction"
+    assert session.observe("cat h", text(of="h"), call_id="c5").omissions()
+    assert "in the section" in session.observe("cat f", text(of="f"), call_id="c6").text
+    session.close()
+
+
+def test_a_host_without_ids_cannot_say_what_stays(session: Session) -> None:
+    session.observe("cat f", text(of="f"))
+    first = session.restored_section("s", keep=[])
+    session.observe("cat g", text(of="g"))
+    assert session.restored_section("s", keep=[]) == first
+    assert session.observe("cat g", text(of="g")).omissions()
+
+
 def test_what_stays_in_the_list_is_not_put_back_and_stays_visible(session: Session) -> None:
     session.observe("cat f", text(of="f"), call_id="c1")
     session.observe("cat g", text(of="g"), call_id="c2")

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from readcache import Reason, Session
+from readcache.log.store.memory import MemoryStore
+from readcache.model.events import Delivered
 from tests.helpers.files import TEXT, text
 from tests.helpers.replies import sources
+from tests.worlds.stores import FailingStore, Operations
 
 DIES = """
 import os
@@ -99,3 +102,44 @@ def test_a_write_that_is_told_first_forgets_no_more_than_the_crash_does(tmp_path
         session.wrote("g", content=text(of="other"), call_id="c3")
         assert sources(session.observe("cat g", text(of="other"))) == {"c3"}
         assert sources(session.observe("cat f", TEXT)) == {"c1"}
+
+
+GIVES_A_MARKER = (
+    "HEAD = ''.join(TEXT.splitlines(True)[:30])\n"
+    "s.observe('cat f', TEXT, call_id='c1')\nassert 'UNCHANGED' in s.observe('head -n 30 f', HEAD, call_id='c2').text"
+)
+
+
+@pytest.mark.parametrize("kept", [["c2"], ["c1", "c2"], ["c2", "c3"]])
+def test_a_call_of_a_killed_process_that_the_host_keeps_was_shown(tmp_path: Path, kept: list[str]) -> None:
+    """Nothing follows its marker, so that it goes at once."""
+    a_process_that_dies(tmp_path / "s.db", GIVES_A_MARKER)
+    with go_on(tmp_path / "s.db") as session:
+        session.observe("ls", "f", call_id="c3")
+        rewrites = session.compacted(keep=kept).rewrites
+        assert rewrites.keys() == {"c2"}
+        assert rewrites["c2"].startswith("[GONE")
+        assert session.compacted(keep=["c3"]).rewrites == {}
+
+
+def test_a_call_of_a_killed_process_that_stands_in_a_list_was_shown(tmp_path: Path) -> None:
+    a_process_that_dies(tmp_path / "s.db", GIVES_A_MARKER)
+    with go_on(tmp_path / "s.db") as session:
+        marker = next(
+            one.event.text for one in session.events() if isinstance(one.event, Delivered) and one.event.call_id == "c2"
+        )
+        session.observe("ls", "f", call_id="c3")
+        results = [
+            {"role": "tool", "tool_call_id": call, "content": shown} for call, shown in [("c2", marker), ("c3", "f")]
+        ]
+        assert "UNCHANGED" not in str(session.mend(results))
+
+
+def test_a_compaction_is_told_while_the_log_cannot_be_read() -> None:
+    store = FailingStore(MemoryStore(), operations := Operations())
+    session = Session("/w", session_id="s", store=store)
+    session.observe("cat f", TEXT, call_id="c1")
+    operations.is_gone = True
+    assert session.compacted(keep=["c0"]).rewrites == {}
+    operations.is_gone = False
+    assert session.observe("cat f", TEXT).text == TEXT

@@ -15,10 +15,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache import Policy, Reply, Session
+from readcache.log.reader import _ANSWERING
 from readcache.log.store.memory import MemoryStore
 from readcache.model.spec.marker import Untrue, demand
 from readcache.model.spec.world import World
-from tests.helpers.chats import message_list
+from readcache.model.text import digest
+from tests.helpers.chats import as_host_knows_it, changed_results, id_of, message_list
 from tests.helpers.machine import known
 
 POLICIES = {
@@ -32,6 +34,12 @@ VERSIONS = {
     "g": ("".join(f"g{n} {_LONG}\n" for n in (1, 2, 3)),),
 }
 COMMANDS = ("cat f", "cat g", "sed -n '1,2p' f", "sed -n '2,3p' f", "cat -n f", "cat f g")
+
+
+class Kept(MemoryStore):
+    """A store that outlives a process."""
+
+    path = "a store"
 
 
 class Event(NamedTuple):
@@ -49,34 +57,44 @@ class SmallWorld:
     """The package and the specification, told of the same events."""
 
     def __init__(self, policy: Policy) -> None:
-        session = Session("/w", session_id="s", store=MemoryStore(), policy=policy, clock=lambda: 0.0)
-        self.sessions = {"main": session}
+        self.policy, self.store = policy, Kept()
+        _ANSWERING.clear()
+        self.sessions = {"main": self._session("main")}
         self.spec = World()
         self.versions = dict.fromkeys(VERSIONS, 0)
         self.texts: dict[str, dict[str, tuple[str, str]]] = {"main": {}}  # reader -> call -> (command, text)
         self.calls = 0
         self.omissions = 0
 
+    def _session(self, who: str) -> Session:
+        given: dict[str, Any] = {"store": self.store, "policy": self.policy, "clock": lambda: 0.0}
+        return Session("/w", session_id="s", agent_id=who, **given)
+
     def possible(self) -> Iterator[Event]:
         """The events that may come next and are not without effect."""
         for who, texts in self.texts.items():
             for command in COMMANDS if self.calls < MOST_CALLS else ():
                 yield Event("shown", who, command)
+            for command in COMMANDS[:3:2] if self.calls < MOST_CALLS else ():
+                yield Event("by_number", who, command)
             if self.calls + 1 < MOST_CALLS:
                 yield Event("at_once", who)
             yield Event("written", who, "f")
             for at, (_, text) in enumerate(texts.values()):
-                if text.count("\n") > 1:
+                if text.count("\n") > 1 and "#" not in list(texts)[at]:
                     yield Event("cut", who, str(at))
                 yield Event("cleared", who, str(at))
             if texts:
                 yield Event("compacted", who)
                 yield Event("restored", who)
+                yield Event("summarised", who)
             for at, call in enumerate(list(texts)[:-1]):
-                if not call.startswith("restored-"):  # no host goes back to a section
+                if not call.startswith("restored-") and "#" not in call:  # no host goes back to a section
                     yield Event("rewound", who, str(at))
                 yield Event("kept", who, str(at))
         yield Event("changed", "", "f")
+        if self.calls < MOST_CALLS and any(self.texts.values()):
+            yield Event("killed", "main")
         for child, how in (("fresh", ""), ("copy", "inherits")):
             if child not in self.texts:
                 yield Event("forked", child, how)
@@ -92,6 +110,8 @@ class SmallWorld:
             return VERSIONS[name][self.versions[name]].splitlines(keepends=True)
 
         words = command.split()
+        if words == ["true"]:
+            return ""
         if words[0] == "sed":
             return "".join(lines("f")[:2] if "1,2p" in command else lines("f")[1:])
         if words[1] == "-n":
@@ -103,10 +123,13 @@ class SmallWorld:
         return f"{who}-{sum(call.startswith(who) for call in self.texts[who]) + self.calls}"
 
     def _ask(self, who: str, command: str) -> tuple[Reply, str]:
+        return self._answer(who, command, self._new_call(who))
+
+    def _answer(self, who: str, command: str, call: str) -> tuple[Reply, str]:
         output = self._output(command)
-        reply = self.sessions[who].observe(command, output, cwd="/w", call_id=self._new_call(who))
+        reply = self.sessions[who].observe(command, output, cwd="/w", call_id=id_of(call))
         self.omissions += len(reply.omissions())
-        return reply, output
+        return as_host_knows_it(reply, self.texts[who], call), output
 
     def _take(self, who: str, command: str, reply: Reply, output: str, batch: str = "") -> None:
         demand(self.spec.answered(who, reply, output, said=command, batch=batch, request="" if batch else command))
@@ -114,6 +137,27 @@ class SmallWorld:
 
     def _shown(self, who: str, command: str) -> None:
         self._take(who, command, *self._ask(who, command))
+
+    def _by_number(self, who: str, command: str) -> None:
+        """By a model that counts its calls from 0 in each response."""
+        self.calls += 1
+        self._take(who, command, *self._answer(who, command, f"call_0#{self.calls}"))
+
+    def _killed(self, who: str, _: str) -> None:
+        """The process ends; the next one answers a call before it is told of anything."""
+        _ANSWERING.clear()
+        self.sessions = {reader: self._session(reader) for reader in self.sessions}
+        self._shown(who, "true")
+
+    def _summarised(self, who: str, _: str) -> None:
+        """By a host with one text for every summary. Nothing else stays."""
+        text = self.sessions[who].restored_section("earlier messages were removed", keep=())
+        name = f"restored-{digest('earlier messages were removed')[:16]}"
+        self.spec.compacted(who, ())
+        self.texts[who] = {name: ("", text)} if text else {}
+        if text:
+            self.spec.restored(who, name, text)
+        demand(self.spec.standing(who))
 
     def _at_once(self, who: str, _: str) -> None:
         with self.sessions[who].batch():
@@ -148,10 +192,14 @@ class SmallWorld:
         self.spec.cleared(who, [call])
         self._list(who)
 
-    def _list(self, who: str) -> None:
+    def _list(self, who: str, restored: str = "") -> None:
         """The host hands over its messages, as it does before each request."""
-        turns = [(call, command, text) for call, (command, text) in self.texts[who].items()]
-        self._mended(who, self.sessions[who].sync(message_list("openai", turns)))
+        turns = self.texts[who]
+        messages = message_list("openai", [(id_of(call), *turn) for call, turn in turns.items()])
+        if any("#" in call for call in turns):  # an id says nothing of which one is to be rewritten
+            self._mended(who, changed_results(messages, self.sessions[who].mend(messages), turns), restored)
+        else:
+            self._mended(who, self.sessions[who].sync(messages), restored)
 
     def _compacted(self, who: str, _: str) -> None:
         self._keep(who, (), restores=False)
@@ -164,14 +212,18 @@ class SmallWorld:
 
     def _keep(self, who: str, kept: tuple[str, ...], *, restores: bool) -> None:
         session = self.sessions[who]
-        plan = session.restore_plan(keep=kept) if restores else None
-        done = session.compacted(keep=kept, restored=plan)
+        ids = list(map(id_of, kept))
+        plan = session.restore_plan(keep=ids) if restores else None
+        done = session.compacted(keep=ids, restored=plan)
         self.spec.compacted(who, kept)
         self.texts[who] = {call: turn for call, turn in self.texts[who].items() if call in kept}
         if plan is not None and done.restored_id is not None:
             self.spec.restored(who, done.restored_id, plan.render())
             self.texts[who] = {done.restored_id: ("", plan.render()), **self.texts[who]}
-        self._mended(who, done.rewrites, done.restored_id or "")
+        if any("#" in call for call in kept):
+            self._list(who, done.restored_id or "")
+        else:
+            self._mended(who, done.rewrites, done.restored_id or "")
 
     def _mended(self, who: str, rewrites: dict[str, str], restored: str = "") -> None:
         for call, text in rewrites.items():
@@ -202,7 +254,8 @@ class SmallWorld:
         """Equal for worlds in which the same can happen: the disk, what each model is sent, what each view knows, what
         the specification waits for. Random ids of restored sections are numbered."""
         views = {who: known(session.view) for who, session in self.sessions.items()}
-        text = repr((self.versions, self.calls, self.texts, views, _plain(self.spec)))
+        unclear = {who: (sorted(s.view.reused), sorted(s.view.doubted)) for who, s in self.sessions.items()}
+        text = repr((self.versions, self.calls, self.texts, views, unclear, _plain(self.spec)))
         ids = [call for texts in self.texts.values() for call in texts if call.startswith("restored-")]
         for number, name in enumerate(ids):
             text = text.replace(name, f"section {number}")

@@ -20,6 +20,9 @@ EVENTS = {
     "kept",
     "rewound",
     "forked",
+    "by_number",
+    "killed",
+    "summarised",
 }
 
 

@@ -10,6 +10,7 @@ from readcache.log.reader import Reader
 from readcache.model.errors import StoreError
 from readcache.model.events import Event, Forgot, Rewound
 from readcache.model.view import View
+from readcache.session.conversation import Conversation
 from readcache.session.session import Session
 from readcache.sync import compaction, returned
 from tests.mutants.mutants import MUTANTS, Mutant, Patch
@@ -90,6 +91,18 @@ def _keeps_one_call_more() -> list[Patch]:
     return [(compaction, "compaction_events", more)]
 
 
+def _hears_of_one_compaction_for_each_summary() -> list[Patch]:
+    return [(Conversation, "_lacks_calls", lambda *_: False)]
+
+
+def _kept_calls_of_a_killed_process_keep_their_markers() -> list[Patch]:
+    return [(compaction, "_retired", lambda *_: {})]
+
+
+def _an_id_is_that_of_the_newest_call() -> list[Patch]:
+    return [(View, "_name", _nothing)]
+
+
 # The first three are not about the promise: a limit of our own, and numbers in front of lines, which the specification
 # lets differ. The last one needs an output that quotes a marker and is quoted itself; the state machine finds it.
 NOT_FOUND = (
@@ -108,4 +121,7 @@ FAULTS = (
     Mutant("a fork always starts with its parent's messages", _a_fork_always_inherits),
     Mutant("a rewind takes back one call", _rewound_only_by_one),
     Mutant("a compaction keeps one call more", _keeps_one_call_more),
+    Mutant("a second compaction with the same summary is not told", _hears_of_one_compaction_for_each_summary),
+    Mutant("a kept call of a killed process keeps its marker", _kept_calls_of_a_killed_process_keep_their_markers),
+    Mutant("an id used twice is taken for the newest call's", _an_id_is_that_of_the_newest_call),
 )

@@ -31,6 +31,9 @@ STEPS = {
     "finds_the_store": 4,
     "clock_jumps": 2,
 }
+# In one of `RARELY` worlds these come, too.
+RARE_STEPS = {"counts_its_calls_from_0": 16, "dies_and_goes_on": 12, "takes_a_section": 10}
+RARELY = 4
 LONGEST = 40  # steps
 
 
@@ -60,7 +63,8 @@ class Script:
 def script_of(seed: int) -> Script:
     """The script of that world."""
     rng = random.Random(seed)
-    kinds = rng.choices(list(STEPS), list(STEPS.values()), k=rng.randint(6, LONGEST))
+    steps = STEPS | RARE_STEPS if seed % RARELY == RARELY - 1 else STEPS
+    kinds = rng.choices(list(steps), list(steps.values()), k=rng.randint(6, LONGEST))
     return Script(seed, tuple(Step(kind, rng.randrange(3), rng.randrange(10_000)) for kind in kinds))
 
 

@@ -49,8 +49,9 @@ class FailingStore(Store):
     """`inner`, which outlives every process. A transaction may fail before it, in it, before its end, and when its end
     is done: then nobody is told that it is."""
 
-    def __init__(self, inner: Store, operations: Operations) -> None:
+    def __init__(self, inner: Store, operations: Operations, path: str | None = None) -> None:
         self._inner, self._operations = inner, operations
+        self.path = path  # of one that outlives a process
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

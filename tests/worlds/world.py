@@ -13,16 +13,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
 from readcache import Head, HeadTail, Insist, Policy, Session, UsageError
 from readcache.context import clear
+from readcache.log.reader import _ANSWERING
 from readcache.log.store.memory import MemoryStore
-from readcache.messages.messages import Kind, normalise
 from readcache.model.spec.marker import demand
 from readcache.model.spec.world import COMMAND, World
-from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
+from readcache.model.text import digest
+from tests.helpers.chats import (
+    SHAPES_WITH_IDS,
+    WORDS_IN_FRONT,
+    as_host_knows_it,
+    changed_results,
+    id_of,
+    message_list,
+    server_compaction,
+)
 from tests.helpers.machine import SHAPES, Request, lines_of, number
 from tests.helpers.oracle import CUT_BY_HARNESS
 from tests.worlds.files import NAMES, edited, make_text
@@ -59,8 +69,12 @@ class Reader:
     others: set[str] = field(default_factory=set)  # calls that the host knows by other ids
 
     def calls(self) -> list[str]:
-        """Without restored sections."""
-        return [call for call in self.turns if not call.startswith("restored-")]
+        """Without restored sections, and without those whose ids may name other calls."""
+        return [call for call in self.turns if not call.startswith("restored-") and "#" not in call]
+
+    def ids(self) -> list[str]:
+        """The ids in its list."""
+        return list(map(id_of, self.turns))
 
 
 class RandomWorld:
@@ -79,6 +93,10 @@ class RandomWorld:
         self.stays = False  # the store and the process do
         self.told = Counter[str]()  # what happened, and how often
         self.sent: list[str] = []  # every text that a model was sent
+        self.path = f"world {seed}"
+        self.failed = False  # did this process's store ever fail it?
+        self.summaries: list[str] = []
+        self._end_process()
         self.sessions = {"main": self._session("main")}
 
     def play(self, step: Step) -> None:
@@ -91,7 +109,7 @@ class RandomWorld:
         self.told[step.what] += 1
 
     def _session(self, name: str) -> Session:
-        store = FailingStore(self.kept, self.operations)
+        store = FailingStore(self.kept, self.operations, self.path)
         return Session(
             ROOT, session_id="s", agent_id=name, store=store, policy=self.policy, clock=lambda: self.now, local=False
         )
@@ -138,6 +156,18 @@ class RandomWorld:
             reader.cut.discard(call)
             self._takes(reader, request, reply)
 
+    def _counts_its_calls_from_0(self, reader: Reader, rng: random.Random) -> None:
+        """The model names its calls by their places in its response. The host keeps the older ones, too."""
+        session, answers = self._of(reader), []
+        with session.batch():
+            for place in range(rng.choice((1, 1, 2))):
+                self.asked.append(self._request(rng) if rng.random() < 0.5 or not self.asked else self.asked[-1])
+                request, number = self.asked[-1], self._new_call()
+                asked = partial(request.ask, session, request.output(self.files), f"call_{place}")
+                answers.append((request, self._never_raises(asked), f"call_{place}#{number}"))
+        for request, reply, call in answers:
+            self._takes(reader, request, reply, batch=f"batch {self.calls}", call=call)
+
     def _reads_with_the_hosts_numbers(self, reader: Reader, rng: random.Random) -> None:
         """The host puts numbers in front of what we answered, and knows of no marker: some are wrong."""
         request = replace(self._request(rng), shape="read")
@@ -154,7 +184,8 @@ class RandomWorld:
         session, call = self._of(reader), self._new_call()
         return self._never_raises(lambda: request.ask(session, request.output(self.files), call))
 
-    def _takes(self, reader: Reader, request: Request, reply: Any, batch: str = "") -> None:
+    def _takes(self, reader: Reader, request: Request, reply: Any, batch: str = "", call: str = "") -> None:
+        reply = as_host_knows_it(reply, reader.turns, call)
         output, insists = request.output(self.files), "" if batch or self._is_deaf() else request.command
         said = request.command
         demand(self.spec.answered(reader.name, reply, output, said=said, batch=batch, request=insists))
@@ -192,6 +223,7 @@ class RandomWorld:
     def _runs(self, reader: Reader, command: str, output: str, written: str) -> None:
         session, call = self._of(reader), self._new_call()
         reply = self._never_raises(lambda: session.observe(command, output, cwd=ROOT, call_id=call))
+        reply = as_host_knows_it(reply, reader.turns)
         self._wrote(written)
         demand(self.spec.answered(reader.name, reply, output, said=command))
         self._sees(reader, call, command, reply.text)
@@ -237,8 +269,8 @@ class RandomWorld:
     # ------------------------------------------------------------ what the host does to its messages
 
     def _settles(self, reader: Reader, rng: random.Random) -> None:
-        if reader.turns:
-            call = rng.choice(list(reader.turns))
+        if calls := [call for call in reader.turns if "#" not in call]:
+            call = rng.choice(calls)
             said, text = reader.turns[call]
             left = _something_gone(text, rng)
             with contextlib.suppress(UsageError):  # it was never shown by us, or is not known any more
@@ -265,17 +297,15 @@ class RandomWorld:
 
     def _has_results_cleared(self, reader: Reader, above: int) -> None:
         """We clear them, and every marker that is left is true."""
-        messages = message_list(self.shape, [(call, *turn) for call, turn in reader.turns.items()])
+        messages = message_list(self.shape, [(id_of(call), *turn) for call, turn in reader.turns.items()])
         left = self._never_raises(lambda: clear(messages, self._of(reader), above=above, down_to=above // 2))
         self._known_by_lines(reader)
-        parts = [part for message in normalise(left) for part in message.parts if part.kind is Kind.RESULT]
-        rewrites = dict[str, str]()
-        for call, text in [(str(part.call_id), part.text) for part in parts if part.call_id in reader.turns]:
+        changed = changed_results(messages, left, reader.turns)
+        rewrites = {call: text for call, text in changed.items() if not text.startswith("[PRUNED")}
+        for call, text in changed.items():
             if text.startswith("[PRUNED"):
                 self._cut(reader, call, reader.turns[call][0], text)
                 self.told["results cleared"] += 1
-            elif text != reader.turns[call][1]:
-                rewrites[call] = text
         self._rewritten(reader, rewrites)
 
     def _cut(self, reader: Reader, call: str, said: str, left: str) -> None:
@@ -286,7 +316,7 @@ class RandomWorld:
     def _hands_over(self, reader: Reader, compacted: int | bool = False, section: str = "") -> None:
         """Its list, before a request. `compacted`: so many turns stand before a compaction by the API. `section`: that
         markers may name now."""
-        turns = [(call, said, text) for call, (said, text) in reader.turns.items()]
+        before_it, turns = dict(reader.turns), [(id_of(call), *turn) for call, turn in reader.turns.items()]
         messages = message_list(self.shape, turns)
         if compacted:
             before, after = turns[:compacted], turns[compacted:]
@@ -295,10 +325,15 @@ class RandomWorld:
                 server_compaction(self.shape),
                 *message_list(self.shape, after),
             ]
-            self.spec.cleared(reader.name, [call for call, *_ in before])
-            for call, *_ in before:
+            gone = list(reader.turns)[:compacted]
+            self.spec.cleared(reader.name, gone)
+            for call in gone:
                 del reader.turns[call]
-        rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
+        if any("#" in call for call in before_it):  # an id says nothing of which one is to be rewritten
+            mended = self._never_raises(lambda: self._of(reader).mend(messages))
+            rewrites = changed_results(messages, mended, before_it)
+        else:
+            rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
         self._known_by_lines(reader)
         sections = [name for name in (*reader.others, *reader.turns) if name.startswith("restored-")]
         self._rewritten(reader, rewrites, section or "".join(sections[:1]))
@@ -312,7 +347,7 @@ class RandomWorld:
         reader.others = set[str]()
         for event in known:
             lines = event.text.removesuffix("\n")
-            if event.call_id not in reader.turns and lines and any(lines in text for text in texts):
+            if event.call_id not in reader.ids() and lines and any(lines in text for text in texts):
                 reader.others.add(event.call_id)
                 self.spec.shown(reader.name, event.call_id, event.text)
 
@@ -331,28 +366,42 @@ class RandomWorld:
         if self.operations.fail and reader.cut:  # known gap: as below
             return
         session, kept = self._of(reader), [call for call in reader.turns if rng.random() < 0.5]
-        plan = self._never_raises(lambda: session.restore_plan(keep=kept)) if rng.random() < 0.7 else None
-        done = self._never_raises(lambda: session.compacted(keep=kept, restored=plan))
+        ids = list(map(id_of, kept))
+        plan = self._never_raises(lambda: session.restore_plan(keep=ids)) if rng.random() < 0.7 else None
+        done = self._never_raises(lambda: session.compacted(keep=ids, restored=plan))
         self._keeps(reader, kept)
         section = done.restored_id or ""
         if section and plan is not None:
             self._section(reader, section, plan.render())
-        if reader.cut.isdisjoint(kept):
+        if reader.cut.isdisjoint(kept) and not any("#" in call for call in kept):
             self._rewritten(reader, done.rewrites, section)
         else:  # the new texts lack the host's own lines: they are asked for by the list
+            if self.asked and rng.random() < 0.5:
+                self._asks(reader, rng.choice(self.asked[-4:]))
             self._hands_over(reader, section=section)
 
     def _takes_a_section(self, reader: Reader, rng: random.Random) -> None:
         if self.operations.fail:  # known gap: the log tells which markers the kept replies had
             return
-        kept = [call for call in reader.turns if rng.random() < 0.3]
-        session = self._of(reader)
-        text = self._never_raises(lambda: session.restored_section(f"summary {self._new_call()}", keep=kept))
+        is_old = bool(self.summaries) and rng.random() < 0.4  # a text that says the same of each compaction
+        summary = rng.choice(self.summaries) if is_old else f"summary {self._new_call()}"
+        self._compacts_by_itself(reader, rng, summary)
+        if rng.random() < 0.5:
+            self._asks(reader, self._request(rng))
+            self._compacts_by_itself(reader, rng, summary)
+
+    def _compacts_by_itself(self, reader: Reader, rng: random.Random, summary: str) -> None:
+        kept, session = [call for call in reader.turns if rng.random() < 0.3], self._of(reader)
+        text = self._never_raises(lambda: session.restored_section(summary, keep=list(map(id_of, kept))))
+        self.told["compactions with the same summary"] += summary in self.summaries
+        self.summaries.append(summary)
         self._keeps(reader, kept)
-        names = [call for call in self._known_calls(reader) if call.startswith("restored-")]
-        if text and names:
-            self._section(reader, names[-1], text)
-        self._hands_over(reader, section=names[-1] if text and names else "")
+        name = f"restored-{digest(summary)[:16]}" if text else ""
+        if name:
+            self._section(reader, name, text)
+        if self.asked and rng.random() < 0.5:  # before any list is handed over
+            self._asks(reader, rng.choice(self.asked[-4:]))
+        self._hands_over(reader, section=name)
 
     def _known_calls(self, reader: Reader) -> list[str]:
         return [delivery.event.call_id for delivery in self._of(reader).view.deliveries]
@@ -397,11 +446,30 @@ class RandomWorld:
         """The process ends. The next one takes the conversations up from what their host kept."""
         if self.stays:
             return
-        self.operations = Operations()
-        self.sessions = {reader.name: self._session(reader.name) for reader in self.readers}
+        self._next_process()
         for reader in self.readers:
             self._hands_over(reader)
+
+    def _next_process(self) -> None:
+        self._end_process()
+        self.operations = Operations()
+        self.failed = False
+        self.sessions = {reader.name: self._session(reader.name) for reader in self.readers}
         self.told["deaths"] += 1
+
+    def _end_process(self) -> None:
+        """A process that is killed closes nothing."""
+        _ANSWERING.difference_update([place for place in _ANSWERING if place[0] == self.path])
+
+    def _dies_and_goes_on(self, reader: Reader, rng: random.Random) -> None:
+        """The process ends after an answer. The next one answers a call before it is told of anything, and then that
+        the host compacted. Known gap: a compaction that could not be stored is lost with its process."""
+        if self.stays or self.failed or self.operations.dies_at is not None:
+            return
+        self._next_process()
+        for _ in range(rng.choice((0, 1, 1, 2))):
+            self._asks(reader, rng.choice(self.asked[-4:]) if self.asked else self._request(rng))
+        self._compacts(reader, rng)
 
     def _dies_soon(self, _: Reader, rng: random.Random) -> None:
         if not self.stays:
@@ -409,9 +477,11 @@ class RandomWorld:
 
     def _loses_the_store(self, _: Reader, __: random.Random) -> None:
         self.operations.is_gone = not self.stays
+        self.failed |= self.operations.fail
 
     def _has_a_bad_connection(self, _: Reader, rng: random.Random) -> None:
         self.operations.every = 0 if self.stays else rng.choice((2, 3, 5, 7))
+        self.failed |= self.operations.fail
 
     def _finds_the_store(self, _: Reader, __: random.Random) -> None:
         self.operations.is_gone, self.operations.every = False, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from urllib.parse import quote, unquote_to_bytes
 
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
@@ -66,7 +66,7 @@ def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Even
     return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest(old.text))]
 
 
-def read_row(row: Row, agents: Sequence[str]) -> list[Record]:
+def read_row(row: Row, agents: Iterable[str]) -> list[Record]:
     """The records of one row; for an event that concerns all, and for one that makes no sense, what it says to each of
     `agents`: that everything is gone which was visible before."""
     number, stored, text = row
@@ -86,9 +86,12 @@ def read_row(row: Row, agents: Sequence[str]) -> list[Record]:
 def read_rows(rows: Iterable[Row], agent_id: str | None) -> list[Record]:
     """The records of these rows, as one reader is given them, or (None) as all of them are."""
     records: list[Record] = []
+    agents = dict.fromkeys(() if agent_id is None else (agent_id,))
     for row in rows:
-        agents = dict.fromkeys(r.agent_id for r in records) if agent_id is None else (agent_id,)
-        records += read_row(row, list(agents))
+        found = read_row(row, agents)
+        if agent_id is None:
+            agents |= dict.fromkeys(record.agent_id for record in found)
+        records += found
     return records
 
 

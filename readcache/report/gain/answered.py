@@ -92,13 +92,14 @@ class ReaderFold:
         self._host = account.host
         self._expiries += self._seconds is not None and at - self._asked_at > self._seconds
         self._asked_at = at
-        call = self._by_number.get(event.when.call)
+        number = self._view.calls.replaced.get(event.when.call, event.when.call)
+        call = self._by_number.get(number)
         if call is None or self._by_id.get(event.call_id) is not call:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
         call.at, call.host, call.tool, call.reason = at, account.host, account.tool, account.reason.value
         call.is_cut, call.expiries = account.outcome is not Outcome.FULL, self._expiries
-        self._by_number[call.number] = self._by_id[event.call_id] = self._carried[event.call_id] = call
+        self._by_number[event.when.call] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
         self, event: Event, at: float, before: Counter[str], bounced: Iterable[tuple[int, int]], carried: int

@@ -1,0 +1,142 @@
+"""Models that count their calls from 0 in each response: an id says nothing of which call is meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from readcache import Outcome, Reply, Session
+from readcache.log.store.memory import MemoryStore
+
+SECRET = "API_KEY=zzsecretzz\n"
+PAD = "".join(f"# line {k} of padding, so that the file is long enough to be judged at all\n" for k in range(12))
+
+
+def text(name: str, lines: int = 40) -> str:
+    return "".join(f"{name} line {k} with some words behind it\n" for k in range(1, lines + 1))
+
+
+def asked(call_id: str, command: str) -> dict[str, Any]:
+    function = {"name": "bash", "arguments": json.dumps({"command": command})}
+    return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+
+
+def result(call_id: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session("/w", session_id="s", store=MemoryStore(), local=False) as one:
+        yield one
+
+
+def test_four_calls_of_one_id_have_four_numbers_and_four_names(session: Session) -> None:
+    session.observe("cat f0.py", text("f0"), call_id="c")
+    names = []
+    for n in range(3):
+        reply = session.observe(f"sed -n '1,{30 + n}p' f0.py", text("f0", 30 + n), call_id="call_0")
+        assert reply.outcome is Outcome.UNCHANGED
+        names.append(reply.text.split(": ")[0])
+    assert session.view.calls.number == 4
+    assert len({*names}) == 3
+
+
+def test_an_older_reply_of_the_id_loses_its_marker_with_its_source(session: Session) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "task"}]
+    markers: list[Reply] = []
+    for turn in (["ls x", "make 0", "cat c.py"], ["cat c.py"], ["make 1"], ["make 0"], ["cat d.py"]):
+        with session.batch():
+            replies = [(f"call_{k}", session.observe(c, text(c), call_id=f"call_{k}")) for k, c in enumerate(turn)]
+        for (name, reply), command in zip(replies, turn, strict=True):
+            messages += [asked(name, command), result(name, reply.text)]
+        messages = session.mend(messages)
+        markers += [reply for _, reply in replies if reply.outcome is not Outcome.FULL]
+    assert [marker.text.split('"')[1] for marker in markers] == ["cat c.py", "make 0"]
+    messages[4] = result("call_1", "[old tool result cleared]")  # of `make 0`
+    assert not any("UNCHANGED" in str(message.get("content")) for message in session.mend(messages))
+    assert session.observe("cat d.py", text("cat d.py"), call_id="z").outcome is Outcome.UNCHANGED  # the newest stays
+
+
+def test_a_marker_of_a_reply_that_was_on_its_way_is_not_foreign_later(session: Session) -> None:
+    """A list has the reply before the log has its text."""
+    session.observe("cat a.py", text("a"), call_id="1")
+    lists: list[list[dict[str, Any]]] = []
+
+    def show(reply: Any) -> None:
+        lists.append([asked("1", "cat a.py"), result("1", text("a")), asked("2", "./x"), result("2", reply.text)])
+        session.mend(lists[0])
+
+    from readcache.model.call import command_call
+    from readcache.shell.read import read_command
+
+    command = "sed -n '3,35p' a.py"
+    output = "".join(text("a").splitlines(True)[2:35])
+    call = command_call("2", command, "/w", output, read_command(command, "/w"), exit_code=0)
+    assert session.reader.answer(call, show).outcome is Outcome.UNCHANGED
+    session.reader.forget("2")
+    after = session.mend([*lists[0][2:]])
+    assert "UNCHANGED" not in str(after[-1]["content"])
+
+
+@pytest.mark.parametrize("how", ["cleared", "rewound", "not observed", "compacted before"])
+def test_the_text_of_a_protected_file_is_not_stored_as_that_of_another_call(how: str) -> None:
+    store = MemoryStore()
+    with Session("/w", session_id="s", store=store, local=False) as session:
+        secret = [asked("1", "cat .env"), result("1", PAD + SECRET)]
+        if how != "not observed":
+            session.observe("cat .env", PAD + SECRET, call_id="1")
+        if how == "compacted before":
+            session.compacted(keep=[])
+        session.observe("cat a.py", text("a"), call_id="1")
+        left = [] if how in ("rewound", "not observed") else [asked("1", "cat a.py"), result("1", "[cleared]")]
+        session.sync([*secret, *left])
+        assert "zzsecretzz" not in repr(session.events())
+        assert session.observe("cat a.py", text("a"), call_id="2").outcome is Outcome.FULL
+
+
+def test_an_id_used_twice_keeps_nothing_in_a_compaction(session: Session) -> None:
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    session.observe("cat b.py", text("b"), call_id="call_0")
+    session.compacted(keep=["call_0"])  # the first one, for all we know
+    assert session.observe("cat b.py", text("b"), call_id="x").outcome is Outcome.FULL
+
+
+def test_an_id_used_twice_is_no_place_to_go_back_to(session: Session) -> None:
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    session.observe("cat b.py", text("b"), call_id="call_1")
+    session.observe("cat c.py", text("c"), call_id="call_0")
+    session.rewind("call_0")
+    assert session.observe("cat b.py", text("b"), call_id="x").outcome is Outcome.FULL
+
+
+def test_what_was_written_is_not_kept_with_a_later_call_of_the_id(session: Session) -> None:
+    session.wrote("f.py", content=text("f"), call_id="call_0")
+    session.observe("cat g.py", text("g"), call_id="call_0")
+    session.compacted(keep=["call_0"])
+    assert session.observe("cat f.py", text("f"), call_id="x").outcome is Outcome.FULL
+
+
+def test_a_result_is_not_kept_with_a_later_write_of_the_id(session: Session) -> None:
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    session.observe("cat b.py", text("b"), call_id="call_1")
+    session.wrote("f.py", call_id="call_0")
+    session.compacted(keep=["call_0"])
+    assert session.observe("cat a.py", text("a"), call_id="x").outcome is Outcome.FULL
+
+
+def test_a_call_that_is_judged_again_is_one_call() -> None:
+    """By a host that could not prove the first answer; also one that writes first."""
+    with Session("/w", session_id="s", store=MemoryStore(), local=False) as session:
+        session.observe("cat a.py", text("a"), call_id="1")
+        for command in ("sed -n '1,40p' a.py", "touch b.py; cat a.py"):
+            before = session.stats()["calls"]
+            first = session.observe(command, text("a"), call_id=command)
+            again = session.observe(command, text("a"), call_id=command)
+            assert (first.outcome, again.outcome) == (Outcome.UNCHANGED, Outcome.FULL)
+            assert session.stats()["calls"] == before + 1
+            session.compacted(keep=["1", command])
+            assert session.view.is_visible(command)
