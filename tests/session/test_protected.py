@@ -13,7 +13,7 @@ from readcache import Outcome, Policy, Reason, Session
 from readcache.context import prune
 from readcache.hosts.adapter_settings import policy_by_settings
 from readcache.model.paths import literals_of, matches
-from readcache.model.policy import SECRET_NAMES
+from readcache.model.secrets import SECRET_NAMES
 from readcache.process.held import chosen_policy
 from readcache.process.settings import read_settings
 from readcache.restore.plan import RestorePlan
