@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from readcache.judging.secret_commands import prints_secrets
@@ -65,17 +65,22 @@ def shows_secrets(call: Call, policy: Policy) -> bool:
 
 def shows_lines_of(globs: tuple[str, ...], output: str) -> bool:
     """Return True if the output says that some of its lines are those of a file of these globs, as searches and diffs
-    do. Each line is looked at once, and of a long one only the beginning."""
-    literals, at = literals_of(globs) if globs else None, 0
-    while literals is not None and (found := literals.search(output, at)) is not None:
-        start = output.rfind("\n", at, found.start()) + 1 or at
-        named = _NAMES.match(output, start, start + LOOKED_AT)
-        if named is not None and any(matches(name.replace("\\", "/"), globs) for name in named.groups() if name):
-            return True
-        at = output.find("\n", found.end()) + 1
-        if not at:
-            break
-    return False
+    do. A line is looked at once for each pattern, and of a long one only the beginning."""
+    return any(_heads_lines_of(globs, line) for part in literals_of(globs) for line in _lines_with(part, output))
+
+
+def _lines_with(part: re.Pattern[str], output: str) -> Iterator[tuple[str, int]]:
+    """Give the output, and where a line of it begins in which the pattern is found."""
+    at = 0
+    while (found := part.search(output, at)) is not None:
+        yield output, output.rfind("\n", at, found.start()) + 1 or at
+        at = output.find("\n", found.end()) + 1 or len(output)
+
+
+def _heads_lines_of(globs: tuple[str, ...], line: tuple[str, int]) -> bool:
+    output, start = line
+    named = _NAMES.match(output, start, start + LOOKED_AT)
+    return named is not None and any(matches(name.replace("\\", "/"), globs) for name in named.groups() if name)
 
 
 def possible_files(call: Call) -> Iterable[str]:

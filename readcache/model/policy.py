@@ -221,7 +221,8 @@ class Policy:
     protected: tuple[str, ...] = SECRET_NAMES
     """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
     `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
-    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine."""
+    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine. Outputs that show secrets of a
+    known form are treated alike. `()` turns all of this off."""
     restore: Budget = Budget()
     """What is put back after a compaction in a host that compacts by itself. `Budget(max_tokens=0)`: nothing."""
     clear: Marks | None = None

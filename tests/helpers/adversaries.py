@@ -6,6 +6,7 @@ to make readcache slow adds it here; `benchmarks/blowup.py` and `test_blowup.py`
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import tempfile
@@ -14,7 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache import Policy, Session, Sessions
+from readcache import Policy, Session, Sessions, UsageError
+from readcache.hosts.settings_files.json_text import JsonText
 from readcache.judging.marker import find_markers
 from readcache.log.store.memory import MemoryStore
 from readcache.messages.messages import normalise
@@ -264,6 +266,17 @@ def judged(make: Callable[[int], Calls]) -> Case:
     return case
 
 
+def restored(make: Callable[[int], str]) -> Case:
+    """A section is planned after such a command."""
+
+    def case(n: int) -> Work:
+        session = Session("/r", session_id="s", store=MemoryStore())
+        session.observe(make(n), lines(40), exit_code=0)
+        return session.restore_plan
+
+    return case
+
+
 # ---------------------------------------------------------------- message lists
 
 
@@ -433,6 +446,21 @@ def proven(make: Callable[[int], str]) -> Case:
     return case
 
 
+def settled_in(make: Callable[[int], str]) -> Case:
+    """Settings of a host are such a text."""
+
+    def case(n: int) -> Work:
+        text = make(n)
+
+        def work() -> None:
+            with contextlib.suppress(UsageError):
+                JsonText(text)
+
+        return work
+
+    return case
+
+
 REQUESTS: dict[str, Callable[[int], str]] = {
     "deep": _deep,
     "deep arguments": lambda n: (
@@ -481,6 +509,11 @@ CASES: dict[str, Case] = {
     "sync: brackets behind markers": said(lambda n: f"[UNCHANGED {TAG}.1: " * (n // 38) + "]" * (n // 2)),
     "settle: lines upside down": _aligned(lambda n: ([str(k) for k in range(n)], [str(k) for k in range(n)][::-1])),
     "settle: equal lines": _aligned(lambda n: (["x"] * n + ["y"], ["z"] + ["x"] * n)),
+    "restore: filters": restored(lambda n: "x" + " 2>&1" * (n // 5)),
+    "restore: blanks": restored(lambda n: "x" + "\n" * n + "y"),
+    "restore: blanks behind a filter": restored(lambda n: "x | head" + " " * n + ";y"),
+    "settings: quotes": settled_in(lambda n: '"\\' * (n // 2)),
+    "settings: comments": settled_in(lambda n: "/*" * (n // 2)),
     **{f"messages: {name}": normalised(make) for name, make in LISTS.items()},
     **{f"loaders: {name}": loaded(make) for name, make in TRANSCRIPTS.items()},
     **{f"hook: {name}": proven(make) for name, make in TRANSCRIPTS.items()},
