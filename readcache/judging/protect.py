@@ -49,11 +49,11 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
 
 
 def shows_secrets(call: Call, policy: Policy) -> bool:
-    """Return True if the output says that lines are those of a protected file, or if it contains what is certainly a
-    secret, one that the command was given, or what looks like secrets after a command that tells no names."""
+    """Return True if the output names a protected file above its lines, or contains a secret. A secret has a known
+    form, or the command was given it, or it looks like one after a command that names no files."""
     if not policy.protected:
         return False
-    # What we read of a file ourselves has no headings of others in it, and may have 100,000 lines.
+    # Lines of a file that we read ourselves have no headings of others, and may be 100,000.
     if not call.exact and shows_lines_of(policy.protected, call.output):
         return True
     if any(map(holds_secret, (call.output, call.head, call.tail))):
@@ -64,8 +64,8 @@ def shows_secrets(call: Call, policy: Policy) -> bool:
 
 
 def shows_lines_of(globs: tuple[str, ...], output: str) -> bool:
-    """Return True if the output says that some of its lines are those of a file of these globs, as searches and diffs
-    do. A line is looked at once for each pattern, and of a long one only the beginning."""
+    """Return True if the output names a file of these globs above or before its lines, as searches and diffs do. Each
+    pattern looks at a line one time, and only at its beginning."""
     return any(_heads_lines_of(globs, line) for part in literals_of(globs) for line in _lines_with(part, output))
 
 
@@ -84,8 +84,8 @@ def _heads_lines_of(globs: tuple[str, ...], line: tuple[str, int]) -> bool:
 
 
 def possible_files(call: Call) -> Iterable[str]:
-    """Return names of files that the call may have read or written: those that we understand, and every other word of
-    the command, because a command that we do not understand (`awk … key.pem`) may have read any file it names."""
+    """Return names of files that the call may have read or written, and every other word of the command. A command
+    that we do not understand (`awk … key.pem`) may have read any file that it names."""
     return chain(words_of(call.label), call.reading.keys, (write.key for write in call.reading.writes))
 
 

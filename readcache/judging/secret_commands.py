@@ -1,4 +1,4 @@
-"""Commands that print secrets, whatever files they read: `env`, `gh auth token`, `kubectl get secret`."""
+"""Commands that print secrets without reading a protected file: `env`, `gh auth token`, `kubectl get secret`."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _ECHOED = re.compile(
     r"(?:echo|printf|<<<)[^\n;|&]{0,200}?\$\{?\w{0,60}?(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)"
     r"|(?:print|log|dumps|stringify|dict|inspect)\(\s{0,9}(?:os\.environ|process\.env)\b(?![.\[])"
 )
-# Text in quotes, which may be a script behind `-c`; an escaped character.
+# Text in quotes, which may be a script after `-c`, or an escaped character.
 _QUOTED = re.compile(r"(\s-\w{0,9}c\s{1,9})?(?:'([^']*)'|\"((?:[^\"\\]|\\.)*)\")|\\.", re.DOTALL)
 
 
-@lru_cache(maxsize=64)  # asked again for each event of a call
+@lru_cache(maxsize=16)  # asked again for each event of a call
 def prints_secrets(command: str) -> bool:
     """Return True if the command asks for secrets, or prints the environment. `env X=1 make` and `set -e` do not."""
     if any(name in command and asked.search(command) is not None for name, asked in _ASKED.items()):

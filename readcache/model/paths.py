@@ -15,7 +15,7 @@ _PATTERN = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{([^{}\s,]*,[^{}\s]*)\}")
 _UNSPLIT = re.compile(r"[^\s'\"`;|&<>()]+")  # the same, braces in it
 _WINDOWS = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\s'\"`|<>]+")  # an absolute path, its backslashes doubled in JSON
-MOST_EXPANDED, MOST_BRACES = 64, 6  # words that one is expanded to, by so many pairs of braces
+MOST_EXPANDED, MOST_BRACES = 64, 6  # words that one word is expanded to, and its pairs of braces
 MOST_PATTERNS = 200  # words of a command that are globs: each takes a tenth of a millisecond
 LONGEST_PATH = 4096  # characters: Linux opens no file by a longer name
 _ESCAPED = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")  # of a character, in JSON and in a URI
@@ -59,7 +59,7 @@ def matches(path: str, globs: Iterable[str]) -> bool:
 @lru_cache(maxsize=64)
 def _pattern_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     """One pattern for all of the globs: each call is asked for some names. A glob that begins with `*` is not tried
-    behind each slash."""
+    after each slash."""
     forms = dict.fromkeys(form for glob in globs for form in (glob, glob.replace("**/", "")))
     any_start, others = ([translate(form) for form in forms if form.startswith("*") is any] for any in (True, False))
     return re.compile(rf"(?s:{'|'.join((*any_start, ''))}(?:.*/)?(?:{'|'.join(others) or '(?!)'}))")
@@ -67,8 +67,8 @@ def _pattern_of(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def literals_of(globs: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Return patterns of which one is found in every text with a name that one of the globs matches: their longest
-    literal parts. Each pattern has those with one first character: a search for that takes a nanosecond a character."""
+    """Return patterns for the longest literal part of each glob: a text with a matching name contains one of the parts.
+    Parts with the same first character are one pattern, and a search for it takes a nanosecond a character."""
     parts = {max(re.split(r"[*?]|\[.*", glob.replace("**/", "")), key=len) for glob in globs}
     shortest = {part for part in parts if not any(other in part for other in parts - {part})}
     return tuple(
@@ -86,7 +86,7 @@ def words_of(command: str) -> list[str]:
     return _WORD.findall(command)
 
 
-@lru_cache(maxsize=64)  # asked again for each event of a call
+@lru_cache(maxsize=16)  # asked again for each event of a call
 def may_name(command: str, globs: tuple[str, ...]) -> bool:
     """Return True if a word of the command, or of a tool's arguments, may name a file of these globs."""
     if "%" in command or "\\u00" in command:

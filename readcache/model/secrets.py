@@ -1,5 +1,5 @@
-"""What holds secrets: names of files, and texts that cannot be anything else. The one list of each, for omitting,
-storing, restoring and pruning."""
+"""Names of files that hold secrets, and texts that are certainly secrets. Omitting, storing, restoring and pruning use
+these lists, and no other."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ SECRET_NAMES = (
 )
 
 _REST = re.compile(r"[\w.+/=-]*")  # of a token
+_LINES = re.compile(r"[^\n]*(?:\n[\w \t\r+/=:.,@\\\"'-]*(?=\n|\Z))*")  # of a key, and others like them
 _IN_TOKEN = frozenset(f"{string.ascii_letters}{string.digits}_-")
-ELIDED = "…"  # in the place of a secret
+ELIDED = "…"  # replaces a secret
 _WORD = r"[A-Za-z0-9]"
 _OWN = rf"(?<!{_WORD})"  # no letter or digit comes before
 _VARIED = r"(?!(.)\1{9})"  # an example in documentation repeats one character; AWS's end with EXAMPLE
-# Texts with a form that nothing else has; lengths are those of gitleaks' rules (config/gitleaks.toml). All outputs are
-# searched, so that each form has a part to search for first, which takes half a nanosecond a character and is hardly
-# ever found. A part of one character begins the form: a search for that is as fast, and finds several forms at once.
+# Texts with a form that nothing else has, as long as gitleaks' rules have it (config/gitleaks.toml). All outputs are
+# searched. So each form has a part to search for first, which takes half a nanosecond a character and is hardly ever
+# found. A part of one character begins several forms: a search for a first character is as fast.
 # No repetition without a bound can begin in the middle of another, so that a search takes linear time.
 _FORMS = {
     "PRIVATE KEY": r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -78,7 +79,7 @@ def holds_secret(text: str) -> bool:
 
 
 def secrets_given(command: str) -> Iterator[str]:
-    """Give the values that the command names as keys, tokens or passwords: those that have letters and digits."""
+    """Give the values that the command names as keys, tokens or passwords, if they have letters and digits."""
     for part, form in _GIVEN.items():
         if part in command:
             found = (match[1] for match in form.finditer(command))
@@ -86,8 +87,8 @@ def secrets_given(command: str) -> Iterator[str]:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with `…` in the place of each token of a known form. A private key takes all that follows it
-    along."""
+    """Return the text with `…` instead of each token of a known form, and of each line of a private key. It has as many
+    lines as before."""
     if holds_secret(text):
         for form in _CERTAIN.values():
             text = _elide(form, text)
@@ -95,7 +96,7 @@ def without_secrets(text: str) -> str:
 
 
 def without_given(command: str) -> str:
-    """Return the command with `…` in the place of each secret: those of `without_secrets` and of `secrets_given`."""
+    """Return the command with `…` instead of each token of a known form and each value of `secrets_given`."""
     command = without_secrets(command)
     for value in sorted(set(secrets_given(command)), key=len, reverse=True):
         command = command.replace(value, ELIDED)
@@ -109,14 +110,14 @@ def _elide(form: re.Pattern[str], text: str) -> str:
         while start > at and text[start - 1] in _IN_TOKEN:  # the form may begin in the middle
             start -= 1
         if start >= at:
-            parts += [text[at:start], ELIDED]
-            at = _end_of(match)
+            end = _end_of(match)
+            parts += [text[at:start], "\n".join([ELIDED] * (text.count("\n", start, end) + 1))]
+            at = end
     return "".join((*parts, text[at:]))
 
 
 def _end_of(match: re.Match[str]) -> int:
-    """Return where the secret ends that the match begins: with its word, or with the text if it is a block."""
-    if "PRIVATE KEY" in match[0] or "Secret" in match[0]:
-        return len(match.string)
-    rest = _REST.match(match.string, match.end())
+    """Return where the secret ends that the match begins: with its word, or with the lines of a block."""
+    is_block = "PRIVATE KEY" in match[0] or "Secret" in match[0]
+    rest = (_LINES if is_block else _REST).match(match.string, match.end())
     return rest.end() if rest is not None else match.end()

@@ -61,6 +61,7 @@ def test_a_secret_of_a_known_form_is_found_and_taken_out(secret: str) -> None:
         assert not holds_secret(left)
         assert "…" in left
         assert secret[-12:] not in left
+        assert left.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,8 @@ def test_a_secret_that_a_command_is_given_is_taken_out_of_it(command: str, kept:
 def test_a_command_without_a_secret_stays_as_it_is(command: str) -> None:
     assert list(secrets_given(command)) == []
     assert without_given(command) == command
+
+
+def test_the_lines_behind_a_key_stay() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEow\nAKCAQEA==\n-----END PRIVATE KEY-----\n"
+    assert without_secrets(f"a(1)\n{key}b(2)\n") == "a(1)\n…\n…\n…\n…\nb(2)\n"

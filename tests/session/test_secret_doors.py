@@ -23,7 +23,14 @@ NAMES = (
     *(".npmrc", ".git-credentials", ".htpasswd", ".my.cnf", ".dockercfg", ".aws/config", ".docker/config.json"),
     *(".kube/config", "kubeconfig", ".codex/auth.json", ".vault-token", ".aws/credentials", "credentials.json"),
     *("credentials.yml", "credentials.xml", "credentials.csv", ".credentials.json", "credentials.toml"),
-    *("application_default_credentials.json", "service-account-1.json", "secrets.json", "secrets.yaml", "secrets.toml"),
+    *(
+        "application_default_credentials.json",
+        "service-account-1.json",
+        "service_account.json",
+        "secrets.json",
+        "secrets.yaml",
+        "secrets.toml",
+    ),
     *("terraform.tfstate", "terraform.tfstate.backup", "prod.tfvars", ".bash_history", "id_rsa.old", "id_dsa"),
     *("id_ecdsa_sk", "id_ed25519", "a.ppk", "a.pem", "server.key", "a.p8", "a.p12", "a.pfx", "a.jks", "a.keystore"),
     *("a.kdbx", "a.ovpn"),
@@ -157,6 +164,21 @@ def test_a_secret_that_a_host_puts_into_a_result_is_not_kept(kept: Kept) -> None
     ]
     kept.session.sync(messages)
     assert kept.session.observe("cat f", text()).outcome is Outcome.PARTIAL, "the other lines are a source all the same"
+    assert not kept.has("zzsecretzz")
+
+
+def test_a_marker_beside_a_secret_of_the_host_is_retired_all_the_same(kept: Kept) -> None:
+    kept.session.observe("cat f", text(), call_id="c1")
+    marker = kept.session.observe("cat f; ls", text() + "f\n", call_id="c2").text
+    assert marker.startswith("[")
+    messages: list[dict[str, Any]] = []
+    for name, command, shown in (("c1", "cat f", text()), ("c2", "cat f; ls", f"{KEY}{TOKEN}\n{marker}")):
+        messages.append({"role": "assistant", "content": None, "tool_calls": [_call(name, command)]})
+        messages.append({"role": "tool", "tool_call_id": name, "content": shown})
+    assert kept.session.mend(messages) is messages
+    messages[1] = {**messages[1], "content": "[cleared]"}
+    mended = str(kept.session.mend(messages)[3]["content"])
+    assert mended.startswith(f"{KEY}{TOKEN}\n[GONE ")
     assert not kept.has("zzsecretzz")
 
 
