@@ -25,15 +25,16 @@ from readcache.context.tool_calls import (
     tool_calls,
 )
 from readcache.judging.marker import ASK_AGAIN, find_markers
-from readcache.judging.protect import may_name, shows_lines_of
+from readcache.judging.protect import shows_lines_of
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
 from readcache.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.messages.turns import last_turns, turn_starts
 from readcache.model.errors import UsageError
 from readcache.model.events import Piece
-from readcache.model.paths import matches
+from readcache.model.paths import matches, may_name
 from readcache.model.policy import MIN_CHARS, Mode, Prices
+from readcache.model.secrets import holds_secret
 from readcache.model.text import count_lines
 
 if TYPE_CHECKING:
@@ -132,10 +133,10 @@ class PrunableResult:
 
     @cached_property
     def is_protected(self) -> bool:
-        """True if it may be about a file that a glob protects."""
-        globs, command = self._rules.protected, self.call.use.command
+        """Return True if it may be about a file that a glob protects, or contains what is certainly a secret."""
+        globs, command, text = self._rules.protected, self.call.use.command, self.call.result.text
         paths = {self.call.file, *(key for piece in self.pieces for key in piece.keys)}
-        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, self.call.result.text):
+        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, text) or holds_secret(text):
             return True
         return command is not None and may_name(command, globs)
 

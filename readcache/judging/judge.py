@@ -17,7 +17,7 @@ from readcache.judging.insistence import insists
 from readcache.judging.line_index import LineIndex
 from readcache.judging.match import Trust, match
 from readcache.judging.omissions import Omission, make_omissions
-from readcache.judging.protect import concerns_protected, may_show_secrets, shows_lines_of
+from readcache.judging.protect import concerns_protected, shows_secrets
 from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
 from readcache.model import text
@@ -106,12 +106,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.NOT_TEXT
     if len(call.output) > LARGEST_OUTPUT or call.output.count("\n") > MOST_LINES:
         return Reason.TOO_LARGE
-    if concerns_protected(call, rules.policy):
-        return Reason.PROTECTED
-    # What we read of a file ourselves has no headings of others in it, and may have 100,000 lines.
-    if not call.exact and shows_lines_of(rules.policy.protected, call.output):
-        return Reason.PROTECTED
-    if may_show_secrets(call, rules.policy):
+    if concerns_protected(call, rules.policy) or shows_secrets(call, rules.policy):
         return Reason.PROTECTED
     if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
         return Reason.HOLDS_A_MARKER

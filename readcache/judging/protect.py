@@ -1,105 +1,106 @@
-"""Protected files (`Policy.protected`): shown whole each time, and never kept in the log."""
+"""Protected files (`Policy.protected`) and secrets: shown whole each time, and never kept in the log.
+
+`Policy(protected=())` protects nothing.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
-from itertools import chain, islice
+from itertools import chain
 
+from readcache.judging.secret_commands import prints_secrets
 from readcache.model.call import Call
-from readcache.model.paths import literals_of, matches
-from readcache.model.policy import SECRET_TEXT, Policy
+from readcache.model.paths import literals_of, matches, may_name, words_of
+from readcache.model.policy import Policy
+from readcache.model.secrets import holds_secret, secrets_given, without_given
 
-HIDDEN = "(a command that names a protected file)"  # it may hold what is written there
-_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
-_PATTERN = re.compile(r"[*?\[]")
-_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*)\}")
-_UNSPLIT = re.compile(r"[^\s'\"`;|&<>()]+")  # the same, braces in it
-MOST_EXPANDED, MOST_BRACES = 64, 6  # words that one is expanded to, by so many pairs of braces
+HIDDEN = "(a command that names a protected file or a secret)"  # it may hold what is written there
 # Commands that read files whose names they do not tell: `cat $(ls -A)`, `find . | xargs cat`, `grep -rh KEY .`.
 _UNNAMED = re.compile(
-    r"\$\(|`|\bxargs\b|\bwhile\b.{0,80}\bread\b|\s-exec|\b(?:grep|rg)\b[^|;]{0,80}\s(?:-\w{0,9}[hI]\b|--no-filename)"
+    r"\$\(|`|\bxargs\b|\bwhile\b.{0,80}\bread\b|\s-exec|\b(?:grep|rg)\b[^|;]{0,80}\s(?:-\w{0,9}[hI]\w{0,9}\b|--no-filename)"
 )
 _ASSIGNED = re.compile(  # as in a file `.env`
-    r"^(?:export )?[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]*=\S{6,}", re.MULTILINE
+    r"^(?:\d{1,9}[:-])?(?:export )?[A-Z0-9_]{0,60}?(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]{0,60}=\S{6}",
+    re.MULTILINE,
 )
 # How tools name the file of the lines that they print.
 _NAMES = re.compile(
     r"==> (.+) <==$"  # head and tail
     r"|(?:---|\+\+\+|diff --git) (?:[a-z]/)?(\S+)"
-    r"|([^\s:]+?)(?::|[-=]\d+[-=])"  # grep: `path:12:`, `path-12-`
+    # tools of MCP servers: `File: .env`, `<document path=".env">`
+    r"|[^\w\n]{0,9}(?:\w{1,12} )?(?:(?:file|path)[-_ ]?)?(?:file|path|name)['\"*` ]{0,3}"
+    r"[:=][ '\"*`]{0,4}([^\s'\"`<>*]+)"
+    r"|((?:[A-Za-z]:[\\/])?[^\s:]+?)(?::|[-=]\d+[-=])"  # grep: `path:12:`, `path-12-`
     r"|(\S+)\n(?=\d+[:-])",  # rg: above numbered lines
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
+LOOKED_AT = 500  # characters of a line's beginning in which a name is looked for
 
 
 def concerns_protected(call: Call, policy: Policy) -> bool:
-    """True if the call may have read or written a protected file."""
+    """Return True if the call may have read or written a protected file, or asked a program for secrets."""
     if not policy.protected:
         return False
     known = chain(call.reading.keys, (write.key for write in call.reading.writes), call.leads_to)
     if any(matches(name, policy.protected) for name in known):
         return True
-    return may_name(call.label, policy.protected)
+    return may_name(call.label, policy.protected) or prints_secrets(call.label)
 
 
-def may_name(command: str, globs: tuple[str, ...]) -> bool:
-    """True if a word of the command may name a file of these globs."""
-    braced = [word for word in _UNSPLIT.findall(command) if _BRACES.search(word)] if "{" in command else []
-    if not braced and literals_of(globs).search(command) is None and _PATTERN.search(command) is None:
-        return False  # as for nearly every command
-    expanded = (word for each in braced for word in islice(_expand(each), MOST_EXPANDED))
-    return any(_may_be(word, globs) for word in chain(_WORD.findall(command), expanded))
-
-
-def _expand(word: str, most: int = MOST_BRACES) -> Iterator[str]:
-    """The words that bash makes of one with braces, `most` pairs of them."""
-    found = _BRACES.search(word) if most else None
-    if found is None:
-        yield word
-        return
-    for part in found[1].split(","):
-        yield from _expand(word[: found.start()] + part + word[found.end() :], most - 1)
-
-
-def may_show_secrets(call: Call, policy: Policy) -> bool:
-    """True if the call reads files that it does not name, and prints what looks like secrets."""
-    if not policy.protected or _UNNAMED.search(call.label) is None:
+def shows_secrets(call: Call, policy: Policy) -> bool:
+    """Return True if the output names a protected file above its lines, or contains a secret. A secret has a known
+    form, or the command was given it, or it looks like one after a command that names no files."""
+    if not policy.protected:
         return False
-    return SECRET_TEXT.search(call.output) is not None or _ASSIGNED.search(call.output) is not None
-
-
-def _may_be(word: str, globs: tuple[str, ...]) -> bool:
-    """True if a word of a command names a protected file, or is a pattern (`.e*`) that may. `*` and `*.x` are not taken
-    for one: nearly every directory would be protected."""
-    if matches(word, globs):
+    # Lines of a file that we read ourselves have no headings of others, and may be 100,000.
+    if not call.exact and shows_lines_of(policy.protected, call.output):
         return True
-    name = word.rpartition("/")[2]
-    is_pattern = name[:1] not in ("*", "") and _PATTERN.search(name)
-    return bool(is_pattern) and any(fnmatchcase(glob, name) for glob in globs)
+    if any(map(holds_secret, (call.output, call.head, call.tail))):
+        return True
+    if any(value in call.output for value in secrets_given(call.label)):
+        return True
+    return _UNNAMED.search(call.label) is not None and _ASSIGNED.search(call.output) is not None
 
 
 def shows_lines_of(globs: tuple[str, ...], output: str) -> bool:
-    """True if the output says that some of its lines are those of a file of these globs, as searches and diffs do."""
-    for found in literals_of(globs).finditer(output) if globs else ():
-        named = _NAMES.match(output, output.rfind("\n", 0, found.start()) + 1)
-        if named is not None and any(matches(name, globs) for name in named.groups() if name):
-            return True
-    return False
+    """Return True if the output names a file of these globs above or before its lines, as searches and diffs do. Each
+    pattern looks at a line one time, and only at its beginning."""
+    return any(_heads_lines_of(globs, line) for part in literals_of(globs) for line in _lines_with(part, output))
+
+
+def _lines_with(part: re.Pattern[str], output: str) -> Iterator[tuple[str, int]]:
+    """Give the output, and where a line of it begins in which the pattern is found."""
+    at = 0
+    while (found := part.search(output, at)) is not None:
+        yield output, output.rfind("\n", at, found.start()) + 1 or at
+        at = output.find("\n", found.end()) + 1 or len(output)
+
+
+def _heads_lines_of(globs: tuple[str, ...], line: tuple[str, int]) -> bool:
+    output, start = line
+    named = _NAMES.match(output, start, start + LOOKED_AT)
+    return named is not None and any(matches(name.replace("\\", "/"), globs) for name in named.groups() if name)
 
 
 def possible_files(call: Call) -> Iterable[str]:
-    """Names of files that the call may have read or written: those that we understand, and every other word of the
-    command, because a command that we do not understand (`awk … key.pem`) may have read any file it names."""
-    return chain(_WORD.findall(call.label), call.reading.keys, (write.key for write in call.reading.writes))
+    """Return names of files that the call may have read or written, and every other word of the command. A command
+    that we do not understand (`awk … key.pem`) may have read any file that it names."""
+    return chain(words_of(call.label), call.reading.keys, (write.key for write in call.reading.writes))
 
 
 def leads_to_protected(call: Call, policy: Policy) -> bool:
-    """True if one of the names is a link to a protected file."""
+    """Return True if one of the names is a link to a protected file."""
     return any(matches(path, policy.protected) for path in call.leads_to)
 
 
 def kept_label(call: Call, policy: Policy) -> str:
-    """What the log keeps of the call's command."""
-    return HIDDEN if concerns_protected(call, policy) else call.label
+    """Return what the log keeps of the call's command: all but secrets."""
+    if concerns_protected(call, policy):
+        return HIDDEN
+    return without_given(call.label) if policy.protected else call.label
+
+
+def may_keep(text: str, command: str, policy: Policy) -> bool:
+    """Return True if the log may keep a text that the agent wrote: no secret is in it."""
+    return not (policy.protected and (holds_secret(text) or any(given in text for given in secrets_given(command))))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from readcache.judging.notices import find_complaints
-from readcache.judging.protect import kept_label, leads_to_protected
+from readcache.judging.protect import kept_label, leads_to_protected, may_keep
 from readcache.model.call import Call
 from readcache.model.claims import Authored, Claim, FileLines, Reading, Write
 from readcache.model.events import Delivered, Event, Moment, Origin, Piece, Wrote
@@ -56,7 +56,8 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
     before, _ = split_writes(call.reading)
     label = kept_label(call, policy)
     events: list[Event] = [wrote_event(call, number, before, policy)] if before else []
-    kept = [part for part in certain_texts(call) if not matches(part.key, policy.protected)]
+    texts = (part for part in certain_texts(call) if not matches(part.key, policy.protected))
+    kept = [part for part in texts if may_keep(part.text, call.label, policy)]
     if kept and not leads_to_protected(call, policy):
         events.append(authored_event(view, policy, call.call_id, label, kept))
     return events
@@ -92,7 +93,7 @@ def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str 
     """An edit or write tool wrote the file; `content` is the whole file, if the agent gave it in that call."""
     label = f"write {key}"
     wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
-    if not content or matches(key, policy.protected):
+    if not content or matches(key, policy.protected) or not may_keep(content, label, policy):
         return [wrote]
     return [wrote, authored_event(view, policy, call_id, label, [Authored(key, content, 1)])]
 

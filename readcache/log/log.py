@@ -25,6 +25,7 @@ from readcache.model.errors import StoreError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
 from readcache.model.records import event_for
 from readcache.model.reply import Reason
+from readcache.model.secrets import without_secrets
 from readcache.model.view import View
 from readcache.model.withheld import as_shown
 
@@ -129,7 +130,7 @@ class Log:
     def fail(self, call_id: str, error: BaseException) -> Reason:
         """Counts a failure of ours, and logs it as soon as the store takes it. Gives the reason that stands for it."""
         reason = Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR
-        self.append_later([Failed(str(call_id), reason.value, f"{type(error).__name__}: {error}")])
+        self.append_later([Failed(str(call_id), reason.value, without_secrets(f"{type(error).__name__}: {error}"))])
         return reason
 
     def unlogged(self) -> list[Failed]:

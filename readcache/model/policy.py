@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.secrets import SECRET_NAMES
 
 
 class Insist(enum.Enum):
@@ -69,18 +70,6 @@ SUBMIT_COMMANDS = (
 )
 
 PRESETS = ("default", "delta", "max")
-
-# Names of files that hold secrets and nothing else, shortened from the lists of gitleaks and of GitHub's scanning.
-SECRET_NAMES = (
-    *(".env", ".env.*", ".netrc", ".pgpass", ".pypirc", ".npmrc", ".git-credentials", ".htpasswd"),
-    *("credentials", "credentials.json", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
-    *("*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
-)
-
-# The same tools' rules for texts that cannot be anything else: private keys, AWS's and GitHub's tokens.
-SECRET_TEXT = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]|github_pat)_\w{36,}"
-)
 
 # Files of instructions. Agents obey less what they were shown as a marker (NousResearch/hermes-agent#44819).
 INSTRUCTIONS = (
@@ -232,7 +221,8 @@ class Policy:
     protected: tuple[str, ...] = SECRET_NAMES
     """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
     `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
-    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine."""
+    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine. Outputs that show secrets of a
+    known form are treated alike. `()` turns all of this off."""
     restore: Budget = Budget()
     """What is put back after a compaction in a host that compacts by itself. `Budget(max_tokens=0)`: nothing."""
     clear: Marks | None = None

@@ -59,7 +59,7 @@ class Reason(enum.Enum):
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
     ALWAYS = "always", "the file has instructions, which are shown whole each time (Policy.always)"
     POLLED = "polled", "it is a log, or the output of a task, which agents read again to see what is new"
-    PROTECTED = "protected", "the file is protected (Policy.protected)"
+    PROTECTED = "protected", "it is about a protected file, or shows a secret (Policy.protected)"
     MODE_OFF = "mode_off", "readcache is switched off"
     ADVISED = "advised", "it would have been cut, but readcache only advises"
     # nothing was left out, because this is not text to be judged

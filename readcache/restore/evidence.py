@@ -19,8 +19,9 @@ from readcache.model.view import View
 
 _WORD = re.compile(r"[\w./-]+")
 _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
-# What does not make a command another one: blanks, where errors go, and a filter behind it.
-_FILTER = re.compile(r"\s*(?:2>&1|\|\s*(?:head|tail|grep)\b[^|;&]*)\s*$")
+# What does not make a command another one, besides blanks: where errors go, and a filter at its end; at most so many.
+_FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
+MOST_FILTERS = 8
 
 # Share of a result's lines that are lines of one file: hosts put a few of their own around them.
 NEARLY_ALL = 0.75
@@ -211,8 +212,11 @@ def _files(event: Delivered) -> list[tuple[str | None, tuple[Piece, ...]]]:
 
 
 def _command(label: str) -> str:
-    while (shorter := _FILTER.sub("", label)) != label:
-        label = shorter
+    for _ in range(MOST_FILTERS):
+        label = label.rstrip()
+        if (found := _FILTER.search(label)) is None:
+            break
+        label = label[: found.start()]
     return " ".join(label.split())
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from readcache.model.paths import matches
-from readcache.model.policy import INSTRUCTIONS, SECRET_TEXT
+from readcache.model.paths import matches, may_name
+from readcache.model.policy import INSTRUCTIONS
+from readcache.model.secrets import SECRET_NAMES, holds_secret
 
-# Names that tend to hold secrets (the list is gitleaks' and GitHub's secret scanning's file names, shortened).
-SECRET_NAMES = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", ".netrc", "*.p12")
-_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
 # Lock files and build products, as GitHub's linguist knows generated files by their names.
 GENERATED_NAMES = (
     *("*.lock", "*.lockb", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum"),
@@ -31,7 +29,7 @@ def why_not_name(path: str, protected: Sequence[str] = ()) -> str | None:
         return "not a file of the work tree"
     if matches(path, protected):
         return "protected"
-    if matches(name, SECRET_NAMES):
+    if matches(path, SECRET_NAMES):
         return "looks like a secret"
     if name != "SKILL.md" and matches(name, INSTRUCTIONS):  # the others are attached to every conversation
         return "memory file, harnesses attach it themselves"
@@ -44,7 +42,7 @@ def why_not_text(path: str, text: str) -> str | None:
     """Why a file with this text must not be restored; None when it may."""
     if "\0" in text:
         return "binary"
-    if SECRET_TEXT.search(text):
+    if holds_secret(text):
         return "looks like a secret"
     lines = text.split("\n")
     minified = path.endswith((".js", ".css")) and len(text) > MINIFIED * len(lines)
@@ -55,6 +53,6 @@ def why_not_text(path: str, text: str) -> str | None:
 
 def why_not_output(command: str, text: str) -> str | None:
     """Why a command's result must not be restored; None when it may."""
-    if any(matches(word.rsplit("/", 1)[-1], SECRET_NAMES) for word in _WORD.findall(command)):
+    if may_name(command, SECRET_NAMES):
         return "looks like a secret"
-    return "binary" if "\0" in text else "looks like a secret" if SECRET_TEXT.search(text) else None
+    return "binary" if "\0" in text else "looks like a secret" if holds_secret(text) else None

@@ -13,6 +13,7 @@ from dataclasses import replace
 from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
 from readcache.model.policy import Head, HeadTail
+from readcache.model.secrets import without_secrets
 from readcache.model.text import ELISION, bodies, find_separators, split_lines, split_number
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
@@ -20,7 +21,9 @@ MOST_ALIGNED = 5_000
 
 
 def settle(event: Delivered, text: str) -> Settled:
-    """The event that says `text` is what the reader finally sees of `event`; a host may have numbered its lines."""
+    """The event that says `text` is what the reader finally sees of `event`; a host may have numbered its lines. What
+    is certainly a secret is not kept, whoever put it there."""
+    text = without_secrets(text)
     before, after = split_lines(event.text), split_lines(text)
     sep = _hosts_separator(event, before, after)
     moved = align(before, bodies(after, sep))

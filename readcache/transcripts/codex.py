@@ -20,7 +20,7 @@ from readcache.transcripts.values import block_text, int_in, list_in, object_in,
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 # Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
-_HEAD = re.compile(r"\A(?:[A-Z][A-Za-z ]+:? [^\n]*\n){1,6}?Output:\n")
+_HEAD = re.compile(r"\A(?:[A-Z][^\n]*\n){1,6}?Output:\n")
 _WENT_WELL = ("Success", "Done", "Exit code: 0")  # of a patch
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 # What a line for a hook has in it; the others need no parsing.

@@ -6,6 +6,7 @@ to make readcache slow adds it here; `benchmarks/blowup.py` and `test_blowup.py`
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import tempfile
@@ -14,8 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache import Policy, Session, Sessions
+from readcache import Policy, Session, Sessions, UsageError
 from readcache.context import prune
+from readcache.hosts.settings_files.json_text import JsonText
 from readcache.judging.marker import find_markers
 from readcache.log.store.codec import encode
 from readcache.log.store.memory import MemoryStore
@@ -248,6 +250,44 @@ OUTPUTS: dict[str, Callable[[int], Calls]] = {
 }
 
 
+# Made for the search for secrets. A command is given with an output of 20 lines.
+SECRETIVE: dict[str, Callable[[int], Calls]] = {
+    "protected files in one line": lambda n: [("./x", "src/.env.x," * (n // 11))],
+    "a heading that does not end": lambda n: [("./x", "==> .env " * (n // 9))],
+    "headings": lambda n: [("./x", "a.env.b-1-\n" * (n // 11))],
+    "headings without an end": lambda n: [("./x", "file: " * (n // 12) + ".env" * (n // 8))],
+    "names of keys in one line": lambda n: [("cat $(ls)", "KEY" * (n // 3))],
+    "names of keys": lambda n: [("cat $(ls)", "A_KEY_KEY_B\n" * (n // 12))],
+    "beginnings of keys": lambda n: [("./x", "-----BEGIN PRIVATE KEY-----" * (n // 27))],
+    "keys without a body": lambda n: [("./x", "-----BEGIN PRIVATE KEY-----\\n " * (n // 30))],
+    "beginnings of tokens": lambda n: [("./x", "ghp_.eyJ-AKIA.hvs.sk-ant-a-T3BlbkFJ xoxb-1-npm_ " * (n // 48))],
+    "parts of tokens": lambda n: [("./x", "eyJ-eyJ-eyJ.eyJ-" * (n // 16))],
+    "blanks behind a key": lambda n: [("./x", "-----BEGIN PRIVATE KEY-----" + " \n" * (n // 2) + ".")],
+    **{
+        f"a command: {name}": lambda n, part=part: [(part * (n // len(part)), lines(20))]  # type: ignore[misc]
+        for name, part in {
+            "env": "env A=1 ",
+            "envs": "env; ",
+            "docker": "docker exec x ",
+            "echo": "echo $A_ ",
+            "quotes": "\\\"'",
+            "open quotes": 'env \\" ',
+            "braces": "{,,",
+            "commas": "{" + "," * 50,
+            "slashes": "a/",
+            "hidden directories": "/.a",
+            "patterns": ".e* ",
+            "other patterns": "/x?y[a] ",
+            "percent signs": "%2E%",
+            "keys": "A_KEY=",
+            "URLs": "://a:b",
+            "databases": "mysql -p ",
+            "options": "env -a -b=c ",
+        }.items()
+    },
+}
+
+
 def judged(make: Callable[[int], Calls]) -> Case:
     """Calls are judged under `max`, which does the most."""
 
@@ -261,6 +301,17 @@ def judged(make: Callable[[int], Calls]) -> Case:
             assert "internal_error" not in session.stats()
 
         return work
+
+    return case
+
+
+def restored(make: Callable[[int], str]) -> Case:
+    """A section is planned after such a command."""
+
+    def case(n: int) -> Work:
+        session = Session("/r", session_id="s", store=MemoryStore())
+        session.observe(make(n), lines(40), exit_code=0)
+        return session.restore_plan
 
     return case
 
@@ -418,7 +469,16 @@ def _claude(number: int, parent: int) -> str:
     return json.dumps(entry, separators=(",", ":")) + "\n"
 
 
+def _codex(output: str) -> str:
+    """A rollout of Codex with one command."""
+    call = {"type": "function_call", "name": "shell", "call_id": "c1", "arguments": json.dumps({"command": ["ls"]})}
+    result = {"type": "function_call_output", "call_id": "c1", "output": output}
+    rows = [("session_meta", {"id": "s", "cwd": "/r"}), ("response_item", call), ("response_item", result)]
+    return "".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in rows)
+
+
 TRANSCRIPTS: dict[str, Callable[[int], str]] = {
+    "prose that Codex printed": lambda n: _codex(("Word" + " word" * (n // 50) + "\n") * 8),
     "a chain": lambda n: "".join(_claude(k, k - 1) for k in range(n // 200)),
     "parents that are not there": lambda n: "".join(_claude(k, k + 10**6) for k in range(n // 200)),
     "one uuid": lambda n: _claude(1, 1) * (n // 200),
@@ -453,6 +513,21 @@ def proven(make: Callable[[int], str]) -> Case:
     def case(n: int) -> Work:
         found = Transcript((make(n) + _claude(10**6, 1)).encode())
         return lambda: (found.lines_of("c1", "c1000000"), list(found.restored_files()))
+
+    return case
+
+
+def settled_in(make: Callable[[int], str]) -> Case:
+    """Settings of a host are such a text."""
+
+    def case(n: int) -> Work:
+        text = make(n)
+
+        def work() -> None:
+            with contextlib.suppress(UsageError):
+                JsonText(text)
+
+        return work
 
     return case
 
@@ -498,7 +573,7 @@ def _aligned(make: Callable[[int], tuple[list[str], list[str]]]) -> Case:
 
 CASES: dict[str, Case] = {
     **{f"shell: {name}": read(make) for name, make in COMMANDS.items()},
-    **{f"judging: {name}": judged(make) for name, make in OUTPUTS.items()},
+    **{f"judging: {name}": judged(make) for name, make in (OUTPUTS | SECRETIVE).items()},
     **{f"numbers: {name}": read_by_a_tool(make) for name, make in NUMBERED.items()},
     "marker: open": lambda n: lambda text=f"[UNCHANGED {TAG}.1: " * (n // 19): find_markers(text, TAG),  # type: ignore[misc]
     "sync: nothing gone": synced(exchange, list),
@@ -515,6 +590,11 @@ CASES: dict[str, Case] = {
     "sync: brackets behind markers": said(lambda n: f"[UNCHANGED {TAG}.1: " * (n // 38) + "]" * (n // 2)),
     "settle: lines upside down": _aligned(lambda n: ([str(k) for k in range(n)], [str(k) for k in range(n)][::-1])),
     "settle: equal lines": _aligned(lambda n: (["x"] * n + ["y"], ["z"] + ["x"] * n)),
+    "restore: filters": restored(lambda n: "x" + " 2>&1" * (n // 5)),
+    "restore: blanks": restored(lambda n: "x" + "\n" * n + "y"),
+    "restore: blanks behind a filter": restored(lambda n: "x | head" + " " * n + ";y"),
+    "settings: quotes": settled_in(lambda n: '"\\' * (n // 2)),
+    "settings: comments": settled_in(lambda n: "/*" * (n // 2)),
     **{f"messages: {name}": normalised(make) for name, make in LISTS.items()},
     **{
         f"messages: {name}, changed": rewritten(LISTS[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.hosts import find_host
+from readcache.hosts.claude_code.proof import tail
 from readcache.hosts.hooks import hook
 from tests.helpers.spoiled import spoil
 
@@ -64,3 +66,23 @@ def test_what_is_no_event_is_answered_with_nothing(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     hook([name], said)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize("kind", ["a pipe", "a device without an end", "a directory", "a name with a NUL"])
+def test_a_transcript_that_is_no_plain_file_is_not_waited_for(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
+    monkeypatch.setattr("readcache.hosts.claude_code.proof.PATIENCE", 0.0)
+    os.mkfifo(tmp_path / "pipe")
+    paths = {"a pipe": tmp_path / "pipe", "a device without an end": "/dev/zero", "a directory": tmp_path}
+    for event in EVENTS[name](str(tmp_path)):
+        hook([name], json.dumps({**event, "transcript_path": str(paths.get(kind, "a\0b"))}).encode())
+        assert capfd.readouterr().out == ""
+
+
+def test_no_more_of_a_transcript_is_read_than_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_bytes(b"0123456789")
+    assert [tail(str(tmp_path / "t.jsonl"), size) for size in (4, 100)] == [b"6789", b"0123456789"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache import Outcome, Reply, Session
 from readcache.hosts.claude_code.results import names_true_lines
+from readcache.hosts.plain_file import open_plain
 from readcache.model.events import Origin
 from readcache.transcripts.claude_code import MOST, Transcript, bare
 
@@ -100,10 +101,10 @@ def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
 
 
 def tail(path: str, size: int = NEWEST) -> bytes:
-    """The last bytes of a file; none where it cannot be read."""
+    """Return the last `size` bytes of a plain file, or none if it cannot be read or is no plain file."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-            return file.read()
-    except OSError:
+            return file.read(size)
+    except (OSError, ValueError):  # a NUL in the path
         return b""

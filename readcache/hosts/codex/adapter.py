@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
 from readcache.hosts.host import Entry, Host, Where, hook_entry
+from readcache.hosts.plain_file import open_text
 
 if TYPE_CHECKING:
     from readcache import Session, Sessions
@@ -31,7 +32,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         return None  # a session without a file: we cannot tell what the model still sees
     from readcache.transcripts.codex import Rollout, is_cut
 
-    with open(event["transcript_path"], encoding="utf-8") as file:
+    with open_text(event["transcript_path"]) as file:
         rollout = Rollout(file, call_id)
     session = _session(event, sessions)
     session.sync(rollout.messages)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
 from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where, hook_entry
+from readcache.hosts.plain_file import open_text
 from readcache.transcripts.gemini import chat_messages, file_part, printed_by
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         session.wrote(os.path.join(event["cwd"], given["file_path"]))
     if name in ("replace", "write_file") or _may_be_of_subagent(event):
         return None
-    with open(event["transcript_path"], encoding="utf-8") as file:
+    with open_text(event["transcript_path"]) as file:
         messages, batch = chat_messages(file)
     session.sync(messages)
     if name == "run_shell_command":
@@ -58,7 +59,7 @@ def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str
     if _SUMMARY not in first["content"]:
         return None
     session = sessions.get(event["session_id"])
-    with open(event["transcript_path"], encoding="utf-8") as file:
+    with open_text(event["transcript_path"]) as file:
         session.sync(chat_messages(file)[0])
     keep = [delivery.event.call_id for delivery in session.view.deliveries]
     section = session.restored_section(first["content"], keep=keep)

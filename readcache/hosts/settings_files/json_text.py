@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from readcache import UsageError
 
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
+# What is not closed ends with the text: to look for the end again from each quote would take the square of its length.
+_COMMENT = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 

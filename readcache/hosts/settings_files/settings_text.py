@@ -16,7 +16,7 @@ from readcache.hosts.settings_files.json_text import JsonText, Path
 
 _BOM = "\ufeff"
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_NAMED = re.compile(r"[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
+_NAMED = re.compile(r"(?<![^\s/'\"])[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
 
 
 class SettingsText:
