@@ -1,0 +1,95 @@
+"""How the package is broken at its edges: the functions that others call are replaced wherever they are known by name.
+
+A change that fails leaves everything as it is. So a mutant whose patch no longer fits the package survives, which its
+test tells, instead of seeming to die of an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.mutants.mutants import Mutant, Patch
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A mutant, and the tests that must fail with it: `tests/FOLDER/FILE.py::NAME`, without parameters."""
+
+    mutant: Mutant
+    killers: tuple[str, ...]
+
+
+def guarded(name: str, patches: Callable[[], list[Patch]], *killers: str) -> Guarded:
+    """The mutant with these patches. `killers`: the ids of tests, from below `tests/`."""
+    return Guarded(Mutant(name, patches), tuple(f"tests/{killer}" for killer in killers))
+
+
+def gives(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[[], list[Patch]]:
+    """The function gives `change(result)` instead of its result."""
+
+    @functools.wraps(function)
+    def mutated(*args: Any, **known: Any) -> Any:
+        result = function(*args, **known)
+        with contextlib.suppress(Exception):
+            changed = change(result)
+            is_same = changed == result and repr(changed) == repr(result)  # some fields are not compared
+            return result if is_same else changed  # some tests ask for the very same one
+        return result
+
+    return lambda: list(_everywhere(function, mutated))
+
+
+def takes(function: Callable[..., Any], change: Callable[..., dict[str, Any]]) -> Callable[[], list[Patch]]:
+    """The function is called with other arguments: those by name that `change` gives for those that it was given."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    @functools.wraps(function)
+    def mutated(*args: Any, **known: Any) -> Any:
+        with contextlib.suppress(Exception):
+            given = {**dict(zip(names, args, strict=False)), **known}
+            changed = change(**given)
+            args, known = (), {**given, **changed}
+        return function(*args, **known)
+
+    return lambda: list(_everywhere(function, mutated))
+
+
+def instead(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[[], list[Patch]]:
+    """The other function is called instead of this one, which is called only if the other one fails."""
+
+    @functools.wraps(function)
+    def mutated(*args: Any, **known: Any) -> Any:
+        with contextlib.suppress(Exception):
+            return other(*args, **known)
+        return function(*args, **known)
+
+    return lambda: list(_everywhere(function, mutated))
+
+
+def after(function: Callable[..., Any], change: Callable[[Any], None]) -> Callable[[], list[Patch]]:
+    """What the method was called on is changed after it."""
+
+    @functools.wraps(function)
+    def mutated(own: Any, *args: Any, **known: Any) -> Any:
+        result = function(own, *args, **known)
+        with contextlib.suppress(Exception):
+            change(own)
+        return result
+
+    return lambda: list(_everywhere(function, mutated))
+
+
+def _everywhere(function: Callable[..., Any], new: Callable[..., Any]) -> Iterator[Patch]:
+    """Patches for each module, and each class, that has the function by a name."""
+    for module_name, module in sorted(sys.modules.items()):
+        if module_name.partition(".")[0] == "readcache":
+            for name, value in list(vars(module).items()):
+                if value is function:
+                    yield module, name, new
+                elif isinstance(value, type) and value.__module__ == module_name:
+                    yield from ((value, own, new) for own, inner in vars(value).items() if inner is function)
