@@ -99,7 +99,7 @@ MESSAGES = (
     guarded(
         "a new message has the same shape for every API",
         instead(editing.user_message, lambda text, _: messages.normalise_one({"role": "user", "content": text})),
-        "context/test_compactor.py::test_the_last_turns_stay_and_the_rest_is_summarised",
+        "context/test_compactor.py::test_what_a_compaction_adds_has_the_shape_of_the_other_messages",
     ),
     guarded(
         "results come in another order than their calls",
