@@ -1,10 +1,10 @@
-"""Runs named tests against a mutant: in a fork of a process that has imported what they need.
+"""Runs named tests against a mutant: in a fork of a pytest that has collected them.
 
     with Killers() as killers:
         run = killers.run(mutant.name, ["tests/shell/test_writers.py::test_…"])
 
-Starting Python with pytest and all its imports costs more than the tests that a mutant needs. A fork has them, and what
-is patched in it ends with it.
+Starting pytest costs more than the tests that a mutant needs. A fork has started, and what is patched in it ends with
+it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from tests.mutants.guarded import MUTANTS
 from tests.mutants.mutants import Mutant, applied
 
 ROOT = Path(__file__).resolve().parents[2]
-_OPTIONS = ("-n", "0", "-q", "--tb", "short", "-p", "no:cacheprovider", "-m", "not slow")
-_IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # what is imported already, pytest cannot rewrite
+_OPTIONS = (
+    *("-s", "-n", "0", "-q", "--tb", "short", "-p", "no:cacheprovider", "-m", "not slow"),  # -s: forks print to a file
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # what was imported before cannot be rewritten
+)
 
 
 class Run(NamedTuple):
@@ -56,69 +58,78 @@ class Killers:
         self._process.communicate()
 
     def run(self, mutant: str, tests: Sequence[str]) -> Run:
-        """Run these tests, named without parameters. `mutant`: a name in `MUTANTS`; "" for the package as it is."""
+        """Run these tests, killers of any mutant. `mutant`: a name in `MUTANTS`; "" for the package as it is."""
         sent, told = self._process.stdin, self._process.stdout
         assert sent is not None
         assert told is not None
-        print(json.dumps([mutant, sorted(set(tests))]), file=sent, flush=True)
+        print(json.dumps([mutant, tests]), file=sent, flush=True)
         found, printed = json.loads(told.readline())
-        of = {test: [outcome for name, outcome in found if name.partition("[")[0] == test] for test in tests}
-        return Run(of, printed)
+        return Run({test: [outcome for name, outcome in found if name == test] for test in tests}, printed)
 
 
-class _Outcomes:
-    """A plugin of pytest that keeps the outcome of each test. One whose fixtures fail has none."""
+class _Forking:
+    """A plugin of pytest that runs no test by itself, but some in a fork for each request."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[str, str]] = []
+    def __init__(self, requests: IO[str], answers: IO[str]) -> None:
+        self._requests, self._answers = requests, answers
+        self._found: list[tuple[str, str]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the outcome of a test. One whose fixtures fail has none."""
         if report.when == "call" or report.skipped:
-            self.found.append((report.nodeid, report.outcome))
+            self._found.append((_without_parameters(report.nodeid), report.outcome))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Answer each request with what its fork left."""
+        mutants = {each.mutant.name: each.mutant for each in MUTANTS}
+        gc.collect()
+        gc.freeze()
+        for line in self._requests:
+            name, tests = json.loads(line)
+            items = [item for item in session.items if _without_parameters(item.nodeid) in tests]
+            with tempfile.TemporaryFile("w+") as found, tempfile.TemporaryFile("w+", errors="replace") as printed:
+                pid = os.fork()
+                if not pid:
+                    self._run(mutants[name] if name else None, items, found, printed)
+                os.waitpid(pid, 0)
+                found.seek(0)
+                printed.seek(0)
+                print(json.dumps([json.loads(found.read() or "[]"), printed.read()]), file=self._answers, flush=True)
+        return True
+
+    def _run(self, mutant: Mutant | None, items: Sequence[pytest.Item], found: IO[str], printed: IO[str]) -> None:
+        """Write the outcomes of the tests, and end this process."""
+        try:
+            signal.alarm(WATCHDOG)  # ends a fork whose mutant never ends
+            os.dup2(printed.fileno(), 1)
+            os.dup2(printed.fileno(), 2)
+            with applied(mutant) if mutant is not None else contextlib.nullcontext():
+                for item, following in zip(items, [*items[1:], None], strict=True):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            json.dump(self._found, found)
+            found.flush()
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
 
 
-def _serve(requests: IO[str], answers: IO[str]) -> None:
-    """Fork for each request, and answer it with what the fork left."""
+def _without_parameters(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def _serve() -> None:
+    """Collect the tests, then fork for each request on stdin. Answers go to stdout, and nothing else."""
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
     for module in pkgutil.walk_packages(readcache.__path__, "readcache."):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # of a host that is not installed
                 importlib.import_module(module.name)
-    importlib.import_module("tests.conftest")
-    mutants = {each.mutant.name: each.mutant for each in MUTANTS}
-    gc.collect()
-    gc.freeze()
-    for line in requests:
-        name, tests = json.loads(line)
-        with tempfile.TemporaryFile("w+") as outcomes, tempfile.TemporaryFile("w+", errors="replace") as printed:
-            pid = os.fork()
-            if not pid:
-                _run(mutants[name] if name else None, tests, outcomes, printed)
-            os.waitpid(pid, 0)
-            outcomes.seek(0)
-            printed.seek(0)
-            answer = json.loads(outcomes.read() or "[]"), printed.read()
-            print(json.dumps(answer), file=answers, flush=True)
-
-
-def _run(mutant: Mutant | None, tests: Sequence[str], answer: IO[str], printed: IO[str]) -> None:
-    """Write the outcomes of the tests, and end this process."""
-    status = 1
-    try:
-        signal.alarm(WATCHDOG)  # ends a fork whose mutant never ends
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(printed.fileno(), 1)
-        os.dup2(printed.fileno(), 2)
-        outcomes = _Outcomes()
-        with applied(mutant) if mutant is not None else contextlib.nullcontext():
-            pytest.main([*_OPTIONS, *_IMPORTED, *tests], plugins=[outcomes])
-        json.dump(outcomes.found, answer)
-        answer.flush()
-        status = 0
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    killers = sorted({killer for each in MUTANTS for killer in each.killers})
+    pytest.main([*_OPTIONS, *killers], plugins=[_Forking(requests, answers)])
 
 
 if __name__ == "__main__":
-    _serve(sys.stdin, sys.stdout)
+    _serve()

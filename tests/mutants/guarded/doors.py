@@ -9,7 +9,7 @@ from typing import Any
 
 from readcache.hosts.claude_code.proof import TranscriptProof
 from readcache.hosts.hooks import HookSessions
-from readcache.hosts.judged_lists import JudgedLists, ListChanges, entries
+from readcache.hosts.judged_lists import JudgedLists, ListChanges, ListPart, entries
 from readcache.hosts.left_out import put_back
 from readcache.hosts.shell_directory import ShellDirectory
 from readcache.hosts.tool_results import answer_tool, tool_kinds
@@ -24,26 +24,17 @@ from readcache.transcripts.codex import Rollout
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.gemini import chat_messages
 from readcache.transcripts.records import AskedCommand, AskedRead, Damage, HistoryCut, RecordedCall, RequestSent
-from tests.mutants.guarded.patching import after, gives, guarded, instead, takes
-
-
-def _recorded(change: Callable[[Any], Any]) -> Callable[[Any], Iterator[Any]]:
-    """Each recording is another one."""
-
-    def changed(recordings: Any) -> Iterator[Any]:
-        return map(change, recordings)
-
-    return changed
+from tests.mutants.guarded.patching import after, each, gives, guarded, instead, takes
 
 
 def _items(kind: type, change: Callable[[Any], Any]) -> Callable[[Any], Iterator[Any]]:
-    """Each item of this kind is another one; None: it is missing."""
+    """Each item of this kind in each recording is another one; None: it is missing."""
 
     def changed(recording: Any) -> Any:
         items = (change(item) if isinstance(item, kind) else item for item in recording.items)
         return replace(recording, items=tuple(item for item in items if item is not None))
 
-    return _recorded(changed)
+    return each(changed)
 
 
 def _without_last_call(recording: Any) -> Any:
@@ -68,9 +59,8 @@ def _uncached(request: RequestSent) -> RequestSent:
     return replace(request, fresh=request.fresh + request.cache_read, cache_read=0)
 
 
-def _of_one_batch_each(found: Any) -> Iterator[Any]:
-    for entry in found:
-        yield entry if entry.result is None else entry._replace(result=replace(entry.result, batch=entry.key))
+def _in_a_batch_of_its_own(entry: ListPart) -> ListPart:
+    return entry if entry.result is None else entry._replace(result=replace(entry.result, batch=entry.key))
 
 
 def _without(name: str) -> Callable[..., dict[str, Any]]:
@@ -88,12 +78,12 @@ def _unchanged(answer: dict[str, Any]) -> dict[str, Any]:
 TRANSCRIPTS = (
     guarded(
         "the last call of a recording is missing",
-        gives(recordings_in, _recorded(_without_last_call)),
+        gives(recordings_in, each(_without_last_call)),
         "replay/test_loaders.py::test_a_transcript_is_known_by_its_content_and_its_calls_are_understood",
     ),
     guarded(
         "a sub-agent's calls are the main agent's",
-        gives(recordings_in, _recorded(lambda r: replace(r, reader="main"))),
+        gives(recordings_in, each(lambda r: replace(r, reader="main"))),
         "replay/test_claude_code_chain.py::test_side_chains_are_readers_of_their_own",
     ),
     guarded(
@@ -145,17 +135,17 @@ TRANSCRIPTS = (
     ),
     guarded(
         "a conversation is not known by its first call",
-        gives(recordings_in, _recorded(lambda r: replace(r, first_call=""))),
+        gives(recordings_in, each(lambda r: replace(r, first_call=""))),
         "replay/test_replay_command.py::test_copies_of_a_conversation_count_once_at_their_longest",
     ),
     guarded(
         "a conversation has no beginning in time",
-        gives(recordings_in, _recorded(lambda r: replace(r, since=None))),
+        gives(recordings_in, each(lambda r: replace(r, since=None))),
         "replay/test_replay_command.py::test_times_are_those_of_the_transcript_where_it_has_some",
     ),
     guarded(
         "a conversation names no model",
-        gives(recordings_in, _recorded(lambda r: replace(r, model=""))),
+        gives(recordings_in, each(lambda r: replace(r, model=""))),
         "replay/test_prices.py::test_the_transcripts_name_their_models",
     ),
     guarded(
@@ -217,7 +207,7 @@ ADAPTERS = (
     ),
     guarded(
         "calls in parallel point at each other",
-        gives(entries, _of_one_batch_each),
+        gives(entries, each(_in_a_batch_of_its_own)),
         "hosts_core/test_judged_lists.py::test_calls_made_at_once_do_not_point_at_each_other",
     ),
     guarded(

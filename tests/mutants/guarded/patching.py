@@ -1,19 +1,25 @@
 """How the package is broken at its edges: the functions that others call are replaced wherever they are known by name.
 
 A change that fails leaves everything as it is. So a mutant whose patch no longer fits the package survives, which its
-test tells, instead of seeming to die of an error.
+test tells, instead of seeming to die of an error. That does not help where a function gives another type than before:
+look at its mutants then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import readcache
 from tests.mutants.mutants import Mutant, Patch
+
+_PACKAGE, _TESTS = str(Path(readcache.__file__).parent), str(Path(__file__).parents[2])
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,19 @@ class Guarded:
 def guarded(name: str, patches: Callable[[], list[Patch]], *killers: str) -> Guarded:
     """The mutant with these patches. `killers`: the ids of tests, from below `tests/`."""
     return Guarded(Mutant(name, patches), tuple(f"tests/{killer}" for killer in killers))
+
+
+def each(change: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The change of each thing that an iterator gives. One whose change fails stays as it is."""
+
+    def changed(things: Iterable[Any]) -> Iterator[Any]:
+        for thing in things:
+            new = thing
+            with contextlib.suppress(Exception):
+                new = change(thing)
+            yield new
+
+    return changed
 
 
 def gives(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[[], list[Patch]]:
@@ -46,14 +65,14 @@ def gives(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[
 
 def takes(function: Callable[..., Any], change: Callable[..., dict[str, Any]]) -> Callable[[], list[Patch]]:
     """The function is called with other arguments: those by name that `change` gives for those that it was given."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def mutated(*args: Any, **known: Any) -> Any:
         with contextlib.suppress(Exception):
-            given = {**dict(zip(names, args, strict=False)), **known}
-            changed = change(**given)
-            args, known = (), {**given, **changed}
+            given = signature.bind(*args, **known).arguments
+            changed = signature.bind(**{**given, **change(**given)})  # fails where an argument has another name now
+            args, known = changed.args, changed.kwargs
         return function(*args, **known)
 
     return lambda: list(_everywhere(function, mutated))
@@ -85,11 +104,12 @@ def after(function: Callable[..., Any], change: Callable[[Any], None]) -> Callab
 
 
 def _everywhere(function: Callable[..., Any], new: Callable[..., Any]) -> Iterator[Patch]:
-    """Patches for each module, and each class, that has the function by a name."""
+    """Patches for each module of ours, and each of its classes, that has the function by a name. Tests have it too."""
     for module_name, module in sorted(sys.modules.items()):
-        if module_name.partition(".")[0] == "readcache":
-            for name, value in list(vars(module).items()):
-                if value is function:
-                    yield module, name, new
-                elif isinstance(value, type) and value.__module__ == module_name:
-                    yield from ((value, own, new) for own, inner in vars(value).items() if inner is function)
+        if not (getattr(module, "__file__", None) or "").startswith((_PACKAGE, _TESTS)):
+            continue
+        for name, value in list(vars(module).items()):
+            if value is function:
+                yield module, name, new
+            elif isinstance(value, type) and value.__module__ == module_name:
+                yield from ((value, own, new) for own, inner in vars(value).items() if inner is function)
