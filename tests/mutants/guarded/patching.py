@@ -1,4 +1,4 @@
-"""How the package is broken at its edges: the functions that others call are replaced wherever they are known by name.
+"""Ways to break the package at its edges: a function that others call is replaced wherever a module knows it by name.
 
 A change that fails leaves everything as it is. So a mutant whose patch no longer fits the package survives, which its
 test tells, instead of seeming to die of an error. That does not help where a function gives another type than before:
@@ -31,12 +31,12 @@ class Guarded:
 
 
 def guarded(name: str, patches: Callable[[], list[Patch]], *killers: str) -> Guarded:
-    """The mutant with these patches. `killers`: the ids of tests, from below `tests/`."""
+    """Return the mutant with these patches. `killers`: the ids of tests, from below `tests/`."""
     return Guarded(Mutant(name, patches), tuple(f"tests/{killer}" for killer in killers))
 
 
 def each(change: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The change of each thing that an iterator gives. One whose change fails stays as it is."""
+    """Return a function that changes each thing an iterator gives. One whose change fails stays as it is."""
 
     def changed(things: Iterable[Any]) -> Iterator[Any]:
         for thing in things:
@@ -49,7 +49,7 @@ def each(change: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[Any
 
 
 def gives(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[[], list[Patch]]:
-    """The function gives `change(result)` instead of its result."""
+    """Make the function return `change(result)` instead of its result."""
 
     @functools.wraps(function)
     def mutated(*args: Any, **known: Any) -> Any:
@@ -64,7 +64,7 @@ def gives(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[
 
 
 def takes(function: Callable[..., Any], change: Callable[..., dict[str, Any]]) -> Callable[[], list[Patch]]:
-    """The function is called with other arguments: those by name that `change` gives for those that it was given."""
+    """Change arguments of the function: `change` is given them by name, and returns the changed ones."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -79,7 +79,7 @@ def takes(function: Callable[..., Any], change: Callable[..., dict[str, Any]]) -
 
 
 def instead(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[[], list[Patch]]:
-    """The other function is called instead of this one, which is called only if the other one fails."""
+    """Call the other function instead of this one. If the other one fails, call this one."""
 
     @functools.wraps(function)
     def mutated(*args: Any, **known: Any) -> Any:
@@ -91,7 +91,7 @@ def instead(function: Callable[..., Any], other: Callable[..., Any]) -> Callable
 
 
 def after(function: Callable[..., Any], change: Callable[[Any], None]) -> Callable[[], list[Patch]]:
-    """What the method was called on is changed after it."""
+    """Change an object after this method of it was called."""
 
     @functools.wraps(function)
     def mutated(own: Any, *args: Any, **known: Any) -> Any:
@@ -104,7 +104,7 @@ def after(function: Callable[..., Any], change: Callable[[Any], None]) -> Callab
 
 
 def _everywhere(function: Callable[..., Any], new: Callable[..., Any]) -> Iterator[Patch]:
-    """Patches for each module of ours, and each of its classes, that has the function by a name. Tests have it too."""
+    """Return patches for each name of the function in our modules and their classes, those of tests included."""
     for module_name, module in sorted(sys.modules.items()):
         if not (getattr(module, "__file__", None) or "").startswith((_PACKAGE, _TESTS)):
             continue
