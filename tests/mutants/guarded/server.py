@@ -80,8 +80,12 @@ SERVER = (
     guarded(
         "a sub-agent's call is judged by the main agent's log",
         takes(HeldLogs.use, lambda **_: {"agent": "main"}),
-        "serve/test_held_logs.py::test_what_others_log_is_seen_at_once",
-        "serve/test_held_logs.py::test_no_more_are_held_than_there_is_room_for",
+        "serve/test_held_logs.py::test_each_reader_is_answered_from_its_own_log",
+    ),
+    guarded(
+        "a conversation's call is judged by another one's log",
+        takes(HeldLogs.use, lambda **_: {"session": "s"}),
+        "serve/test_held_logs.py::test_each_reader_is_answered_from_its_own_log",
     ),
     guarded(
         "an MCP client reads files outside of its directories",
