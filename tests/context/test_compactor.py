@@ -39,6 +39,10 @@ def summary_of(messages: Messages) -> str:
     return found
 
 
+def has_bare_texts(shape: str) -> bool:
+    return shape in ("converse", "gemini")
+
+
 def section_of(messages: Messages) -> str:
     found = [text for text in texts(messages) if text.startswith("## Files restored after compaction")]
     return "".join(found)
@@ -106,6 +110,22 @@ def test_where_pruning_is_enough_no_model_is_asked() -> None:
 
 
 # ------------------------------------------------------------ what
+
+
+@each_shape
+def test_what_a_compaction_adds_has_the_shape_of_the_other_messages(shape: str) -> None:
+    session = Session("/w")
+    messages = six_reads(shape, session)
+    after = Compactor(session, Model(), trigger_tokens=100_000).compact(messages)
+    added = [message for message in after if not any(message is old for old in messages)]
+    key = "parts" if shape == "gemini" else "content"
+    blocks = [block for message in added for block in (message[key] if isinstance(message[key], list) else [])]
+    assert summary_of(added)
+    assert {*added[0]} == {"role", key}
+    assert {frozenset(block) for block in blocks} <= {
+        frozenset(("text",) if has_bare_texts(shape) else ("type", "text"))
+    }
+    assert bool(blocks) or not has_bare_texts(shape)
 
 
 @each_shape

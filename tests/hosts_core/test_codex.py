@@ -10,6 +10,7 @@ import pytest
 
 from readcache import Sessions
 from readcache.hosts.codex.adapter import HOST
+from readcache.hosts.hooks import HookSessions, hook_answer
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60))
 
@@ -35,8 +36,10 @@ class Codex:
     def shown(self, name: str, text: str) -> None:
         self.add("response_item", type="function_call_output", call_id=name, output=text)
 
-    def hook(self, name: str, text: str = TEXT, command: str = "cat f", **more: Any) -> str | None:
-        """What is to stand in the place of the result."""
+    def hook(
+        self, name: str, text: str = TEXT, command: str = "cat f", *, was_shown: bool = True, **more: Any
+    ) -> str | None:
+        """What is to stand in the place of the result. `was_shown`: the host was told."""
         path = self.place / "rollout.jsonl"
         path.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries))
         event = {
@@ -49,12 +52,14 @@ class Codex:
             "tool_response": text,
             "tool_use_id": name,
         }
-        assert HOST.hook is not None
-        answer = HOST.hook(event | more, self.sessions)
-        if answer is None:
+        sessions = HookSessions(lambda: self.sessions)
+        answer = hook_answer("codex", json.dumps(event | more).encode(), sessions)
+        sessions.end(was_shown=was_shown, keep=True)
+        if not answer:
             return None
-        assert answer["decision"] == "block"
-        return str(answer["reason"])
+        decided = json.loads(answer)
+        assert decided["decision"] == "block"
+        return str(decided["reason"])
 
     def run(self, name: str, text: str = TEXT, command: str = "cat f", status: int = 0, **more: Any) -> str | None:
         """A call from its beginning to the place of its result in the file."""
@@ -175,6 +180,12 @@ def test_a_patch_is_a_write(codex: Codex) -> None:
 def test_a_sub_agent_is_a_reader_of_its_own(codex: Codex) -> None:
     codex.run("a")
     assert codex.run("b", agent_id="sub") is None
+
+
+def test_what_a_hook_could_not_tell_its_host_is_shown_again(codex: Codex) -> None:
+    codex.run("a", was_shown=False)
+    assert codex.run("b") is None
+    assert codex.run("c") is not None
 
 
 @pytest.mark.parametrize(

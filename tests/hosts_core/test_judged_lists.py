@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Policy
+from readcache import Policy, Reply, Session
 from readcache.hosts.judged_lists import JudgedLists
+from readcache.hosts.tool_results import ToolResult
 from readcache.messages.messages import Kind, normalise
 from readcache.testing.requests import markers
 from tests.helpers.chats import APIS, Messages, Step, chat, said, server_compaction, text, texts, turn_of
@@ -45,6 +46,18 @@ def test_a_second_read_is_a_marker_and_the_hosts_list_stays(shape: str) -> None:
     longer = [*messages, *turn_of(shape, ("c3", LS))]
     assert ours.messages(longer, "one")[: len(sent)] == sent, "older results keep their bytes"
     assert ours.stats()["calls"] == 3
+
+
+@each_shape
+def test_a_tool_is_what_the_user_says_it_is(shape: str) -> None:
+    messages = chat(shape, CAT, HEAD)
+    (name,) = {part.name for message in normalise(messages) for part in message.parts if part.kind is Kind.CALL}
+
+    def answer(session: Session, result: ToolResult) -> Reply:
+        return session.observe("cat f", result.output.upper(), call_id=result.call_id)
+
+    assert shown(JudgedLists("tests", {name: "ignore"}, {"root": "/w"}).messages(messages, "one")) == shown(messages)
+    assert shown(JudgedLists("tests", {name: answer}, {"root": "/w"}).messages(messages, "one"))[0] == text().upper()
 
 
 @each_shape

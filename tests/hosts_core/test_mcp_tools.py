@@ -14,7 +14,7 @@ import pytest
 
 from readcache import Policy, Reply, UsageError
 from readcache.serve.mcp.files import allowed_path, replace_once, root_directories
-from readcache.serve.mcp.readers import McpReaders
+from readcache.serve.mcp.readers import CONVERSATION, READER, McpReaders
 from readcache.serve.mcp.results import shown_reply
 
 TEXT = "".join(f"line {n} of a file that is read again and again\n" for n in range(40))
@@ -27,6 +27,24 @@ def test_markers_of_any_conversation_are_found() -> None:
     marker = other.observe("cat f", TEXT, call_id="c2").text
     assert marker.startswith("[FILE_UNCHANGED")
     assert readers.sessions.markers_in(f"x\n  {marker}\n") == [marker.strip()]
+
+
+@pytest.mark.parametrize("key", [READER, CONVERSATION])
+def test_each_reader_that_a_client_names_is_answered_by_what_it_was_shown_itself(key: str) -> None:
+    readers = McpReaders("/w", policy=Policy())
+
+    def shown(name: str, call_id: str) -> str:
+        session = readers.session_of({READER: "main", key: name})
+        return session.observe("cat f", TEXT, call_id=call_id).text
+
+    assert shown("one", "c1") == TEXT
+    assert shown("two", "c2") == TEXT
+    assert shown("one", "c3").startswith("[FILE_UNCHANGED")
+
+
+def test_of_readers_that_a_client_does_not_name_each_is_shown_everything() -> None:
+    session = McpReaders("/w", policy=Policy()).session_of({})
+    assert [session.observe("cat f", TEXT, call_id=name).text for name in ("c1", "c2")] == [TEXT, TEXT]
 
 
 def test_calls_without_a_pause_between_them_are_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:

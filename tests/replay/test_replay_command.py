@@ -287,6 +287,7 @@ def test_copies_of_a_conversation_count_once_at_their_longest(work: Path, capsys
 
 def test_times_are_those_of_the_transcript_where_it_has_some(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(DATA / "claude-code.jsonl", work / "s.jsonl")
+    os.utime(work / "s.jsonl", (1_000_000, 1_000_000))
     assert run(capsys, "s.jsonl", "--since", "2000-01-01")["counts"]["sessions"] == 1
     assert main(["replay", "--json", "s.jsonl", "--since", "2999-01-01"]) == 1
     told = capsys.readouterr()

@@ -231,8 +231,10 @@ def test_a_result_that_does_not_fit_is_cut_at_its_end_alone(session: Session) ->
 
 @pytest.mark.parametrize("command", ["cat /w/.env; make", "make", "python show.py server.pem"])
 def test_a_result_that_may_hold_a_secret_does_not_come_back(session: Session, command: str) -> None:
-    session.observe(command, "token: ghp_" + "a1" * 20 + "\n")
-    assert session.restore_plan().items == ()
+    output = "".join(f"{n} says what it says, and says no more than that\n" for n in range(30))
+    session.observe("make all", output)
+    session.observe(command, f"{output}token: ghp_{'a1' * 20}\n")
+    assert [item.command for item in session.restore_plan().items] == ["make all"]
 
 
 def test_a_restored_result_answers_the_command_when_it_runs_again() -> None:

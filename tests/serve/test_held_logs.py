@@ -24,11 +24,11 @@ from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 
 
-def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s", policy: Policy = Policy()) -> Reply:  # noqa: B008  frozen
-    """What a call is answered that the server is asked for, and that was printed."""
+def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s", agent: str = "main") -> Reply:
+    """Return the server's answer to a call, which was printed."""
     call = command_call(os.urandom(4).hex(), command, "/w", output, read_command(command, "/w"))
-    with logs.use(session, "main") as held:
-        return held.reader(Rules(policy, session_tag(session))).answer(call, lambda _: None, began=time.time())
+    with logs.use(session, agent) as held:
+        return held.reader(Rules(Policy(), session_tag(session))).answer(call, lambda _: None, began=time.time())
 
 
 @pytest.fixture
@@ -62,6 +62,15 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
     folded = time.thread_time() - began
     assert reply.outcome is Outcome.UNCHANGED
     assert answered < folded / 3
+    logs.close()
+
+
+@pytest.mark.parametrize("other", [{"session": "another"}, {"agent": "sub"}])
+def test_each_reader_is_answered_from_its_own_log(path: str, other: dict[str, str]) -> None:
+    logs = HeldLogs(path)
+    answer(logs, "cat f")
+    assert answer(logs, "cat f", **other).outcome is Outcome.FULL
+    assert answer(logs, "cat f", **other).reason is Reason.COVERED
     logs.close()
 
 
