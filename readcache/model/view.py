@@ -10,23 +10,17 @@ those of the current version (`numbered`, `loose`), and those from before a writ
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
+from readcache.model.call_ids import CallIds
 from readcache.model.calls import Calls
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Rewound, Settled, Wrote
 from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
-from readcache.model.text import digest
-from readcache.model.withheld import with_settled
-from readcache.model.writes import concerns
-
-# Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
-SHORTEST_WHOLE = 120
-# Writes and changes remembered for the files of texts that are being shown. Nothing visible rests on it.
-MOST_STEPS = 64
+from readcache.model.view_indexes import Steps, Wholes
+from readcache.model.withheld import with_settled, withhold
 
 
 class View:
@@ -35,19 +29,18 @@ class View:
     def __init__(self) -> None:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
         self.carried = 0  # characters of all that is visible
+        self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `withheld`)
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
-        self.reused: set[str] = set()  # ids that more than one call had: they say nothing of which one is meant
-        self.doubted: set[str] = set()  # calls that are not visible, and may be in the conversation all the same
         self.marked = 0  # texts with markers that were folded so far
-        self._ids: dict[str, int] = {}  # call id -> number of the newest call that had it, whatever became of that
+        self.ids = CallIds()
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
         self._keys: dict[str, KeyView] = {}
         self._names = KeyNames()
-        self._wholes: dict[str, Delivery] = {}
+        self._wholes = Wholes()
         self._lines = LineCache()
         self._order = 0  # events folded so far
-        self._steps: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)  # with their order
+        self._steps = Steps()
 
     def covers(self, path: str, start: int, end: int) -> bool:
         """True if lines start to end of the file's current version, as far as known, are all visible."""
@@ -65,8 +58,7 @@ class View:
 
     def was_written_since(self, key: str, delivery: Delivery) -> bool:
         """True if the file was written or changed after the delivery, also where nothing of it is known any more."""
-        later = (one for written, _, order in self._steps if order > delivery.order for one in written)
-        return self.key(key).is_stale(delivery) or any(concerns(one, key) for one in later)
+        return self.key(key).is_stale(delivery) or any(self._steps.since(delivery.order, key))
 
     def known_keys(self) -> list[str]:
         """The keys that were seen, sorted."""
@@ -78,7 +70,7 @@ class View:
 
     def whole(self, digest: str) -> Delivery | None:
         """The newest visible result whose text has this digest."""
-        return self._wholes.get(digest)
+        return self._wholes.find(digest)
 
     def is_visible(self, call_id: str) -> bool:
         """True while anything of this call is visible."""
@@ -91,6 +83,10 @@ class View:
     def of_call(self, call_id: str) -> list[Delivery]:
         """The visible texts of one call: its result, its own command."""
         return self._deliveries.get(call_id, [])
+
+    def answer_of(self, delivery: Delivery) -> Delivered:
+        """The delivery's event; of an unconfirmed reply with its text, which the view does not show otherwise."""
+        return self.waiting[delivery.event.call_id] if delivery.event.unconfirmed else delivery.event
 
     def bodies(self, reference: Reference) -> list[str]:
         """The reference's lines without the numbers in front of them."""
@@ -106,35 +102,33 @@ class View:
         elif isinstance(event, Settled):
             self._settle(event)
         elif isinstance(event, Compacted):
-            kept = event.kept - self.reused
-            self.doubted.clear()
+            kept = self.ids.kept(event)
             self.calls.keep(kept.__contains__)
             self._forget([c for c in self._deliveries if c not in kept], is_lost=True)
         elif isinstance(event, Forgot):
-            self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
+            self.ids.forget(event)
             self.calls.keep(lambda call_id: call_id not in event.call_ids)
             self._forget([c for c in event.call_ids if c in self._deliveries], is_lost=True)
         elif isinstance(event, Rewound):
-            after = -1 if event.call_id in self.reused else self._call_of.get(event.call_id, -1)
+            after = -1 if event.call_id in self.ids.reused else self._call_of.get(event.call_id, -1)
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
-        elif isinstance(event, Closed):
-            self.calls.closed = self.calls.number
-        elif isinstance(event, Failed):
-            self.calls.counts[event.cause] += 1
+        else:
+            self.calls.note(event)
 
     def _deliver(self, event: Delivered) -> None:
         earlier = self.of_call(event.call_id)
         again = [d.event for d in earlier if self.calls.repeats(d.event, event)]
         others = [d for d in earlier if d.call != event.when.call or d.event.label != event.label]
-        self._name(event.call_id, event.when.call, is_other=bool(others), is_again=bool(again))
+        self.ids.deliver(event.call_id, event.when.call, is_other=bool(others), is_again=bool(again))
         if others or any(d.event.origin is event.origin for d in earlier):
             self.calls.take_back(again, event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
         self.marked += bool(event.pointers)
-        self.doubted.discard(event.call_id)
+        if event.unconfirmed:
+            self.waiting[event.call_id], event = event, withhold(event)
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
         self.carried += len(event.text)
@@ -145,14 +139,7 @@ class View:
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
-        if _counts_as_whole(event):
-            self._wholes[digest(event.text)] = delivery
-
-    def _name(self, call_id: str, number: int, *, is_other: bool, is_again: bool) -> None:
-        """The id is that of call `number`, and of no other if it `is_again` one. `is_other`: another's text has it."""
-        if not is_again and (is_other or self._ids.get(call_id, number) != number):
-            self.reused.add(call_id)
-        self._ids[call_id] = number
+        self._wholes.add(delivery)
 
     def _key(self, key: str) -> KeyView:
         if key not in self._keys:
@@ -166,28 +153,31 @@ class View:
         step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
             again = any(self.calls.repeats(d.event, event) for d in self.of_call(event.call_id))
-            self._name(event.call_id, event.call, is_other=False, is_again=again)
+            self.ids.name(event.call_id, event.call, is_other=False, is_again=again)
             self._call_of[event.call_id] = event.call
         self._invalidate(written, concerned, step)
 
     def _invalidate(self, written: tuple[str, ...], concerned: Iterable[str], step: Invalidation) -> None:
         """Everything `concerned` by a write to `written` is outdated from now on."""
-        self._steps.append((written, step, self._order))
+        self._steps.add(written, step, self._order)
         for key in concerned:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
         self.marked += bool(event.pointers)
-        for old in [one for one in self.of_call(event.call_id) if one.event.origin is event.origin]:
-            if event.lost:
+        texts = [text for text in self.of_call(event.call_id) if text.event.origin is event.origin]
+        for old in (text for text in texts if text.event.unconfirmed or not event.confirms):
+            before = self.waiting.pop(event.call_id) if old.event.unconfirmed else old.event
+            if event.lost and not before.unconfirmed:
                 self.lost_at[event.call_id] = self.calls.number
-            self.calls.settle(old.event, event)
-            self._replace(old, Delivery(with_settled(old.event, event), old.order))
+            now = with_settled(before, event)
+            self.calls.settle(before, now, lost=event.lost)
+            self._replace(old, Delivery(now, old.order))
 
     def _replace(self, old: Delivery, new: Delivery) -> None:
         texts = self._deliveries[old.event.call_id]
         texts[texts.index(old)] = new
-        self._drop_whole(old)
+        self._wholes.drop(old)
         self.carried += len(new.event.text) - len(old.event.text)
         known = {key for piece in old.event.pieces for key in piece.keys}
         for key in known:
@@ -197,19 +187,13 @@ class View:
         for key, piece in late:  # of a text that was withheld until now
             self._add_late(key, Reference(new, piece))
         self._drop_empty(known)
-        if _counts_as_whole(new.event):
-            self._wholes[digest(new.event.text)] = new
+        self._wholes.add(new)
 
     def _add_late(self, key: str, reference: Reference) -> None:
         if key not in self._keys:
-            for written, step, order in self._steps:
-                if order > reference.delivery.order and any(concerns(one, key) for one in written):
-                    self._key(key).invalidate(step, order)
+            for step, order in self._steps.since(reference.delivery.order, key):
+                self._key(key).invalidate(step, order)
         self._key(key).add_late(reference)
-
-    def _drop_whole(self, delivery: Delivery) -> None:
-        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
-            del self._wholes[name]
 
     def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:
         gone = {delivery for call_id in call_ids for delivery in self._deliveries.pop(call_id)}
@@ -217,7 +201,8 @@ class View:
             self.calls.lose([delivery.event for delivery in gone])
         for delivery in gone:
             self._call_of.pop(delivery.event.call_id, None)
-            self._drop_whole(delivery)
+            self.waiting.pop(delivery.event.call_id, None)
+            self._wholes.drop(delivery)
             self.carried -= len(delivery.event.text)
         keys = {key for delivery in gone for piece in delivery.event.pieces for key in piece.keys}
         for key in keys:
@@ -231,9 +216,3 @@ class View:
         for key in empty:
             del self._keys[key]
         self._names.remove(empty)
-
-
-def _counts_as_whole(event: Delivered) -> bool:
-    """True if a marker for an equal output may point at the text as a whole."""
-    is_whole = event.origin is Origin.RESULT and not event.pointers and event.credited
-    return is_whole and len(event.text) >= SHORTEST_WHOLE

@@ -21,7 +21,7 @@ from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
 from readcache.log.log import Instant, Log
-from readcache.log.reader import Reader
+from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
 from readcache.model.errors import StoreError
@@ -89,14 +89,15 @@ class Session(Conversation):
         timeout: float | None = None,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Runs `command` with bash and answers with what the agent should see.
 
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
-        status is 124.
+        status is 124. `commit`: as for `observe`.
         """
-        began = self.reader.log.now()
-        return self._run(command, None, began, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
+        return self._run(command, None, self.reader.log.now(), cwd=cwd, env=env, timeout=timeout, **known)
 
     async def arun(
         self,
@@ -107,13 +108,14 @@ class Session(Conversation):
         timeout: float | None = None,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        known: dict[str, Any] = {"cwd": cwd, "env": env, "timeout": timeout, "call_id": call_id, "batch": batch}
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
         began = self.reader.log.now()  # the thread may begin much later
-        run = functools.partial(self._run, command, began=began, **known)
+        run = functools.partial(self._run, command, began=began, cwd=cwd, env=env, timeout=timeout, **known)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
@@ -148,12 +150,18 @@ class Session(Conversation):
         batch: str | None = None,
         complete: bool = True,
         frame: Framing | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Answers a command that ran elsewhere, as `run` would. Touches no file system, unless the session is `local`
         and some are `protected`: then links are followed. `exit_code`: None when it is not known. Not `complete`: the
         tool cut the output or ran out of time. `frame`: what the host puts around it.
+
+        `commit`: False if it is not certain that the model gets the reply. A reply that omits lines then counts as
+        shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
+        `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
         """
         known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
+        known["commit"] = commit
         known["started"] = self.reader.calls_so_far()
         return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
 
@@ -169,6 +177,7 @@ class Session(Conversation):
         trouble: Reason | None = None,
         frame: Framing | None = None,
         local: bool = False,
+        commit: bool = True,
         **known: Any,
     ) -> Reply:
         try:
@@ -187,7 +196,7 @@ class Session(Conversation):
             trouble=trouble,
             **known,
         )
-        return self._answer(framed(call, frame), local=local, cwd=where)
+        return self._answer(framed(call, frame), local=local, cwd=where, commit=commit)
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -201,13 +210,14 @@ class Session(Conversation):
         fresh: bool = False,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file; past the end
         there are none). `numbered` prints `cat -n` numbers. A file that cannot be read is answered with one line and
         exit code 1.
 
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
-        no model sees: a fresh read counts as shown only if it has a `call_id`."""
+        no model sees: a fresh read counts as shown only if it has a `call_id`. `commit`: as for `observe`."""
         started = self.reader.calls_so_far()
         self._ran_here()
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
@@ -226,7 +236,7 @@ class Session(Conversation):
         )
         if fresh and call_id is None:
             return pass_through(call, got.trouble or Reason.FRESH)
-        return self._answer(replace(call, started=started), local=True)
+        return self._answer(replace(call, started=started), local=True, commit=commit)
 
     def observe_read(
         self,
@@ -242,17 +252,18 @@ class Session(Conversation):
         failed: bool = False,
         frame: Framing | None = None,
         edges_only: bool = False,
+        commit: bool = True,
     ) -> Reply:
         """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
         around them is passed on and never counts as file content. A text says what the tool writes after each number,
         `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
-        `complete`, `frame`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the whole, the
-        beginning or the end may be left out."""
+        `complete`, `frame`, `commit`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the
+        whole, the beginning or the end may be omitted."""
         started = self.reader.calls_so_far()
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only, "started": started}
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
-        return self._answer(framed(call, frame))
+        return self._answer(framed(call, frame), commit=commit)
 
     def observe_tool(
         self,
@@ -263,12 +274,14 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         frame: Framing | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
-        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow."""
+        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow.
+        `commit`: as for `observe`."""
         started = self.reader.calls_so_far()
         call = tool_call(self._call_id(call_id), name, arguments, output, batch=batch or self._batch)
-        return self._answer(framed(replace(call, started=started), frame))
+        return self._answer(framed(replace(call, started=started), frame), commit=commit)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
@@ -355,11 +368,11 @@ class Session(Conversation):
 
     # ------------------------------------------------------------ inside
 
-    def _answer(self, call: Call, *, local: bool = False, cwd: str = "") -> Reply:
+    def _answer(self, call: Call, *, local: bool = False, cwd: str = "", commit: bool = True) -> Reply:
         """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
-        reply = self.reader.answer(call)
+        reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply
         self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 

@@ -8,7 +8,7 @@ from readcache.judging.cover import differs
 from readcache.model.events import Compacted, Delivered, Event, Moment, Origin, Settled
 from readcache.model.text import split_lines
 from readcache.model.view import View
-from readcache.model.withheld import with_settled
+from readcache.model.withheld import confirmed, with_settled
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.sync.mend import Remaining, dangling, mend
 
@@ -28,11 +28,11 @@ def compaction_events(
     events: list[Event] = [Compacted(kept)]
     if restored is not None:
         events.append(restored)
-    lost_sight = kept & (view.reused | view.doubted)
+    lost_sight = kept & (view.ids.reused | view.ids.doubted)
     rewrites = _retired(view, lost_sight, log)
     remaining = Remaining(view, kept.__contains__)
     for delivery in view.deliveries:
-        event = delivery.event
+        event = view.answer_of(delivery)
         if event.call_id not in kept or event.call_id in lost_sight or event.origin is not Origin.RESULT:
             continue
         lost = dangling(event, remaining)
@@ -41,19 +41,20 @@ def compaction_events(
             events.append(settled)
             if any(pointer.line >= 0 for pointer in lost):  # else the harness had cut its markers away
                 rewrites[event.call_id] = settled.head + settled.text + settled.tail
+        elif event.unconfirmed:  # a host that keeps a result has shown it
+            events.append(confirmed(event.call_id))
     return Compaction(restored_id if restored is not None else None, rewrites), events
 
 
 def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]]) -> dict[str, str]:
     """Return these results without the markers in them, by call: nobody would see to a marker later. A call that the
     host keeps was shown, also one that counted as not shown since its process was killed."""
-    results = {
-        d.event.call_id: d.event for d in view.deliveries if d.event.origin is Origin.RESULT and d.event.call_id in kept
-    }
-    for event in log() if not kept.isdisjoint(view.doubted) else ():
-        if isinstance(event, Delivered) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+    visible = (view.answer_of(delivery) for delivery in view.deliveries)
+    results = {event.call_id: event for event in visible if event.origin is Origin.RESULT and event.call_id in kept}
+    for event in log() if not kept.isdisjoint(view.ids.doubted) else ():
+        if isinstance(event, Delivered) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
             results[event.call_id] = event
-        elif isinstance(event, Settled) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+        elif isinstance(event, Settled) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
             results[event.call_id] = with_settled(results[event.call_id], event)
     told = {event: [one for one in event.pointers if one.sources and one.line >= 0] for event in results.values()}
     settled = [mend(view, event, pointers, None) for event, pointers in told.items() if pointers]

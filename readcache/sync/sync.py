@@ -23,13 +23,13 @@ from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin,
 from readcache.model.key_view import Delivery
 from readcache.model.text import is_blank, split_lines
 from readcache.model.view import View
-from readcache.model.withheld import with_settled
+from readcache.model.withheld import confirmed, with_settled
 from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
 from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
 from readcache.sync.rewrites import Rewrites
 from readcache.sync.search import Search, Standing
-from readcache.sync.settle import settle
+from readcache.sync.settle import answer_shown, settle
 from readcache.sync.texts import MessageText, MessageTexts
 
 Log = Callable[[], Iterable[Event]]
@@ -76,18 +76,20 @@ class Reconciler:
         where markers stand in the list that are in no visible reply.
         """
         self._list.update(visible_to_model(messages))
-        visible = view.deliveries
+        visible = _with_unconfirmed(view)
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
-        settled = self._find(visible, view.reused, tag)
+        settled = self._find(visible, view.ids.reused, tag)
+        if view.waiting:  # one that is not in the list yet may come
+            visible = [d for d in visible if not d.event.unconfirmed or d in self._places]
         rewrites = Rewrites(self._list)
         if not gives_back:
             self._held.update(delivery.event.call_id for delivery in visible)
         self._mend(view, visible, settled, rewrites)
         self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
         by_call, by_place = rewrites.texts()
-        in_list = [Forgot(frozenset(view.doubted))] if view.doubted else []  # what stands there is seen to
+        in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # what stands there is seen to
         return Synced(by_call, by_place, (*in_list, *self._events(visible, settled)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:
@@ -205,8 +207,9 @@ class Reconciler:
 
     def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
         """True if a reply to this call that stays has the marker, and its source."""
-        staying = [d for d in view.of_call(call_id) if d in self._places]
-        shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
+        known = self._places if call_id in view.waiting else view.of_call(call_id)
+        staying = [d for d in known if d in self._places and d.event.call_id == call_id]
+        shown = [with_settled(d.event, settled[d]) if d in settled else d.event for d in staying]
         pointers = [pointer for event in shown for pointer in event.pointers]
         return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
 
@@ -283,7 +286,9 @@ class Reconciler:
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
         self._places[delivery] = Standing(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
-        return settle(delivery.event, text.content if _shares_lines(delivery.event, text.content, tag) else "")
+        event, content = delivery.event, text.content
+        proven = answer_shown(event, content) if event.unconfirmed else None
+        return proven or settle(event, content if _shares_lines(event, content, tag) else "")
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
@@ -293,6 +298,7 @@ class Reconciler:
     def _events(self, visible: Sequence[Delivery], settled: Mapping[Delivery, Settled]) -> list[Event]:
         """Calls with no text left become `Forgot`; if one of several texts is gone, it becomes an empty `Settled`."""
         gone = [delivery for delivery in visible if delivery not in self._places]
+        settled = {d: confirmed(d.event.call_id) for d in self._places if d.event.unconfirmed} | dict(settled)
         if not gone:
             return list(settled.values())
         left = {delivery.event.call_id for delivery in self._places if delivery.event.text}
@@ -307,6 +313,14 @@ def _shares_lines(event: Delivered, content: str, tag: str) -> bool:
     is of the same call, and the log does not need it."""
     lines = {line for line in split_lines(event.text) if not is_blank(line)}
     return may_hold(content, tag) or not lines.isdisjoint(content.split("\n"))
+
+
+def _with_unconfirmed(view: View) -> list[Delivery]:
+    """Return what may be in the list: the visible deliveries, and unconfirmed replies with their texts."""
+    visible = view.deliveries
+    if not view.waiting:
+        return visible
+    return [Delivery(view.answer_of(d), d.order) if d.event.unconfirmed else d for d in visible]
 
 
 def _is_cut_through(event: Delivered, pointers: Iterable[Pointer]) -> bool:
