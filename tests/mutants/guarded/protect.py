@@ -9,11 +9,10 @@ from readcache.judging.protect import (
     concerns_protected,
     kept_label,
     leads_to_protected,
-    may_name,
-    may_show_secrets,
     shows_lines_of,
+    shows_secrets,
 )
-from readcache.model.paths import matches
+from readcache.model.paths import matches, may_name
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 PROTECT = (
@@ -49,7 +48,7 @@ PROTECT = (
     ),
     guarded(
         "secrets of files that a command does not name are kept",
-        gives(may_show_secrets, lambda _: False),
+        gives(shows_secrets, lambda _: False),
         "session/test_protected.py::test_a_secret_is_not_kept_however_its_file_is_read",
     ),
     guarded(
