@@ -230,7 +230,9 @@ def test_a_result_that_does_not_fit_is_cut_at_its_end_alone(session: Session) ->
 
 
 @pytest.mark.parametrize("command", ["cat /w/.env; make", "make", "python show.py server.pem"])
-def test_a_result_that_may_hold_a_secret_does_not_come_back(session: Session, command: str) -> None:
+@pytest.mark.parametrize("policy", [Policy(), Policy(protected=())], ids=["protected", "unprotected"])
+def test_a_result_that_may_hold_a_secret_does_not_come_back(policy: Policy, command: str) -> None:
+    session = Session("/w", policy=policy)
     output = "".join(f"{n} says what it says, and says no more than that\n" for n in range(30))
     session.observe("make all", output)
     session.observe(command, f"{output}token: ghp_{'a1' * 20}\n")
