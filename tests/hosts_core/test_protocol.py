@@ -303,6 +303,16 @@ def test_a_line_that_is_no_request_is_answered(line: bytes | None, code: str) ->
     assert (answer["id"], answer["error"]["code"]) == (None, code)
 
 
+@pytest.mark.parametrize("numbered", [": ", True])
+def test_a_host_may_say_what_it_writes_after_numbers(numbered: bool | str) -> None:
+    client = Client()
+    lines = [f"value_{n} = compute({n * 7919 % 1000})" for n in range(1, 61)]
+    shown = "".join(f"{n}: {line}\n" for n, line in enumerate(lines, 1))
+    client.ask("observe_read", path="/w/f", output=shown, numbered=numbered)
+    raw = "".join(line + "\n" for line in lines)
+    assert client.ask("observe", command="cat f", output=raw, cwd="/w")["outcome"] == "unchanged"
+
+
 def test_lone_surrogates_and_nuls_go_through() -> None:
     client = Client()
     for text in ("\ud800 \udfff\n" * 90, "\0" * 900):
