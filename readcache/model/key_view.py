@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from readcache.model.events import Delivered, Piece
+from readcache.model.events import Delivered, Origin, Piece
 from readcache.model.spans import SpanMap
+
+# Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
+SHORTEST_WHOLE = 120
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,3 +116,9 @@ class KeyView:
     def is_stale(self, delivery: Delivery) -> bool:
         """True if the key was written, or seen changed, since `delivery`."""
         return delivery.order < self.stale_before
+
+
+def counts_as_whole(event: Delivered) -> bool:
+    """True if a marker for an equal output may point at the text as a whole."""
+    is_whole = event.origin is Origin.RESULT and not event.pointers and event.credited
+    return is_whole and len(event.text) >= SHORTEST_WHOLE

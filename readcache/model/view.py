@@ -13,18 +13,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from readcache.model.call_ids import CallIds
 from readcache.model.calls import Calls
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Rewound, Settled, Wrote
 from readcache.model.key_names import KeyNames
-from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
+from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference, counts_as_whole
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
 from readcache.model.text import digest
 from readcache.model.withheld import with_settled
 from readcache.model.writes import concerns
 
-# Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
-SHORTEST_WHOLE = 120
 # Writes and changes remembered for the files of texts that are being shown. Nothing visible rests on it.
 MOST_STEPS = 64
 
@@ -36,10 +35,7 @@ class View:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
         self.carried = 0  # characters of all that is visible
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
-        self.reused: set[str] = set()  # ids that more than one call had: they say nothing of which one is meant
-        self.doubted: set[str] = set()  # calls that are not visible, and may be in the conversation all the same
-        self.marked = 0  # texts with markers that were folded so far
-        self._ids: dict[str, int] = {}  # call id -> number of the newest call that had it, whatever became of that
+        self.ids = CallIds()
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
         self._keys: dict[str, KeyView] = {}
@@ -99,6 +95,7 @@ class View:
     def apply(self, event: Event) -> None:
         """Take one more event of the log. Costs what the event changes, however long the log is."""
         self._order += 1
+        self.ids.apply(event)
         if isinstance(event, Delivered):
             self._deliver(event)
         elif isinstance(event, Wrote):
@@ -106,16 +103,14 @@ class View:
         elif isinstance(event, Settled):
             self._settle(event)
         elif isinstance(event, Compacted):
-            kept = event.kept - self.reused
-            self.doubted.clear()
+            kept = event.kept - self.ids.reused
             self.calls.keep(kept.__contains__)
             self._forget([c for c in self._deliveries if c not in kept], is_lost=True)
         elif isinstance(event, Forgot):
-            self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
             self.calls.keep(lambda call_id: call_id not in event.call_ids)
             self._forget([c for c in event.call_ids if c in self._deliveries], is_lost=True)
         elif isinstance(event, Rewound):
-            after = -1 if event.call_id in self.reused else self._call_of.get(event.call_id, -1)
+            after = -1 if event.call_id in self.ids.reused else self._call_of.get(event.call_id, -1)
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
@@ -126,15 +121,11 @@ class View:
 
     def _deliver(self, event: Delivered) -> None:
         earlier = self.of_call(event.call_id)
-        again = [d.event for d in earlier if self.calls.repeats(d.event, event)]
-        others = [d for d in earlier if d.call != event.when.call or d.event.label != event.label]
-        self._name(event.call_id, event.when.call, is_other=bool(others), is_again=bool(again))
-        if others or any(d.event.origin is event.origin for d in earlier):
+        is_shared, again = self.ids.name(event, earlier, self.calls)
+        if is_shared or any(d.event.origin is event.origin for d in earlier):
             self.calls.take_back(again, event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
-        self.marked += bool(event.pointers)
-        self.doubted.discard(event.call_id)
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
         self.carried += len(event.text)
@@ -145,14 +136,8 @@ class View:
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
-        if _counts_as_whole(event):
+        if counts_as_whole(event):
             self._wholes[digest(event.text)] = delivery
-
-    def _name(self, call_id: str, number: int, *, is_other: bool, is_again: bool) -> None:
-        """The id is that of call `number`, and of no other if it `is_again` one. `is_other`: another's text has it."""
-        if not is_again and (is_other or self._ids.get(call_id, number) != number):
-            self.reused.add(call_id)
-        self._ids[call_id] = number
 
     def _key(self, key: str) -> KeyView:
         if key not in self._keys:
@@ -165,8 +150,7 @@ class View:
         concerned = {key for one in written for key in self._names.concerned_by(one)}
         step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
-            again = any(self.calls.repeats(d.event, event) for d in self.of_call(event.call_id))
-            self._name(event.call_id, event.call, is_other=False, is_again=again)
+            self.ids.name(event, self.of_call(event.call_id), self.calls)
             self._call_of[event.call_id] = event.call
         self._invalidate(written, concerned, step)
 
@@ -177,7 +161,6 @@ class View:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
-        self.marked += bool(event.pointers)
         for old in [one for one in self.of_call(event.call_id) if one.event.origin is event.origin]:
             if event.lost:
                 self.lost_at[event.call_id] = self.calls.number
@@ -197,7 +180,7 @@ class View:
         for key, piece in late:  # of a text that was withheld until now
             self._add_late(key, Reference(new, piece))
         self._drop_empty(known)
-        if _counts_as_whole(new.event):
+        if counts_as_whole(new.event):
             self._wholes[digest(new.event.text)] = new
 
     def _add_late(self, key: str, reference: Reference) -> None:
@@ -208,7 +191,7 @@ class View:
         self._key(key).add_late(reference)
 
     def _drop_whole(self, delivery: Delivery) -> None:
-        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
+        if counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
             del self._wholes[name]
 
     def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:
@@ -231,9 +214,3 @@ class View:
         for key in empty:
             del self._keys[key]
         self._names.remove(empty)
-
-
-def _counts_as_whole(event: Delivered) -> bool:
-    """True if a marker for an equal output may point at the text as a whole."""
-    is_whole = event.origin is Origin.RESULT and not event.pointers and event.credited
-    return is_whole and len(event.text) >= SHORTEST_WHOLE

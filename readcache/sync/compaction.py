@@ -28,7 +28,7 @@ def compaction_events(
     events: list[Event] = [Compacted(kept)]
     if restored is not None:
         events.append(restored)
-    lost_sight = kept & (view.reused | view.doubted)
+    lost_sight = kept & (view.ids.reused | view.ids.doubted)
     rewrites = _retired(view, lost_sight, log)
     remaining = Remaining(view, kept.__contains__)
     for delivery in view.deliveries:
@@ -50,10 +50,10 @@ def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]
     results = {
         d.event.call_id: d.event for d in view.deliveries if d.event.origin is Origin.RESULT and d.event.call_id in kept
     }
-    for event in log() if not kept.isdisjoint(view.doubted) else ():
-        if isinstance(event, Delivered) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+    for event in log() if not kept.isdisjoint(view.ids.doubted) else ():
+        if isinstance(event, Delivered) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
             results[event.call_id] = event
-        elif isinstance(event, Settled) and event.call_id in kept & view.doubted and event.origin is Origin.RESULT:
+        elif isinstance(event, Settled) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
             results[event.call_id] = with_settled(results[event.call_id], event)
     told = {event: [one for one in event.pointers if one.sources and one.line >= 0] for event in results.values()}
     settled = [mend(view, event, pointers, None) for event, pointers in told.items() if pointers]

@@ -80,14 +80,14 @@ class Reconciler:
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
-        settled = self._find(visible, view.reused, tag)
+        settled = self._find(visible, view.ids.reused, tag)
         rewrites = Rewrites(self._list)
         if not gives_back:
             self._held.update(delivery.event.call_id for delivery in visible)
         self._mend(view, visible, settled, rewrites)
         self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
         by_call, by_place = rewrites.texts()
-        in_list = [Forgot(frozenset(view.doubted))] if view.doubted else []  # what stands there is seen to
+        in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # what stands there is seen to
         return Synced(by_call, by_place, (*in_list, *self._events(visible, settled)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:

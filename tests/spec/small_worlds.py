@@ -254,7 +254,7 @@ class SmallWorld:
         """Equal for worlds in which the same can happen: the disk, what each model is sent, what each view knows, what
         the specification waits for. Random ids of restored sections are numbered."""
         views = {who: known(session.view) for who, session in self.sessions.items()}
-        unclear = {who: (sorted(s.view.reused), sorted(s.view.doubted)) for who, s in self.sessions.items()}
+        unclear = {who: (sorted(s.view.ids.reused), sorted(s.view.ids.doubted)) for who, s in self.sessions.items()}
         text = repr((self.versions, self.calls, self.texts, views, unclear, _plain(self.spec)))
         ids = [call for texts in self.texts.values() for call in texts if call.startswith("restored-")]
         for number, name in enumerate(ids):
