@@ -1,35 +1,43 @@
-"""The calls that ids of the harness mean, as far as the log tells: some models count from 0 in each response."""
+"""What the ids of calls say, and what they cannot tell: some models count theirs from 0 in each response."""
 
 from __future__ import annotations
 
-from readcache.model.events import Compacted, Forgot
+from collections.abc import Sequence
+
+from readcache.model.calls import Calls
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Settled, Wrote
+from readcache.model.key_view import Delivery
 
 
 class CallIds:
     """A fold of the log beside the view's."""
 
     def __init__(self) -> None:
-        self.reused: set[str] = set()  # ids that more than one call had: they do not say which one is meant
+        self.reused: set[str] = set()  # ids that more than one call had: they say nothing of which one is meant
         self.doubted: set[str] = set()  # calls that are not visible, and may be in the conversation all the same
-        self._numbers: dict[str, int] = {}  # id -> number of the newest call that had it, whatever became of that
+        self.marked = 0  # texts with markers that were folded so far
+        self._numbers: dict[str, int] = {}  # call id -> number of the newest call that had it
 
-    def deliver(self, call_id: str, number: int, *, is_other: bool, is_again: bool) -> None:
-        """Take in a delivery. See `name`."""
-        self.name(call_id, number, is_other=is_other, is_again=is_again)
-        self.doubted.discard(call_id)
+    def name(self, event: Delivered | Wrote, texts: Sequence[Delivery], calls: Calls) -> tuple[bool, list[Delivered]]:
+        """Take in an event of a call. `texts` are visible under its id. Return whether another call's are among them,
+        and those that the same call had for an answer before."""
+        number = event.call if isinstance(event, Wrote) else event.when.call
+        again = [text.event for text in texts if calls.repeats(text.event, event)]
+        is_shared = not isinstance(event, Wrote) and any(
+            text.call != number or text.event.label != event.label for text in texts
+        )
+        if not again and (is_shared or self._numbers.get(event.call_id, number) != number):
+            self.reused.add(event.call_id)
+        self._numbers[event.call_id] = number
+        return is_shared, again
 
-    def name(self, call_id: str, number: int, *, is_other: bool, is_again: bool) -> None:
-        """Give the id to call `number`. `is_again`: it is the same call as before. `is_other`: another call's text has
-        the id."""
-        if not is_again and (is_other or self._numbers.get(call_id, number) != number):
-            self.reused.add(call_id)
-        self._numbers[call_id] = number
-
-    def kept(self, event: Compacted) -> frozenset[str]:
-        """Take in a compaction. Return the ids that name calls which it certainly kept."""
-        self.doubted.clear()
-        return event.kept - self.reused
-
-    def forget(self, event: Forgot) -> None:
-        """Take in that calls left the conversation, or may have left it."""
-        self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
+    def apply(self, event: Event) -> None:
+        """Take in what any event says of the calls that are in doubt, and of markers."""
+        if isinstance(event, (Delivered, Settled)):
+            self.marked += bool(event.pointers)
+        if isinstance(event, Delivered):
+            self.doubted.discard(event.call_id)
+        elif isinstance(event, Forgot):
+            self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
+        elif isinstance(event, Compacted):
+            self.doubted.clear()

@@ -31,7 +31,6 @@ class View:
         self.carried = 0  # characters of all that is visible
         self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `withheld`)
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
-        self.marked = 0  # texts with markers that were folded so far
         self.ids = CallIds()
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
@@ -95,6 +94,7 @@ class View:
     def apply(self, event: Event) -> None:
         """Take one more event of the log. Costs what the event changes, however long the log is."""
         self._order += 1
+        self.ids.apply(event)
         if isinstance(event, Delivered):
             self._deliver(event)
         elif isinstance(event, Wrote):
@@ -102,11 +102,10 @@ class View:
         elif isinstance(event, Settled):
             self._settle(event)
         elif isinstance(event, Compacted):
-            kept = self.ids.kept(event)
+            kept = event.kept - self.ids.reused
             self.calls.keep(kept.__contains__)
             self._forget([c for c in self._deliveries if c not in kept], is_lost=True)
         elif isinstance(event, Forgot):
-            self.ids.forget(event)
             self.calls.keep(lambda call_id: call_id not in event.call_ids)
             self._forget([c for c in event.call_ids if c in self._deliveries], is_lost=True)
         elif isinstance(event, Rewound):
@@ -119,14 +118,11 @@ class View:
 
     def _deliver(self, event: Delivered) -> None:
         earlier = self.of_call(event.call_id)
-        again = [d.event for d in earlier if self.calls.repeats(d.event, event)]
-        others = [d for d in earlier if d.call != event.when.call or d.event.label != event.label]
-        self.ids.deliver(event.call_id, event.when.call, is_other=bool(others), is_again=bool(again))
-        if others or any(d.event.origin is event.origin for d in earlier):
+        is_shared, again = self.ids.name(event, earlier, self.calls)
+        if is_shared or any(d.event.origin is event.origin for d in earlier):
             self.calls.take_back(again, event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
-        self.marked += bool(event.pointers)
         if event.unconfirmed:
             self.waiting[event.call_id], event = event, withhold(event)
         self.calls.deliver(event)
@@ -152,8 +148,7 @@ class View:
         concerned = {key for one in written for key in self._names.concerned_by(one)}
         step = self.calls.write(event, is_news=bool(event.keys or concerned))
         if event.call_id:
-            again = any(self.calls.repeats(d.event, event) for d in self.of_call(event.call_id))
-            self.ids.name(event.call_id, event.call, is_other=False, is_again=again)
+            self.ids.name(event, self.of_call(event.call_id), self.calls)
             self._call_of[event.call_id] = event.call
         self._invalidate(written, concerned, step)
 
@@ -164,7 +159,6 @@ class View:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
-        self.marked += bool(event.pointers)
         texts = [text for text in self.of_call(event.call_id) if text.event.origin is event.origin]
         for old in (text for text in texts if text.event.unconfirmed or not event.confirms):
             before = self.waiting.pop(event.call_id) if old.event.unconfirmed else old.event

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from readcache.judging import marker
 from readcache.log.reader import Reader
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import MADE_UP_ID, Delivered, Moment, Origin, Record
+from readcache.model.events import MADE_UP_ID, Delivered, Moment, Record
 from readcache.model.policy import Budget, Mode, Policy
 from readcache.model.records import events_for
 from readcache.model.text import digest
@@ -147,15 +147,14 @@ class Conversation:
         name = f"restored-{digest(compaction)[:16]}"
         if name not in self._sections:
             self._sections[name] = self._section(name, keep or (), messages)
-        if keep is not None and self._lacks_calls(kept := _ids(keep)):
-            self.reader.compacted(kept | {name}, None, restored_id=name)
+        if keep is not None and self._lacks_calls(kept := _ids(keep) | {name}):
+            self.reader.compacted(kept, None, restored_id=name)
         return self._sections[name]
 
     def _lacks_calls(self, kept: frozenset[str]) -> bool:
-        """Check whether a call that counts as visible, and that the host has an id for, is not kept."""
-        texts = [delivery.event for delivery in self.view.deliveries if delivery.event.text]
-        calls = {event.call_id for event in texts if event.origin is not Origin.RESTORED}
-        return any(call_id not in kept for call_id in calls if not call_id.startswith(MADE_UP_ID))
+        """Check whether a call or section that counts as visible, and that the host has an id for, is not kept."""
+        visible = {delivery.event.call_id for delivery in self.view.deliveries if delivery.event.text}
+        return any(call_id not in kept for call_id in visible if not call_id.startswith(MADE_UP_ID))
 
     def _section(self, name: str, keep: Collection[str], messages: Sequence[Mapping[str, Any] | Message] | None) -> str:
         if (known := self._known_section(name, _ids(keep))) is not None:

@@ -55,8 +55,8 @@ class LoggedMarkers:
         """The markers in a line that promise something, and the replies that have them, by call id. Where the log
         cannot be read, only what is in the view is known; it is read again the next time."""
         found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
-        now = view.calls.number, view.marked
-        is_foreign = self._foreign.issuperset(found.values()) and self._read_at[1] == view.marked
+        now = view.calls.number, view.ids.marked
+        is_foreign = self._foreign.issuperset(found.values()) and self._read_at[1] == view.ids.marked
         if found and self._read_at != now and not is_foreign:
             self._made.clear()
             self._foreign.clear()

@@ -226,13 +226,16 @@ class Reconciler:
             self._leave(delivery)
             event = delivery.event
             texts = self._named(event)
+            is_shared = event.call_id in reused or len({text.raw for text in texts}) > 1
+            if is_shared:  # an older call's text may hold all lines of the newest one's
+                texts = [text for text in texts if text.raw == texts[-1].raw]
             if not event.text:
                 self._places[delivery] = Standing()
             elif not texts:
                 missing.append(delivery)
             elif place := _standing_in(event, texts[::-1], tag):
                 self._take(delivery, place)
-            elif event.call_id not in reused and len({text.raw for text in texts}) == 1:
+            elif not is_shared:
                 best = max(texts, key=lambda text: longest_run(event, text.free))
                 settled[delivery] = self._take_part(delivery, best, tag)
         if missing:

@@ -40,6 +40,14 @@ def test_a_later_compaction_with_the_same_summary_takes_away_what_came_since(
     session.close()
 
 
+def test_a_later_compaction_with_the_same_summary_takes_older_sections_away(session: Session) -> None:
+    session.observe("cat f", text(of="f"), call_id="c1")
+    done = session.compacted(restored=session.restore_plan())
+    session.restored_section("s", keep=[str(done.restored_id)])
+    assert session.restored_section("s", keep=[]) == ""
+    assert not session.observe("cat f", text(of="f"), call_id="c2").omissions()
+
+
 def test_a_host_without_ids_cannot_say_what_stays(session: Session) -> None:
     session.observe("cat f", text(of="f"))
     first = session.restored_section("s", keep=[])

@@ -140,3 +140,12 @@ def test_a_call_that_is_judged_again_is_one_call() -> None:
             assert session.stats()["calls"] == before + 1
             session.compacted(keep=["1", command])
             assert session.view.is_visible(command)
+
+
+def test_an_older_result_that_holds_the_lines_is_not_taken_for_the_newest(session: Session) -> None:
+    session.observe("./show", text("a"), call_id="call_0")
+    part = "".join(text("a").splitlines(True)[20:])
+    session.observe("tail -n 20 a.py", part, call_id="call_0")
+    older = [asked("call_0", "./show"), result("call_0", text("a"))]
+    session.sync([*older, asked("call_0", "tail -n 20 a.py"), result("call_0", "[cleared]")])
+    assert session.observe("tail -n 20 a.py", part, call_id="x").outcome is Outcome.FULL

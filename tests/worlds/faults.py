@@ -99,10 +99,6 @@ def _kept_calls_of_a_killed_process_keep_their_markers() -> list[Patch]:
     return [(compaction, "_retired", lambda *_: {})]
 
 
-def _an_id_is_that_of_the_newest_call() -> list[Patch]:
-    return [(View, "_name", _nothing)]
-
-
 # The first three are not about the promise: a limit of our own, and numbers in front of lines, which the specification
 # lets differ. The last one needs an output that quotes a marker and is quoted itself; the state machine finds it.
 NOT_FOUND = (
@@ -123,5 +119,4 @@ FAULTS = (
     Mutant("a compaction keeps one call more", _keeps_one_call_more),
     Mutant("a second compaction with the same summary is not told", _hears_of_one_compaction_for_each_summary),
     Mutant("a kept call of a killed process keeps its marker", _kept_calls_of_a_killed_process_keep_their_markers),
-    Mutant("an id used twice is taken for the newest call's", _an_id_is_that_of_the_newest_call),
 )
