@@ -26,7 +26,7 @@ from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_off, store_file
+from readcache.process.state import is_missing, is_off, store_file
 
 
 class _Undone(Exception):
@@ -97,7 +97,7 @@ def _store(settings: Settings) -> str:
     if path is None:
         return _store_on_server(spec)
     _require_room(path)
-    if not os.path.exists(path):
+    if is_missing(spec):
         return f"none yet; will be created at {path}"
     from readcache.log.store import open_store
     from readcache.model.events import Failed

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,45 @@ def test_a_misspelt_host_is_named_with_the_one_that_was_meant(capfd: Capture, co
     assert (
         "unknown host 'claude' (did you mean claude-code?): choose one of claude-code, codex" in capfd.readouterr().err
     )
+
+
+READS = (
+    *(
+        ["gain"],
+        ["gain", "--short"],
+        ["doctor"],
+        ["log"],
+        ["stats"],
+        ["explain", "f"],
+        ["sessions"],
+        ["report"],
+        ["verify"],
+    ),
+    *(["clear", "--all", "--yes"], ["restore"], []),
+)
+WRITES = (["run", "-c", "cat f"], ["wrote", "f"], ["compacted"], ["rewind", "call_1"], ["hook", "claude-code"])
+
+
+@pytest.mark.parametrize("words", [*READS, *WRITES], ids=" ".join)
+def test_a_file_that_is_no_store_is_left_as_it_is(
+    run: Run, work: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text of each length that SQLite has an opinion on, a script, another program's database; where the command only
+    reads, an empty file."""
+    texts = ["x", "x" * 20, "x" * 700, "dear diary, " * 1000]
+    files = {f"note{size}.txt": (text.encode(), 0o644) for size, text in enumerate(texts)}
+    files |= {"script": (b"#!/bin/sh\necho it runs\n", 0o755)}
+    files |= {"empty": (b"", 0o644)} if words in READS else {}
+    with closing(sqlite3.connect(work / "theirs.db")) as db, db:
+        db.execute("CREATE TABLE diary (day)")
+    files["theirs.db"] = (work / "theirs.db").read_bytes(), 0o644
+    for name, (content, mode) in files.items():
+        (work / name).write_bytes(content)
+        (work / name).chmod(mode)
+    before = {path: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes()) for path in work.iterdir()}
+    for name in files:
+        monkeypatch.setenv("READCACHE_STORE", str(work / name))
+        run(*words)
+    assert {
+        path: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes()) for path in work.iterdir()
+    } == before
