@@ -151,16 +151,18 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(verify, "source SOURCE", "a session, a store's file, or transcripts", nargs="?")
     for command in (report, verify):
         _value(command, *_POLICY)
-    sessions = add("sessions", "what the store holds: a line for each session, the newest last", "")
+    sessions = add("sessions", "list the sessions in the store, newest last", "")
     form = replay.add_mutually_exclusive_group()
     _value(form, *_HTML)
     for command in (form, stats, sessions):
         _flag(command, *_JSON)
-    clear = add("clear", "take sessions out of the store: named ones, old ones, or all", "--older-than 7d --dry-run")
-    _value(clear, "sessions SESSION", "a session's id", nargs="*")
-    text = "remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
+    clear = add("clear", "delete sessions from the store: by ID, by age, or all", "--older-than 7d --dry-run")
+    _value(clear, "sessions SESSION", "ID of a session to delete", nargs="*")
+    text = "delete sessions whose last event is older: an age (36h, 7d, 2w) or a date"
     _value(clear, "--older-than WHEN", text)
-    _flag(clear, "--dry-run", "print what would be removed, and remove nothing")
+    _flag(clear, "--all", "delete all sessions; asks first (default on a terminal)")
+    _flag(clear, "--yes", "with --all: do not ask")
+    _flag(clear, "--dry-run", "print what would be deleted without deleting it")
 
 
 def _add_runs(alone: Any, add: Any) -> None:

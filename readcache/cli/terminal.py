@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from readcache.model.errors import UsageError
+
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
 
 
@@ -17,6 +19,16 @@ def say(line: str) -> None:
 def warn(line: str) -> None:
     """One line on stderr, which says who speaks; none where stderr is closed."""
     _print("readcache: " + " ".join(line.split()), sys.stderr)
+
+
+def is_agreed(question: str, otherwise: str) -> bool:
+    """Return True if the user answers yes. Raise UsageError, which says `otherwise`, if stdin is no terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(f"nobody can be asked here: {otherwise}")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:  # Ctrl-D
+        return False
 
 
 def one_line(text: str) -> str:
