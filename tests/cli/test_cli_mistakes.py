@@ -130,7 +130,7 @@ def test_a_misspelt_host_is_named_with_the_one_that_was_meant(capfd: Capture, co
     )
 
 
-READS = (
+READS: tuple[list[str], ...] = (
     *(
         ["gain"],
         ["gain", "--short"],
