@@ -12,6 +12,7 @@ from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPT
 from readcache.cli.terminal import in_columns
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.limits import MOST_COUNT, whole_number
 from readcache.model.policy import Budget
 from readcache.report.gain import DIMENSIONS
 
@@ -276,9 +277,9 @@ def _accept_former(command: Any, *options: str) -> None:
 
 
 def _count(word: str) -> int:
-    if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number of 0 or more")
-    return int(word)
+    if (number := whole_number(word)) is None:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 to {MOST_COUNT:,}")
+    return number
 
 
 def _path(word: str) -> str:

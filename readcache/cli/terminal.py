@@ -8,6 +8,7 @@ from typing import TextIO
 
 from readcache.model.errors import UsageError
 
+NARROWEST = 40  # columns, in which tables and help still fit
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
 
 
@@ -37,10 +38,12 @@ def one_line(text: str) -> str:
 
 
 def width(default: int = 80) -> int:
-    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal."""
+    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal; fewer than `NARROWEST` count
+    as that many."""
     import shutil
 
-    return shutil.get_terminal_size((default, 24)).columns
+    columns = shutil.get_terminal_size((default, 24)).columns
+    return max(columns, NARROWEST) if columns else columns  # 0: a caller's own default
 
 
 def say_row(line: str, columns: int, indent: int = 2) -> None:
