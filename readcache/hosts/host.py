@@ -95,4 +95,6 @@ class Host(NamedTuple):
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written
+    # Why the host is not switched on in the best way that there is for it, which `init` prints; "" if it is.
+    second_best: Callable[[Where], str] = lambda _: ""
     scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script

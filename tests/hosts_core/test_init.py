@@ -523,3 +523,35 @@ def test_doctor_tells_of_a_program_that_does_not_answer(
     assert "ends with status 9" in doctors_line(capfd, "gemini")[0]
     program.unlink()
     assert "does not run" in doctors_line(capfd, "gemini")[0]
+
+
+def test_a_shared_program_that_is_not_on_path_is_missed_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools = project.parent / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    assert main(["init", "gemini", "--project", "--on"]) == 0
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("missing: ")]
+    assert line.startswith("missing: `readcache` is not on your PATH, so nothing is omitted yet: ")
+    assert doctors_line(capfd, "gemini")[0].endswith("; put it on PATH")
+    (tools / "readcache").write_text(
+        f'#!/bin/sh\nPYTHONPATH={Path(__file__).resolve().parents[2]} exec {sys.executable} -m readcache "$@"\n'
+    )
+    (tools / "readcache").chmod(0o755)
+    assert main(["init", "gemini", "--project", "--on"]) == 0
+    assert "missing: " not in capfd.readouterr().out
+    assert doctors_line(capfd, "gemini")[0].startswith("ok ")
+
+
+def test_init_says_why_it_falls_back_to_hooks(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools = project.parent / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    assert main(["init", "claude-code"]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert "way: hooks instead of a plugin: no claude on PATH tells its version" in said
+    assert main(["init", "gemini"]) == 0
+    assert not [line for line in capfd.readouterr().out.splitlines() if line.startswith("way: ")]
