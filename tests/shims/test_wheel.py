@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from readcache import __version__
 from readcache.cli.client import find_client
+from readcache.hosts import find_host
 from tests.shims.sandbox import ROOT
 
 pytestmark = [
@@ -70,3 +72,32 @@ def test_where_the_compiler_does_not_do_the_wheel_is_pure(tmp_path: Path, compil
     with zipfile.ZipFile(made) as archive:
         assert CLIENT not in archive.namelist()
         assert "readcache/_shims/tool.sh" in archive.namelist()
+
+
+def test_hooks_of_a_user_wide_installation_start_isolated(tmp_path: Path) -> None:
+    """`pip install --user`: Python's -I leaves that directory out."""
+    python, base = getattr(sys, "_base_executable", ""), tmp_path / "base"
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONUSERBASE": str(base), "READCACHE_SERVER": "off"}
+    if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode:
+        pytest.skip("no pip outside of this environment")
+    install = [python, "-m", "pip", "install", "--user", "--no-deps", "--no-index", "--ignore-installed", "-q"]
+    subprocess.run([*install, str(wheel(tmp_path / "out"))], env=env, check=True, capture_output=True)
+    (packages,) = base.rglob("site-packages")
+    for name in ("xxhash", "bashlex"):  # without a network
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.submodule_search_locations is not None
+        shutil.copytree(found.submodule_search_locations[0], packages / name)
+    program = base / "bin/readcache"
+    subprocess.run([program, "init", "gemini", "--on"], env=env, check=True, capture_output=True)
+    hook = json.loads((tmp_path / ".gemini/settings.json").read_text())["hooks"]["AfterTool"][0]["hooks"][0]
+    assert f" -I {packages}/readcache hook gemini" in hook["command"]
+    place = tmp_path / "trial"
+    place.mkdir()
+    (place / "enum.py").write_text("raise SystemExit(1)")
+    answer = ""
+    for event in find_host("gemini").trial(str(place)):
+        given = {**env, "PYTHONPATH": str(place), "PYTHONHOME": "/nowhere"}
+        words = ["/bin/sh", "-c", hook["command"]]
+        answer = subprocess.run(words, input=json.dumps(event), env=given, capture_output=True, text=True).stdout
+    assert "LEFT_OUT" in answer or "UNCHANGED" in answer
