@@ -53,7 +53,7 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
     if options.host:
         return hosts
     return [
-        ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
+        ("python", lambda _: _python()),
         ("readcache", lambda _: __version__),
         ("bash", lambda _: _bash()),
         ("mode", _mode),
@@ -66,6 +66,18 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
         ("failures", lambda _: _failures()),
         *hosts,
     ]
+
+
+def _python() -> str:
+    """Return which Python this is, and what can keep `readcache run` from starting (`command_line` in shims/tool.c)."""
+    said = f"{platform.python_version()} at {sys.executable}"
+    obeyed = (
+        [] if sys.flags.ignore_environment else [name for name in ("PYTHONHOME", "PYTHONPATH") if os.environ.get(name)]
+    )
+    if not obeyed:
+        return said
+    risk = "with a wrong value the command is not run; install readcache with a C compiler, or unset it for `readcache`"
+    return f"{said}; `readcache run` obeys {' and '.join(obeyed)}: {risk}"
 
 
 def _bash() -> str:
