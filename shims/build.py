@@ -113,6 +113,12 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
             return
         build_data["tag"], build_data["pure_python"] = tag, False
         build_data["force_include"][path] = f"readcache/_shims/{CLIENT}"
+        # As `readcache` on PATH, too: it starts Python as Python cannot start itself. What it starts lies beside it.
+        beside = os.path.join(self._place, "readcache")
+        shutil.copy(path, beside)
+        build_data["force_include"][beside] = f"readcache-{_version()}.data/scripts/readcache"
+        scripts = self.metadata.core.scripts
+        scripts["readcache-python"] = scripts.pop("readcache")
 
     def finalize(self, *_: object) -> None:
         """Called when the wheel is written."""

@@ -252,6 +252,49 @@ static void run(char **argv, char **envp) {
   sys(SYS_exit_group, 127, 0, 0, 0);
 }
 
+/* The Python that runs the script `readcache-python` beside this program, as the script's first lines have it: into
+ * `file`. 0 where there is none. Installers write `#!PYTHON`, or where PYTHON is too long or has a blank, a line for sh:
+ * `''''exec' "PYTHON" "$0" "$@"`. */
+static int find_python(const char *script) {
+  static char text[4096];
+  char *from, *to = file, end = '\n';
+  long in = sys(SYS_openat, HERE, (long)script, CLOSE_ON_EXEC, 0), size;
+  size = in < 0 ? 0 : sys(SYS_read, in, (long)text, sizeof text - 1, 0);
+  if (in >= 0) sys(SYS_close, in, 0, 0, 0);
+  if (size <= 0 || !(from = after(text, "#!"))) return 0;
+  if (after(from, "/bin/sh\n'''exec' ")) {
+    from = after(from, "/bin/sh\n'''exec' "), end = ' ';
+    if (*from == '"') from++, end = '"';
+  }
+  while (*from && *from != end && to + 1 < file + sizeof file) *to++ = *from++;
+  *to = 0;
+  return *file == '/' && *from == end;
+}
+
+/* `readcache COMMAND …`, where the package was installed with this program under that name. Python does the work,
+ * whatever the agent's PYTHONPATH and PYTHONHOME say; its commands have them unchanged. Where it is gone, the command of
+ * `run -c COMMAND` is run by bash. */
+static void command_line(char **argv, char **envp) {
+  static const char gone[] = "readcache: the Python that it was installed with is gone: install it again\n";
+  static char script[4096], ignore[] = "-E", option[] = "-c", *bash[] = {"bash", option, 0, 0};
+  int count = 0, at = 1, last;
+  char *to = add(script, script + sizeof script, own_directory());
+  if (add(to, script + sizeof script, "/readcache-python") && find_python(script)) {
+    while (argv[count]) count++;
+    char *words[count + 3];
+    words[0] = file, words[1] = ignore, words[2] = script;
+    for (; at <= count; at++) words[at + 2] = argv[at];
+    sys(SYS_execve, (long)file, (long)words, (long)envp, 0);
+  }
+  for (last = 1; argv[last] && argv[last + 1]; last++);
+  if (argv[1] && same(argv[1], "run") && last > 2 && same(argv[last - 1], option) && find_bash("bash", variable(envp, "PATH"))) {
+    bash[2] = argv[last];
+    sys(SYS_execve, (long)file, (long)bash, (long)envp, 0);
+  }
+  sys(SYS_write, 2, (long)gone, sizeof gone - 1, 0);
+  sys(SYS_exit_group, 127, 0, 0, 0);
+}
+
 /* `readcache PROGRAM WORDS… hook HOST`, as hosts' settings have it: PROGRAM, which is Python's, answers the event where
  * no server does. */
 static void answer(char **argv, char **envp) {
@@ -293,7 +336,10 @@ void begin(long *stack) {
   started = started_as(argv, envp);
   add(name, name + sizeof name, last_part(started));
   if (same(name, "readcache-run")) run(argv, envp);
-  if (same(name, "readcache")) answer(argv, envp);
+  if (same(name, "readcache")) {
+    if (!argv[0] || !argv[1] || last_part(argv[1]) == argv[1]) command_line(argv, envp);
+    answer(argv, envp);
+  }
   if (prepare(envp, 0) && (!faced || (faced > 0 && ask(argv, envp)))) become_tool(argv, envp);
   become_script(argv, envp);
   become_real_tool(argv, envp);

@@ -26,7 +26,7 @@ from readcache.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_off, store_file
+from readcache.process.state import is_missing, is_off, store_file
 
 
 class _Undone(Exception):
@@ -53,7 +53,7 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
     if options.host:
         return hosts
     return [
-        ("python", lambda _: f"{platform.python_version()} at {sys.executable}"),
+        ("python", lambda _: _python()),
         ("readcache", lambda _: __version__),
         ("bash", lambda _: _bash()),
         ("mode", _mode),
@@ -66,6 +66,18 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
         ("failures", lambda _: _failures()),
         *hosts,
     ]
+
+
+def _python() -> str:
+    """Return which Python this is, and what can keep `readcache run` from starting (`command_line` in shims/tool.c)."""
+    said = f"{platform.python_version()} at {sys.executable}"
+    obeyed = (
+        [] if sys.flags.ignore_environment else [name for name in ("PYTHONHOME", "PYTHONPATH") if os.environ.get(name)]
+    )
+    if not obeyed:
+        return said
+    risk = "with a wrong value the command is not run; install readcache with a C compiler, or unset it for `readcache`"
+    return f"{said}; `readcache run` obeys {' and '.join(obeyed)}: {risk}"
 
 
 def _bash() -> str:
@@ -97,7 +109,7 @@ def _store(settings: Settings) -> str:
     if path is None:
         return _store_on_server(spec)
     _require_room(path)
-    if not os.path.exists(path):
+    if is_missing(spec):
         return f"none yet; will be created at {path}"
     from readcache.log.store import open_store
     from readcache.model.events import Failed

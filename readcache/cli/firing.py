@@ -24,6 +24,7 @@ from readcache.hosts.host import Host, Where
 from readcache.hosts.scripted import Scripted
 from readcache.hosts.settings_files.switch import Switch
 from readcache.log.store import open_store
+from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 
 SECONDS = 90.0  # for the whole conversation; a host that starts for the first time takes 10
@@ -37,19 +38,22 @@ class NotFired(Exception):
 
 
 def say_proof(host: Host, where: Where, settings: Settings) -> str:
-    """Whether it is proven that the model's copy changed, and what proves it."""
+    """Return what proves that the model's copy changed, or why nothing does. Raise ReadcacheError if the trial failed:
+    no older transcript outweighs that."""
     try:
-        if fire(host, where):
-            advised = "" if where.mode == "on" else ", had it been on"
-            return f"proven by a scripted model, which was sent a marker for its second read{advised}"
-        why = "a scripted model was sent both reads in full"
+        is_changed = fire(host, where)
     except NotFired as error:
-        why = str(error)
-    if path := recorded_proof(host.name, settings):
-        return f"proven by {path} ({why})"
-    can_be_read = host.name in dict(kept_transcripts())
-    todo = "have it read a file twice, then run this again" if can_be_read else "no transcripts of it can be read"
-    return f"not proven ({why}): {todo}"
+        if path := recorded_proof(host.name, settings):
+            return f"proven by {path} ({error})"
+        can_be_read = host.name in dict(kept_transcripts())
+        todo = "have it read a file twice, then run this again" if can_be_read else "no transcripts of it can be read"
+        return f"not proven ({error}): {todo}"
+    if not is_changed:
+        what = "tried and failed: a scripted model was sent both reads of a file in full"
+        again = f"update {host.name} and readcache, then run `readcache init {host.name} {where.place()}`"
+        raise ReadcacheError(f"{what}, so nothing is omitted here; {again}")
+    advised = "" if where.mode == "on" else ", had it been on"
+    return f"proven by a scripted model, which was sent a marker for its second read{advised}"
 
 
 def fire(host: Host, where: Where) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
 from readcache.cli.options import HOST_OPTIONS
-from readcache.cli.terminal import say
+from readcache.cli.terminal import say, warn
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where
@@ -41,13 +43,24 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{host.name}: {done}{mode} ({why})")
     if mode == "off":
         return 0
+    if way := host.second_best(where):
+        say(f"way: {way}")
     say(f"next: {host.todo(where)}")
     if where.program == SHARED and host.keeps:  # mini-swe-agent's names no program
         say("shared: everyone who uses these settings needs `readcache` on PATH; without it they have no effect")
+        if shutil.which(*SHARED) is None:
+            say(f"missing: `readcache` is not on your PATH, so nothing is omitted yet: {_how_to_find_it()}")
     say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
     undo = f"readcache uninit {host.name}{'' if where.is_user else ' --project'}"
     say(f"look: `readcache doctor --host {host.name}`, and `readcache gain` after some calls; undo: `{undo}`")
     return 0
+
+
+def _how_to_find_it() -> str:
+    """Return what puts `readcache` on PATH."""
+    beside = os.path.dirname(sys.executable)
+    is_there = os.access(os.path.join(beside, *SHARED), os.X_OK)
+    return f"add {beside} to PATH" if is_there else "install readcache so that it is on PATH"
 
 
 def make_changes(switch: Switch, changes: Sequence[FileChange], *, is_dry: bool) -> None:
@@ -68,8 +81,9 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
 
     def check(host: Host, where: Where, settings: Settings) -> str:
         def proof(found: Where) -> str:
-            from readcache.cli.firing import say_proof
+            from readcache.cli.firing import SECONDS, say_proof
 
+            warn(f"running {host.name} once with a scripted model (at most {SECONDS:.0f} seconds)")
             return f"the model's copy: {say_proof(host, found, settings)}"
 
         return check_host(host, where, memory(), proof if fires else None)

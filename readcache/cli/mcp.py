@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 
+from readcache.model.errors import UsageError
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 
@@ -13,6 +15,8 @@ def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
     """Serves until the client goes. Without a named session each start is a new conversation."""
     from readcache.serve.mcp.server import serve_mcp
 
+    if not os.path.isdir(options.root):
+        raise UsageError(f"--root {options.root} is not a directory: give the project's")
     policy = replace(chosen_policy(settings), horizon_tokens=options.horizon)
     return serve_mcp(
         options.root,

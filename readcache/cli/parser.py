@@ -12,6 +12,7 @@ from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPT
 from readcache.cli.terminal import in_columns
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.limits import MOST_COUNT, whole_number
 from readcache.model.policy import Budget
 from readcache.report.gain import DIMENSIONS
 
@@ -151,16 +152,18 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(verify, "source SOURCE", "a session, a store's file, or transcripts", nargs="?")
     for command in (report, verify):
         _value(command, *_POLICY)
-    sessions = add("sessions", "what the store holds: a line for each session, the newest last", "")
+    sessions = add("sessions", "list the sessions in the store, newest last", "")
     form = replay.add_mutually_exclusive_group()
     _value(form, *_HTML)
     for command in (form, stats, sessions):
         _flag(command, *_JSON)
-    clear = add("clear", "take sessions out of the store: named ones, old ones, or all", "--older-than 7d --dry-run")
-    _value(clear, "sessions SESSION", "a session's id", nargs="*")
-    text = "remove sessions whose last event is older: an age (36h, 7d, 2w) or a date"
+    clear = add("clear", "delete sessions from the store: by ID, by age, or all", "--older-than 7d --dry-run")
+    _value(clear, "sessions SESSION", "ID of a session to delete", nargs="*")
+    text = "delete sessions whose last event is older: an age (36h, 7d, 2w) or a date"
     _value(clear, "--older-than WHEN", text)
-    _flag(clear, "--dry-run", "print what would be removed, and remove nothing")
+    _flag(clear, "--all", "delete all sessions; asks first (default on a terminal)")
+    _flag(clear, "--yes", "with --all: do not ask")
+    _flag(clear, "--dry-run", "print what would be deleted without deleting it")
 
 
 def _add_runs(alone: Any, add: Any) -> None:
@@ -274,9 +277,9 @@ def _accept_former(command: Any, *options: str) -> None:
 
 
 def _count(word: str) -> int:
-    if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number of 0 or more")
-    return int(word)
+    if (number := whole_number(word)) is None:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 to {MOST_COUNT:,}")
+    return number
 
 
 def _path(word: str) -> str:

@@ -1,4 +1,4 @@
-"""`sessions` and `clear`: what the store holds, and taking it out."""
+"""`sessions` and `clear`: list the sessions in the store, and delete them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from readcache.model.errors import ReadcacheError, StoreError
+from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from readcache.log.store.sqlite import SqliteStore
 
     Kept = SqliteStore | RedisStore
+
+_CHOOSE = "give the IDs of sessions, --older-than WHEN, or --all --yes"
 
 
 def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -52,11 +54,15 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def clear_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Takes sessions out: those that are named, or old, or all. ReadcacheError for one that is not there."""
-    from readcache.cli.terminal import say
+    """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no. Raise UsageError if nobody can
+    be asked, ReadcacheError for a session that is not there; then nothing is deleted."""
+    from readcache.cli.terminal import is_agreed, say
     from readcache.log.retention import holds_something, last_events
 
     named = [*options.sessions, *([options.session] if options.session else [])]
+    is_some = bool(named or options.older_than)
+    if options.all and is_some:
+        raise UsageError("clear takes --all, or sessions and --older-than, not both")
     before = seconds_of(options.older_than, time.time(), "--older-than") if options.older_than else float("inf")
     with _opened(settings) as store:
         last = last_events(store.sessions())
@@ -64,6 +70,11 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
             raise ReadcacheError(f"no session {unknown[0]} in {store.path}: see `readcache sessions`")
         chosen = [name for name, at in last.items() if at < before and (name in named or not named)]
         held = [name for name in chosen if holds_something(store, name)]
+        what = f"{len(held)} session{'' if len(held) == 1 else 's'}"
+        is_sure = is_some or options.dry_run or (options.all and options.yes)
+        if not is_sure and not is_agreed(f"Delete all sessions ({len(held)}) in {store.path}?", _CHOOSE):
+            say("nothing was deleted")
+            return 1
         if not options.dry_run:
             for name in chosen:
                 store.take_out(name, time.time())
@@ -71,9 +82,8 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
                 store.give_back_room()
         size = store.used_bytes()
     for name in held if options.dry_run else ():
-        say(f"would take out {name}")
-    what = f"{len(held)} session{'' if len(held) == 1 else 's'}"
-    say(f"{'would remove' if options.dry_run else 'removed'} {what}; {store.path} holds {size:,} bytes")
+        say(f"would delete {name}")
+    say(f"{'would delete' if options.dry_run else 'deleted'} {what}; {store.path} holds {size:,} bytes")
     return 0
 
 

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from readcache.model.errors import UsageError
+
+NARROWEST = 40  # columns, in which tables and help still fit
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
 
 
@@ -19,16 +22,28 @@ def warn(line: str) -> None:
     _print("readcache: " + " ".join(line.split()), sys.stderr)
 
 
+def is_agreed(question: str, otherwise: str) -> bool:
+    """Return True if the user answers yes. Raise UsageError, which says `otherwise`, if stdin is no terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(f"nobody can be asked here: {otherwise}")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:  # Ctrl-D
+        return False
+
+
 def one_line(text: str) -> str:
     """Newlines and other control characters as `\\n` and the like."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def width(default: int = 80) -> int:
-    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal."""
+    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal; fewer than `NARROWEST` count
+    as that many."""
     import shutil
 
-    return shutil.get_terminal_size((default, 24)).columns
+    columns = shutil.get_terminal_size((default, 24)).columns
+    return max(columns, NARROWEST) if columns else columns  # 0: a caller's own default
 
 
 def say_row(line: str, columns: int, indent: int = 2) -> None:

@@ -6,14 +6,13 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from readcache.cli import shims
 from readcache.cli.hosts import make_changes, memory, switched_on, where_here
 from readcache.cli.serve import end_servers
-from readcache.cli.terminal import say, warn
+from readcache.cli.terminal import is_agreed, say, warn
 from readcache.hosts import find_host
 from readcache.hosts.settings_files.switch import Switch, remembered_places
 from readcache.model.errors import ReadcacheError, UsageError
@@ -58,7 +57,7 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_sure: bool) -> int:
     if is_dry or not things:
         say("nothing was taken away" if things else "nothing of readcache is here but the package")
         return 0
-    if not is_sure and not _is_agreed():
+    if not is_sure and not is_agreed("Take all of this away?", "add --yes to take all of this away"):
         say("nothing was taken away")
         return 1
     for what, take_away in things:  # the state directory is the last: it has the settings as they were before
@@ -96,12 +95,6 @@ def _remove(directory: str) -> None:
         shutil.rmtree(directory)
     except OSError as error:
         raise ReadcacheError(f"cannot remove {error.filename}: {error.strerror}; remove it yourself") from None
-
-
-def _is_agreed() -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError("nobody can be asked here: add --yes to take all of this away")
-    return input("Take all of this away? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _is_any_remembered() -> bool:

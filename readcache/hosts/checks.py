@@ -59,7 +59,9 @@ def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str
             words, input=text, env=env | {**environment}, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ReadcacheError(f"{words[0]} does not run: {error}; run init again with the installed readcache") from None
+        is_shared = os.path.basename(words[0]) == words[0]
+        todo = "put it on PATH" if is_shared else "run init again with the installed readcache"
+        raise ReadcacheError(f"{words[0]} does not run: {error}; {todo}") from None
     if ran.returncode:
         last = " ".join(ran.stderr.split()[-30:])
         raise ReadcacheError(f"{' '.join(words)} ends with status {ran.returncode}: {last}; reinstall readcache")

@@ -131,9 +131,9 @@ def make_sessions(name: str, settings: Settings, root: str, store: str, most_rea
 
 
 def python_program() -> tuple[str, ...]:
-    """The program beside this Python, else the module."""
-    beside = os.path.join(os.path.dirname(sys.executable), "readcache")
-    return (beside,) if os.access(beside, os.X_OK) else (sys.executable, "-m", "readcache")
+    """Return the words that start this readcache, isolated: no variable or directory of the agent's decides what Python
+    imports. By the package's path, since -I finds nothing of `pip install --user`."""
+    return sys.executable, "-I", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:

@@ -47,10 +47,14 @@ class Where(NamedTuple):
 
     def line(self, *command: str) -> str:
         """The same as one line, for a host that gives it to a shell. It ends with status 0 even where the program is
-        gone: some hosts take any other for a refusal, and withhold what their tool printed."""
+        gone: some hosts take any other for a refusal, and withhold what their tool printed. A program that is looked
+        for on PATH cannot be started with -I, so the shell takes from it the variables that can keep Python from
+        starting."""
         import shlex
 
-        return f"{shlex.join(self.words(*command))} || exit 0"
+        words = self.words(*command)
+        isolated = "" if "/" in words[0] else "PYTHONHOME= PYTHONPATH= "
+        return f"{isolated}{shlex.join(words)} || exit 0"
 
 
 class Entry(NamedTuple):
@@ -95,4 +99,6 @@ class Host(NamedTuple):
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written
+    # Why the host is not switched on in the best way that there is for it, which `init` prints; "" if it is.
+    second_best: Callable[[Where], str] = lambda _: ""
     scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script

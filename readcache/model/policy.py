@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.limits import MOST_COUNT, whole_number
 from readcache.model.secrets import SECRET_NAMES
 
 
@@ -261,18 +262,23 @@ class Policy:
 
     def restoring(self, tokens: str) -> Policy:
         """This policy with a restored section of at most so many tokens; "" changes nothing. UsageError."""
-        if tokens and not tokens.isdecimal():
-            raise UsageError(f"READCACHE_RESTORE or --restore {tokens!r} is not a number of tokens")
-        return replace(self, restore=replace(self.restore, max_tokens=int(tokens))) if tokens else self
+        if not tokens:
+            return self
+        most = whole_number(tokens)
+        if most is None:
+            raise UsageError(
+                f"READCACHE_RESTORE or --restore {tokens!r} is not a number of tokens (at most {MOST_COUNT:,})"
+            )
+        return replace(self, restore=replace(self.restore, max_tokens=most))
 
     def clearing(self, marks: str) -> Policy:
         """This policy with these marks, ABOVE:DOWN_TO in tokens; "" changes nothing. UsageError."""
         if not marks:
             return self
-        above, _, down_to = marks.partition(":")
-        if not (above.isdecimal() and down_to.isdecimal()):
+        above, down_to = (whole_number(mark) for mark in (*marks.split(":", 1), "")[:2])
+        if above is None or down_to is None:
             raise UsageError(f"READCACHE_CLEAR {marks!r} is not ABOVE:DOWN_TO in tokens, such as 160000:60000")
-        return replace(self, clear=Marks(int(above), int(down_to)))
+        return replace(self, clear=Marks(above, down_to))
 
     def tokens(self, text: str) -> int:
         """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from readcache.model.errors import UsageError
+from readcache.model.limits import whole_number
 from readcache.process.mode import acts, mode_named
 from readcache.process.state import default_store, is_off, store_file
 
@@ -80,10 +81,11 @@ def session_variable(env: Mapping[str, str], session: str) -> str:
 
 def clip_sizes(clip: str) -> tuple[int, ...]:
     """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
-    parts = clip.split(",") if clip else []
-    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+    sizes = [whole_number(part) for part in clip.split(",")] if clip else []
+    found = tuple(size for size in sizes if size is not None)
+    if len(sizes) > 2 or len(found) < len(sizes):
         raise UsageError(f"READCACHE_CLIP or --clip {clip!r} is not HEAD or HEAD,TAIL in characters")
-    return tuple(int(part) for part in parts)
+    return found
 
 
 def require_store(spec: str) -> None:

@@ -62,9 +62,13 @@ def is_unnamed(spec: str) -> bool:
 
 
 def is_missing(spec: str) -> bool:
-    """True where a store's file is not there. A server is taken to be: using it says more."""
+    """Return True if a store's file is not there yet, or is an empty file, which only a writer may turn into a store.
+    A server counts as there: using it says more."""
     path = store_file(spec)
-    return path is not None and not os.path.exists(path)
+    if path is None:
+        return False
+    is_empty = os.path.isfile(path) and not os.path.getsize(path) and not os.path.exists(f"{path}-wal")
+    return is_empty or not os.path.exists(path)
 
 
 def require_recorded(spec: str) -> None:

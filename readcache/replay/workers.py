@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 
@@ -33,11 +35,12 @@ def replay_files(
     work = partial(replay_unit, policies=tuple(policies), choices=choices, since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
-    for unit, outcomes in _each(work, units, processes):
-        found.add(outcomes)
-        if outcomes.not_understood:
-            (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
-        told(unit.size)
+    with contextlib.closing(_each(work, units, processes)) as done:
+        for unit, outcomes in done:
+            found.add(outcomes)
+            if outcomes.not_understood:
+                (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
+            told(unit.size)
     return found
 
 
@@ -61,13 +64,15 @@ def replay_unit(
     return outcomes
 
 
-def _each(work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int) -> Iterator[tuple[Unit, Outcomes]]:
-    """In the order in which they are done."""
+def _each(
+    work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int
+) -> Generator[tuple[Unit, Outcomes], None, None]:
+    """Yield each unit and its outcomes, in the order in which they are done. No process outlives the generator."""
     if processes == 1:
         yield from ((unit, work(unit)) for unit in units)
         return
     context = multiprocessing.get_context("spawn")  # the only way that every system and thread allows
-    pool = ProcessPoolExecutor(processes, mp_context=context)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
     running: dict[Future[Outcomes], Unit] = {}
     try:
         for unit in units:
@@ -76,8 +81,26 @@ def _each(work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: in
                 yield from _done(running)
         while running:
             yield from _done(running)
+    except BaseException:  # the user ends us: a worker would first do its unit, for seconds
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Make this worker end when its parent does, also if that was killed. Otherwise it waits for work indefinitely, and
+    whoever reads the parent's output waits for its end. A Ctrl-C is the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _done(running: dict[Future[Outcomes], Unit]) -> Iterator[tuple[Unit, Outcomes]]:

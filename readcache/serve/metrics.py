@@ -9,6 +9,7 @@ from functools import cache
 
 from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OTHER, SECONDS
 from readcache.model.errors import ReadcacheError, UsageError
+from readcache.model.limits import whole_number
 from readcache.model.plugins import plugin_names
 
 
@@ -62,8 +63,8 @@ def _loopback(address: str) -> tuple[str, int]:
     named, _, port = address.rpartition(":")
     host = "127.0.0.1" if named == "localhost" else named.removeprefix("[").removesuffix("]")
     try:
-        if ipaddress.ip_address(host).is_loopback and port.isdecimal() and int(port) < 1 << 16:
-            return host, int(port)
+        if ipaddress.ip_address(host).is_loopback and (number := whole_number(port)) is not None and number < 1 << 16:
+            return host, number
     except ValueError:
         pass
     raise UsageError(f"--metrics {address!r} is not an address of this machine alone: give 127.0.0.1:9464 or the like")

@@ -21,15 +21,14 @@ MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a p
 
 @contextlib.contextmanager
 def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]:
-    """A socket, mode 0600, that listens at `path`; its directory is made, mode 0700, or must be its owner's alone to
-    write. What a dead server left there is replaced. The file is taken away at the end. `any_length`: the clients can
-    reach a path that is too long for a socket. UsageError for a path that will not do, or at which a server answers."""
+    """A socket, mode 0600, that listens at `path`; its directory must be its owner's alone to write. What a dead server
+    left there is replaced. The file is removed at the end. `any_length`: the clients can reach a path that is too long
+    for a socket. UsageError for a path that will not do, or at which a server answers."""
     path = os.path.abspath(os.path.expanduser(path))
     if len(os.fsencode(path)) > MOST_PATH_BYTES and not any_length:
         raise UsageError(f"the socket's path {path} has more than {MOST_PATH_BYTES} bytes: give a shorter one")
     folder = os.path.dirname(path)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             _check_folder(folder, os.fstat(held))
@@ -37,6 +36,9 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
             listener = _bind(path, held)
         finally:
             os.close(held)
+    except FileNotFoundError:
+        todo = "create the directory with mode 0700, or give another --socket"
+        raise UsageError(f"cannot create a socket at {path}: {folder} does not exist; {todo}") from None
     except OSError as error:
         raise UsageError(
             f"cannot create a socket at {path}: {error.strerror or error}; give another --socket"

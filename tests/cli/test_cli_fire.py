@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from readcache import Session
 from readcache.cli import firing
 from readcache.cli.main import main
-from tests.helpers.files import WATCHDOG
+from readcache.cli.proof import recorded_proof
+from readcache.process.settings import read_settings
+from readcache.process.state import default_store
+from tests.helpers.files import WATCHDOG, text
+from tests.replay.loaded import DATA
 
 # As Gemini CLI does: it runs what the model asks for, has the installed hook look at it, and sends what that says.
 HOST = """
@@ -66,13 +71,15 @@ def put(programs: Path, source: str) -> None:
 
 
 def said(capfd: pytest.CaptureFixture[str]) -> str:
-    """What doctor says of the model's copy. It writes nothing of the user's."""
+    """What doctor says of the model's copy, and before that what it is doing. It writes nothing of the user's."""
     files = [Path.home(), Path(os.environ["XDG_STATE_HOME"])]
     before = [(path, path.stat().st_mtime_ns) for top in files for path in sorted(top.rglob("*"))]
     capfd.readouterr()
     assert main(["doctor", "--host", "gemini", "--fire"]) == 0
     assert [(path, path.stat().st_mtime_ns) for top in files for path in sorted(top.rglob("*"))] == before
-    return capfd.readouterr().out.strip().partition("; the model's copy: ")[2]
+    told = capfd.readouterr()
+    assert told.err == f"readcache: running gemini once with a scripted model (at most {firing.SECONDS:.0f} seconds)\n"
+    return told.out.strip().partition("; the model's copy: ")[2]
 
 
 def test_it_is_proven_by_what_the_model_is_sent(programs: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -89,14 +96,13 @@ def test_it_is_proven_by_what_the_model_is_sent(programs: Path, capfd: pytest.Ca
     ("source", "why"),
     [
         (None, "gemini is not on PATH"),
-        (HOST.replace("HEEDS", "False"), "a scripted model was sent both reads in full"),
         (
             "print('no such option'); raise SystemExit(2)",
             "gemini read no file twice, and ended with status 2: no such option",
         ),
         (HANGING, "gemini read no file twice, and ran for 2 seconds: it waits"),
     ],
-    ids=["absent", "it does not heed the hook", "fails", "hangs"],
+    ids=["absent", "fails", "hangs"],
 )
 def test_it_is_not_where_it_cannot_be(
     source: str | None, why: str, programs: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -110,3 +116,28 @@ def test_it_is_not_where_it_cannot_be(
     assert line.startswith(f"not proven ({why}")
     assert line.endswith("): have it read a file twice, then run this again")
     assert time.monotonic() - began < WATCHDOG
+
+
+def test_a_trial_that_failed_is_broken_whatever_an_older_transcript_says(
+    programs: Path, work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    put(programs, HOST.replace("HEEDS", "False"))
+    with Session(work, session_id="12345678-talk", store=default_store(), host="gemini") as session:
+        marker = [session.observe("cat f", text()).text for _ in range(2)][1].rstrip()
+    rows = [json.loads(line) for line in (DATA / "gemini.jsonl").read_text().splitlines()]
+    shown = next(call for row in rows for call in row.get("toolCalls", ()) if call.get("result"))
+    shown["result"][0]["functionResponse"]["response"]["output"] = marker
+    path = Path.home() / ".gemini/tmp/p/chats/session-2026-11-01T00-00-12345678.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert recorded_proof("gemini", read_settings(os.environ)) == str(path)
+    capfd.readouterr()
+    assert main(["doctor", "--host", "gemini", "--fire"]) == 1
+    line = capfd.readouterr().out
+    assert line.startswith(
+        "broken  gemini     tried and failed: a scripted model was sent both reads of a file in full, so"
+    )
+    assert str(path) not in line
+    (programs / "gemini").unlink()
+    assert main(["doctor", "--host", "gemini", "--fire"]) == 0
+    assert capfd.readouterr().out.endswith(f"; the model's copy: proven by {path} (gemini is not on PATH)\n")

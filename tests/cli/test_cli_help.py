@@ -50,6 +50,23 @@ def test_help_and_tables_fit_the_terminal(capfd: Capture, monkeypatch: pytest.Mo
         assert words == ["sessions"] or max(map(len, lines)) > columns * 0.6, words
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 19])
+def test_a_terminal_that_is_too_narrow_is_no_bug(capfd: Capture, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    main(["run", "-c", "cat f # " + "a long command " * 9])
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in (
+        ["--help"],
+        ["clear", "--help"],
+        ["gain"],
+        ["log"],
+        ["stats"],
+        ["sessions"],
+        ["replay", str(DATA)],
+        [],
+    ):
+        assert said(capfd, *words), words
+
+
 DATA = Path(__file__).resolve().parents[1] / "replay/data/codex.jsonl"
 
 

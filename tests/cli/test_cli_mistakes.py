@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,97 @@ def test_a_misspelt_host_is_named_with_the_one_that_was_meant(capfd: Capture, co
     assert (
         "unknown host 'claude' (did you mean claude-code?): choose one of claude-code, codex" in capfd.readouterr().err
     )
+
+
+READS: tuple[list[str], ...] = (
+    *(
+        ["gain"],
+        ["gain", "--short"],
+        ["doctor"],
+        ["log"],
+        ["stats"],
+        ["explain", "f"],
+        ["sessions"],
+        ["report"],
+        ["verify"],
+    ),
+    *(["clear", "--all", "--yes"], ["restore"], []),
+)
+WRITES = (["run", "-c", "cat f"], ["wrote", "f"], ["compacted"], ["rewind", "call_1"], ["hook", "claude-code"])
+
+
+@pytest.mark.parametrize("words", [*READS, *WRITES], ids=" ".join)
+def test_a_file_that_is_no_store_is_left_as_it_is(
+    run: Run, work: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text of each length that SQLite has an opinion on, a script, another program's database; where the command only
+    reads, an empty file."""
+    texts = ["x", "x" * 20, "x" * 700, "dear diary, " * 1000]
+    files = {f"note{size}.txt": (text.encode(), 0o644) for size, text in enumerate(texts)}
+    files |= {"script": (b"#!/bin/sh\necho it runs\n", 0o755)}
+    files |= {"empty": (b"", 0o644)} if words in READS else {}
+    with closing(sqlite3.connect(work / "theirs.db")) as db, db:
+        db.execute("CREATE TABLE diary (day)")
+    files["theirs.db"] = (work / "theirs.db").read_bytes(), 0o644
+    for name, (content, mode) in files.items():
+        (work / name).write_bytes(content)
+        (work / name).chmod(mode)
+    before = {path: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes()) for path in work.iterdir()}
+    for name in files:
+        monkeypatch.setenv("READCACHE_STORE", str(work / name))
+        run(*words)
+    assert {
+        path: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes()) for path in work.iterdir()
+    } == before
+
+
+@pytest.mark.parametrize(
+    "number", ["99999999999999999999", "9" * 5000, "-1", "1.5", "\u0661"], ids=lambda number: number[:21]
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["init", "gemini", "--restore", "{}"],
+        ["run", "--clip", "{}", "-c", "true"],
+        ["run", "--clip", "5,{}", "-c", "true"],
+        ["mcp", "--horizon={}"],
+        ["restore", "--max-files={}"],
+        ["restore", "--max-tokens={}"],
+        ["serve", "--on-demand", "--idle={}"],
+        ["serve", "--metrics", "127.0.0.1:{}"],
+        ["replay", "--conversation", "compact:{}"],
+        ["replay", "--conversation", "clear:{}:5"],
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_nobody_can_mean_is_an_error(run: Run, work: Path, words: list[str], number: str) -> None:
+    done = run(*(word.format(number) for word in words))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"readcache: ")
+    assert not (work.parent / "home").exists()
+
+
+@pytest.mark.parametrize("age", ["99999999999999999999d", "9" * 5000 + "w"], ids=["20 digits", "5000 digits"])
+def test_an_age_from_before_the_first_session_means_all_of_them(run: Run, age: str) -> None:
+    run("run", "-c", "cat f")
+    for words in (["gain", "--since", age, "--json"], ["clear", "--older-than", age], ["sessions"]):
+        assert run(*words).returncode == 0, words
+    assert b" s\n" in run("sessions").stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["serve", "--socket", "nosuch/x"], ["serve", "--socket", "nosuch/x", "--session", "s"]]
+)
+def test_a_socket_in_a_directory_that_is_not_there_is_an_error(run: Run, work: Path, more: list[str]) -> None:
+    done = run("serve", "--socket", "nosuch/x", *more)
+    todo = "create the directory with mode 0700, or give another --socket"
+    said = f"readcache: cannot create a socket at {work}/nosuch/x: {work}/nosuch does not exist; {todo}\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", said)
+    assert [path.name for path in work.iterdir()] == ["f"]
+
+
+def test_a_root_that_is_no_directory_is_an_error(run: Run) -> None:
+    pytest.importorskip("mcp")
+    done = run("mcp", "--root", "nosuch")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"readcache: --root nosuch is not a directory: give the project's\n"

@@ -59,8 +59,8 @@ def test_sessions_are_listed_and_taken_out(server: Server, run: Run, capfd: Capt
     assert listed["bytes"] > 0
     assert main(["log"]) == 0
     assert "cat f" in capfd.readouterr().out
-    assert main(["clear"]) == 0
-    assert "removed 1 session" in capfd.readouterr().out
+    assert main(["clear", "--all", "--yes"]) == 0
+    assert "deleted 1 session" in capfd.readouterr().out
     assert main(["sessions", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["sessions"] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_sessions_are_listed_with_their_readers_and_events(capsys: Capture, stor
 def test_named_sessions_are_taken_out_and_no_others(capsys: Capture, store: Path) -> None:
     fill(store, {"a": 3, "b": 2, "c": 1})
     assert main(["clear", "a", "--session", "c", "--store", str(store)]) == 0
-    assert "removed 2 sessions" in capsys.readouterr().out
+    assert "deleted 2 sessions" in capsys.readouterr().out
     assert names(capsys, "--store", str(store)) == ["b"]
 
 
@@ -86,22 +87,68 @@ def test_old_sessions_are_taken_out(capsys: Capture, store: Path) -> None:
     fill(store, {"a": 40, "b": 8, "c": 1})
     assert main(["clear", "--older-than", "1w", "--dry-run", "--store", str(store)]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["would take out a", "would take out b"]
+    assert told[:2] == ["would delete a", "would delete b"]
     assert names(capsys, "--store", str(store)) == ["a", "b", "c"]
     assert main(["clear", "--older-than", "1w", "--store", str(store)]) == 0
     capsys.readouterr()
     assert names(capsys, "--store", str(store)) == ["c"]
 
 
-def test_without_names_all_are_taken_out_and_nothing_of_them_is_on_the_disk(capsys: Capture, store: Path) -> None:
+def test_all_are_taken_out_and_nothing_of_them_is_on_the_disk(capsys: Capture, store: Path) -> None:
     fill(store, {"a": 3, "b": 2})
     before = store.stat().st_size
-    assert main(["clear", "--store", str(store)]) == 0
+    assert main(["clear", "--all", "--yes", "--store", str(store)]) == 0
     capsys.readouterr()
     assert names(capsys, "--store", str(store)) == []
     assert store.stat().st_size < before
     on_disk = b"".join(file.read_bytes() for file in store.parent.glob("log.db*"))
     assert text(of="a").splitlines()[3].encode() not in on_disk
+
+
+@pytest.mark.parametrize("words", [(), ("--all",), ("--yes",)], ids=" ".join)
+@pytest.mark.parametrize("stdin", [b"", b"y\n"], ids=["no stdin", "a pipe that says yes"])
+def test_where_nobody_can_be_asked_all_are_deleted_only_if_the_options_say_so(
+    capsys: Capture, store: Path, run: Callable[..., Any], words: tuple[str, ...], stdin: bytes
+) -> None:
+    fill(store, {"a": 3, "b": 2})
+    done = run("clear", *words, "--store", str(store), stdin=stdin)
+    said = b"readcache: nobody can be asked here: give the IDs of sessions, --older-than WHEN, or --all --yes\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
+    assert names(capsys, "--store", str(store)) == ["a", "b"]
+    assert run("clear", *words, "--dry-run", "--store", str(store)).returncode == 0
+    assert names(capsys, "--store", str(store)) == ["a", "b"]
+    assert run("clear", "--all", "--yes", "--store", str(store)).returncode == 0
+    assert names(capsys, "--store", str(store)) == []
+
+
+@pytest.mark.parametrize("words", [(), ("--all",)], ids=" ".join)
+@pytest.mark.parametrize(
+    ("answer", "status"), [(b"y\n", 0), (b"YES\n", 0), (b"n\n", 1), (b"\n", 1), (b"\x04", 1)], ids=repr
+)
+def test_on_a_terminal_clear_asks_and_anything_but_yes_deletes_nothing(
+    capsys: Capture, store: Path, start: Callable[..., Any], words: tuple[str, ...], answer: bytes, status: int
+) -> None:
+    fill(store, {"a": 3, "b": 2})
+    ours, theirs = pty.openpty()
+    with start("clear", *words, "--store", str(store), stdin=theirs) as process:
+        os.write(ours, answer)
+        out, err = process.communicate()
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, err) == (status, b"")
+    said = (
+        f"Delete all sessions (2) in {store}? [y/N] {'deleted 2 sessions; ' if status == 0 else 'nothing was deleted'}"
+    )
+    assert out.decode().startswith(said)
+    assert names(capsys, "--store", str(store)) == ([] if status == 0 else ["a", "b"])
+
+
+def test_all_and_some_is_a_contradiction(capsys: Capture, store: Path) -> None:
+    fill(store, {"a": 3, "b": 2})
+    for words in (["--all", "--yes", "a"], ["--all", "--yes", "--older-than", "1d"]):
+        assert main(["clear", *words, "--store", str(store)]) == 2
+        assert "clear takes --all, or sessions and --older-than, not both" in capsys.readouterr().err
+    assert names(capsys, "--store", str(store)) == ["a", "b"]
 
 
 def test_the_session_of_the_environment_is_not_taken_for_the_one_to_clear(capsys: Capture, store: Path) -> None:
@@ -129,7 +176,7 @@ def test_an_open_session_counts_on_nothing_that_was_taken_out(store: Path) -> No
         for reader in (session, child):
             reader.observe("cat f", TEXT, call_id="c1")
             assert reader.observe("cat f", TEXT).outcome is Outcome.UNCHANGED
-        assert main(["clear", "--store", str(store)]) == 0
+        assert main(["clear", "--all", "--yes", "--store", str(store)]) == 0
         for reader in (session, child):
             assert reader.observe("head -n 20 f", "".join(TEXT.splitlines(True)[:20])).outcome is Outcome.FULL
 

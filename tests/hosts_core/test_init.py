@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from readcache import ReadcacheError, Session
 from readcache.cli.main import main
-from readcache.hosts import MODULES
+from readcache.hosts import MODULES, find_host
 from readcache.hosts.host import Entry, Host, OwnFile, Where
 from readcache.hosts.settings_files.switch import Switch
 from readcache.hosts.trial import TEXT
@@ -523,3 +524,59 @@ def test_doctor_tells_of_a_program_that_does_not_answer(
     assert "ends with status 9" in doctors_line(capfd, "gemini")[0]
     program.unlink()
     assert "does not run" in doctors_line(capfd, "gemini")[0]
+
+
+def test_a_shared_program_that_is_not_on_path_is_missed_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools = project.parent / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    assert main(["init", "gemini", "--project", "--on"]) == 0
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("missing: ")]
+    assert line.startswith("missing: `readcache` is not on your PATH, so nothing is omitted yet: ")
+    assert doctors_line(capfd, "gemini")[0].endswith("; put it on PATH")
+    line = (project / ".gemini/settings.json").read_text()
+    assert '"PYTHONHOME= PYTHONPATH= readcache hook gemini || exit 0"' in line  # it is started so below
+    (tools / "readcache").write_text(
+        f'#!/bin/sh\nPYTHONPATH={Path(__file__).resolve().parents[2]} exec {sys.executable} -m readcache "$@"\n'
+    )
+    (tools / "readcache").chmod(0o755)
+    assert main(["init", "gemini", "--project", "--on"]) == 0
+    assert "missing: " not in capfd.readouterr().out
+    assert doctors_line(capfd, "gemini")[0].startswith("ok ")
+
+
+def test_init_says_why_it_falls_back_to_hooks(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools = project.parent / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    assert main(["init", "claude-code"]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert "way: hooks instead of a plugin: no claude on PATH tells its version" in said
+    assert main(["init", "gemini"]) == 0
+    assert not [line for line in capfd.readouterr().out.splitlines() if line.startswith("way: ")]
+
+
+@pytest.mark.parametrize("name", ["gemini", "codex"])
+def test_a_hook_starts_whatever_python_is_told_to_import(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As an agent may have it in its environment, and in its directory."""
+    monkeypatch.setenv("PATH", "/nowhere")  # no claude, so hooks
+    assert main(["init", name, "--on"]) == 0
+    found = [path for path in (project.parent / "home").rglob("*") if path.suffix in (".json", ".toml")]
+    (line,) = {line for path in found for line in re.findall(r'"([^"]* hook [^"]*)"', path.read_text())}
+    for module in ("enum.py", "json.py", "readcache.py", "xxhash.py"):
+        (project / module).write_text("raise SystemExit(1)")
+    trial = list(find_host(name).trial(str(project)))
+    for wrong in ({}, {"PYTHONPATH": str(project)}, {"PYTHONHOME": "/nowhere"}, {"PYTHONWARNINGS": "error"}):
+        env = {"READCACHE_SERVER": "off", "XDG_STATE_HOME": str(project.parent / "s" / str(wrong)[2:12]), **wrong}
+        answers = [
+            subprocess.run(["/bin/sh", "-c", line], input=json.dumps(event), env=env, capture_output=True, text=True)
+            for event in trial
+        ]
+        assert [answer.returncode for answer in answers] == [0] * len(trial)
+        assert "LEFT_OUT" in answers[-1].stdout or "UNCHANGED" in answers[-1].stdout, (wrong, answers)

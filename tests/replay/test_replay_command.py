@@ -7,7 +7,11 @@ import lzma
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,8 @@ import pytest
 
 from readcache.cli.main import main
 from readcache.replay.tally import ranked
+from tests.helpers.files import WATCHDOG, wait_until
+from tests.helpers.forks import ROOT
 from tests.replay.loaded import DATA
 from tests.replay.sessions import APP, CUT, bash, lines, read, sed, session, write
 
@@ -363,3 +369,36 @@ def test_conversations_from_before_a_time_are_left_aside(work: Path, capsys: pyt
 
 def test_what_is_printed_does_not_depend_on_which_worker_ends_first() -> None:
     assert ranked(Counter({"pi": 1, "codex": 1, "opencode": 2})) == [("opencode", 2), ("codex", 1), ("pi", 1)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists() or os.cpu_count() == 1, reason="needs /proc and two cores")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_that_ends_replay_leaves_no_worker_and_nobody_who_holds_its_output(work: Path, number: int) -> None:
+    one = session(sed(1, 100), sed(20, 80), *[bash(f"echo {n}", os.urandom(9000).hex()) for n in range(9)])
+    write(work / "many.jsonl", *[one] * 100)
+    words = [sys.executable, "-m", "readcache", "replay", "many.jsonl"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    usual = partial(signal.signal, number, signal.SIG_DFL) if number != signal.SIGKILL else None
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual) as process:
+        wait_until(lambda: workers_of(process.pid), "the workers")
+        process.send_signal(signal.SIGSTOP)  # it cannot end before it is told to
+        workers = workers_of(process.pid)
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+        out, _ = process.communicate(timeout=WATCHDOG)  # to the end of both: nobody holds them any more
+    assert process.returncode == -number
+    assert out == b""
+    wait_until(lambda: not any(map(is_running, workers)), "the end of the workers")
+
+
+def workers_of(pid: int) -> list[int]:
+    """Process IDs of the workers that this process has started."""
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from readcache import __version__
 from readcache.cli.client import find_client
+from readcache.hosts import find_host
 from tests.shims.sandbox import ROOT
 
 pytestmark = [
@@ -69,4 +71,77 @@ def test_where_the_compiler_does_not_do_the_wheel_is_pure(tmp_path: Path, compil
     assert made.name == f"readcache-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(made) as archive:
         assert CLIENT not in archive.namelist()
+        (entries,) = [name for name in archive.namelist() if name.endswith("/entry_points.txt")]
+        assert "readcache = readcache.cli.start" in archive.read(entries).decode()
         assert "readcache/_shims/tool.sh" in archive.namelist()
+
+
+def with_packages(python: str | Path, place: Path, *words: str, **env: str) -> dict[str, str]:
+    """Install the wheel and, without a network, what it imports. Returns the environment to run it in."""
+    given = {"PATH": os.environ["PATH"], "HOME": str(place), "READCACHE_SERVER": "off", **env}
+    install = [python, "-m", "pip", "install", *words, "--no-deps", "--no-index", "--ignore-installed", "-q"]
+    subprocess.run([*install, str(wheel(place / "out"))], env=given, check=True, capture_output=True)
+    (packages,) = {path.parent for path in place.rglob("site-packages/readcache")}
+    for name in ("xxhash", "bashlex"):
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.submodule_search_locations is not None
+        shutil.copytree(found.submodule_search_locations[0], packages / name)
+    return given
+
+
+def test_the_readcache_that_is_installed_runs_a_command_whatever_python_is_told(tmp_path: Path) -> None:
+    """Installers have two ways of naming Python in a script: the second is for paths with a blank."""
+    if not find_client():
+        pytest.skip("no client can be built here")
+    for name in ("place", "a place"):
+        venv = tmp_path / name / "venv"
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        env = with_packages(venv / "bin/python", tmp_path / name)
+        work = tmp_path / name / "work"
+        work.mkdir()
+        (work / "enum.py").write_text("raise SystemExit(1)\n")
+        (work / "f").write_text("".join(f"line {number} of a file\n" for number in range(60)))
+        wrong = {"PYTHONPATH": str(work), "PYTHONHOME": "/nowhere"}
+        words = [
+            str(venv / "bin/readcache"),
+            "run",
+            "--session",
+            "s",
+            "-c",
+            "cat f; echo $PYTHONPATH $PYTHONHOME; exit 7",
+        ]
+        done = [subprocess.run(words, cwd=work, env={**env, **wrong}, capture_output=True, text=True) for _ in "12"]
+        assert [one.returncode for one in done] == [7, 7]
+        told = f"{work} /nowhere\n"
+        assert done[0].stdout == (work / "f").read_text() + told
+        assert "LEFT_OUT" in done[1].stdout or "UNCHANGED" in done[1].stdout
+        plain = subprocess.run(
+            [venv / "bin/readcache", "--version"], env={**env, **wrong}, capture_output=True, text=True
+        )
+        assert plain.stdout == f"readcache {__version__}\n"
+        (venv / "bin/python").unlink()  # the environment is gone, and the command is run all the same
+        bare = subprocess.run(words, cwd=work, env={**env, **wrong}, capture_output=True, text=True)
+        assert (bare.returncode, bare.stdout) == (7, done[0].stdout)
+
+
+def test_hooks_of_a_user_wide_installation_start_isolated(tmp_path: Path) -> None:
+    """`pip install --user`: Python's -I leaves that directory out."""
+    python, base = getattr(sys, "_base_executable", ""), tmp_path / "base"
+    if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode:
+        pytest.skip("no pip outside of this environment")
+    env = with_packages(python, tmp_path, "--user", PYTHONUSERBASE=str(base))
+    (packages,) = base.rglob("site-packages")
+    program = base / "bin/readcache"
+    subprocess.run([program, "init", "gemini", "--on"], env=env, check=True, capture_output=True)
+    hook = json.loads((tmp_path / ".gemini/settings.json").read_text())["hooks"]["AfterTool"][0]["hooks"][0]
+    assert f" -I {packages}/readcache hook gemini" in hook["command"]
+    place = tmp_path / "trial"
+    place.mkdir()
+    (place / "enum.py").write_text("raise SystemExit(1)")
+    answer = ""
+    for event in find_host("gemini").trial(str(place)):
+        given = {**env, "PYTHONPATH": str(place), "PYTHONHOME": "/nowhere"}
+        words = ["/bin/sh", "-c", hook["command"]]
+        answer = subprocess.run(words, input=json.dumps(event), env=given, capture_output=True, text=True).stdout
+    assert "LEFT_OUT" in answer or "UNCHANGED" in answer

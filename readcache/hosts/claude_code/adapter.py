@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.settings import changes, former_files, in_force
+from readcache.hosts.claude_code.settings import changes, former_files, in_force, why_hooks
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
@@ -93,5 +93,6 @@ HOST = Host(
     in_force=in_force,
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
+    second_best=lambda where: f"hooks instead of a plugin: {why}" if (why := why_hooks(where)) else "",
     scripted=_scripted,
 )

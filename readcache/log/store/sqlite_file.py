@@ -18,6 +18,7 @@ _waited_in_vain: set[str] = set()  # paths of stores that have not been written 
 _connecting = ForkLock(CONNECTIONS)
 
 STORE_NAME = "readcache.db"  # the default store's: a file of that name is ours, whatever is in it
+_SMALLEST_PAGE = 512  # bytes, as the file format has it, like the next number
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html
 _CORRUPT = ("malformed", "not a database")  # SQLITE_CORRUPT, SQLITE_NOTADB; their codes are not told before Python 3.11
 
@@ -95,6 +96,7 @@ def set_aside(path: str) -> str | None:
     with _connecting:
         if not _is_ours(path):
             return None
+        _close_to_others(path)
         aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
         for end in ("-wal", "-shm", ""):  # the file last: beside a new one, an old journal would be taken for its own
             with contextlib.suppress(FileNotFoundError):
@@ -112,8 +114,9 @@ def _is_ours(path: str) -> bool:
 
 
 def _create(path: str) -> None:
-    """Makes the file for its owner alone; from one of ours that exists, others' rights are taken. It is not opened:
-    closing it would drop our own SQLite locks. StoreError for one that another user could write."""
+    """Create the file for its owner alone. A file that exists is neither changed, because it may be no store, nor
+    opened: closing it would drop our own SQLite locks. StoreError for one that another user could write;
+    sqlite3.DatabaseError for one that is too short."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     for name in (os.path.dirname(path), f"{path}-wal", f"{path}-shm", f"{path}-journal"):
         _refuse_foreign_owner(name)
@@ -124,10 +127,17 @@ def _create(path: str) -> None:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"cannot open the store {path}: it is not a file; give another one") from None
-        if found.st_mode & 0o077 and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
-            for name in (path, f"{path}-wal", f"{path}-shm"):
-                with contextlib.suppress(OSError):
-                    os.chmod(name, 0o600)
+        if 0 < found.st_size < _SMALLEST_PAGE:  # SQLite takes a file of one byte for an empty one, and overwrites it
+            raise sqlite3.DatabaseError("file is not a database") from None
+
+
+def _close_to_others(path: str) -> None:
+    """Take other users' permissions from a store, which this user owns, and from its journals."""
+    found = os.stat(path)
+    if found.st_mode & 0o077 and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
+        for name in (path, f"{path}-wal", f"{path}-shm"):
+            with contextlib.suppress(OSError):
+                os.chmod(name, 0o600)
 
 
 def _refuse_foreign_owner(name: str) -> None:
@@ -161,6 +171,7 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
     while True:
         try:
             _refuse_foreign(db, path)
+            _close_to_others(path)  # not before: until then it may be any file that the user named by mistake
             db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA secure_delete = ON")  # what is taken out is overwritten
