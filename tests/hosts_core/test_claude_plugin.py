@@ -279,3 +279,39 @@ def test_a_call_that_a_hook_has_answered_is_left_alone(tmp_path: Path) -> None:
     plugin.bash("cat f")
     plugin.sessions.get("c").observe("cat f", TEXT, call_id="call_2", cwd=str(tmp_path))
     assert plugin.bash("cat f") is None
+
+
+def test_a_marker_needs_only_the_lines_that_it_stands_for(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.result("Read", {"file_path": str(tmp_path / "f")}, NUMBERED + "\n61\t")
+    answer = plugin.bash("sed -n 11,40p f", "\n".join(TEXT.split("\n")[10:40]))
+    assert answer["sources"] == [("call_1", "\n".join(NUMBERED.split("\n")[10:40]))]
+
+
+def test_lines_that_two_calls_showed_are_needed_of_each(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    lines = TEXT.split("\n")
+    plugin.bash("head -n 30 f", "\n".join(lines[:30]))
+    plugin.bash("tail -n 40 f", "\n".join(lines[20:]))
+    answer = plugin.bash("cat f")
+    needed = [text for _, text in answer["sources"]]
+    assert {name for name, _ in answer["sources"]} == {"call_1", "call_2"}
+    assert all(text in TEXT for text in needed)
+    assert {line for text in needed for line in text.split("\n")} == set(lines)
+
+
+def test_a_result_that_the_plugin_could_not_ask_about_is_a_source_for_later_ones(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    known = {"session_id": "c", "transcript_path": str(plugin.transcript), "since": 0, "cwd": str(tmp_path)}
+    call = {"tool_use_id": "early", "tool_name": "Bash", "tool_input": {"command": "cat f"}, "is_error": False}
+    answer = plugin.bash("sed -n 11,60p f", "\n".join(TEXT.split("\n")[10:]), missed=[{**known, **call, "text": TEXT}])
+    assert [name for name, _ in answer["sources"]] == ["early"]
+
+
+def test_an_error_in_the_plugin_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from readcache.process import failures
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Plugin(tmp_path).tell("Told", errors=[["HooksError: not that", 3]])
+    (noted,) = failures.noted()
+    assert noted.endswith("claude-code plugin: HooksError: not that (3 times)")

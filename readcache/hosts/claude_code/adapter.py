@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
-PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted")  # of our plugin; no hook has such a name
+PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted", "Told")  # of our plugin; no hook has such a name
 _MOST_OWN = 5
 
 

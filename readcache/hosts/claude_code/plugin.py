@@ -13,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from readcache import Reply, Session
+from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
 from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
-from readcache.model.events import Origin
+from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
     if name == "Forked":
         sessions.fork(event["session_id"], reader, parent=event.get("parent_id") or "main", inherit=True)
         return None
-    for shown in event.get("settled", ()):  # in place of what we answered
-        there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
-        if there.view.is_visible(shown["tool_use_id"]):
-            there.settle(shown["tool_use_id"], shown["text"])
+    _take_told(event, sessions)
     session = session_of(event, sessions)
     if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
         return _shortened(event, session)
@@ -55,8 +53,24 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
     return None
 
 
+def _take_told(event: Event, sessions: Sessions) -> None:
+    """What the plugin has to say of earlier calls: of those that we answered, what was shown; of those that it could
+    not ask about, their results; and its own errors."""
+    for text, count in event.get("errors", ()):
+        failures.note(event["session_id"], "claude-code plugin", f"{text} ({count} times)" if count > 1 else text)
+    for shown in event.get("settled", ()):
+        there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
+        if "text" in shown and there.view.is_visible(shown["tool_use_id"]):
+            there.settle(shown["tool_use_id"], shown["text"])
+    for missed in event.get("missed", ()):
+        session = session_of(missed, sessions)
+        if not session.view.is_visible(missed["tool_use_id"]) and (answer := _judgement(missed, session)):
+            reply = answer()
+            session.settle(reply.call_id, reply.full_text)
+
+
 def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
-    """The text with markers, and (call, text) for each that they name; a restored section is of no call."""
+    """The text with markers, and what must be in the conversation for them."""
 
     def is_proven(reply: Reply) -> bool:
         is_known = all(map(session.view.is_visible, _sources(reply))) and names_true_lines(reply, event, session)
@@ -67,9 +81,8 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
     reply = proven_reply(answer, is_proven, session) if answer else None
     if reply is None:
         return None
-    named = [delivery.event for name in _sources(reply) for delivery in session.view.of_call(name)]
-    sources = [("" if told.origin is Origin.RESTORED else told.call_id, told.text) for told in named]
-    return {"text": reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n"), "sources": sources}
+    text = reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n")
+    return {"text": text, "sources": needs_of(reply, session)}
 
 
 def _sources(reply: Reply) -> set[str]:
