@@ -44,7 +44,7 @@ def test_a_new_enough_version_gets_the_plugin_and_an_old_one_hooks(tmp_path: Pat
     assert all(isinstance(change, OwnFile) for change in made)
     texts = [change.text for change in made if isinstance(change, OwnFile)]
     assert '"program": ["readcache"], "words": ["claude-code"]' in texts[2]
-    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "old", "2.1.286 (Claude Code)")))
+    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "old", "2.1.299 (Claude Code)")))
     assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "odd", "unknown")))
 
 
@@ -62,7 +62,7 @@ def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
     def moved(where: Where) -> Where:
         return where._replace(environment={**where.environment, "CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
 
-    for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.286", "settings.json")):
+    for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.299", "settings.json")):
         made = {change.path for change in changes(moved(place(tmp_path / version, version)))}
         assert str(tmp_path / "mine" / file) in made
     project = moved(place(tmp_path, is_user=False))
@@ -88,7 +88,7 @@ def switch_on(where: Where) -> None:
 
 
 @pytest.mark.parametrize("edited", [False, True])
-@pytest.mark.parametrize("versions", [("2.1.286", "2.1.330"), ("2.1.330", "2.1.286"), ("2.1.330", "2.1.330")])
+@pytest.mark.parametrize("versions", [("2.1.299", "2.1.300"), ("2.1.300", "2.1.299"), ("2.1.300", "2.1.300")])
 def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
     tmp_path: Path, versions: tuple[str, str], edited: bool
 ) -> None:
@@ -99,9 +99,9 @@ def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
         where = place(tmp_path, version)
         switch_on(where)
         files = [path for path in Path(where.home).rglob("*") if path.is_file()]
-        assert len(files) == (3 if version == "2.1.330" else 1)
+        assert len(files) == (3 if version == "2.1.300" else 1)
         assert switch(where).is_on()
-        for file in files if edited and version == "2.1.330" else ():
+        for file in files if edited and version == "2.1.300" else ():
             file.write_text(file.read_text() + " ")
     off = switch(where)
     off.write(off.plan_off())
@@ -315,3 +315,12 @@ def test_an_error_in_the_plugin_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
     Plugin(tmp_path).tell("Told", errors=[["HooksError: not that", 3]])
     (noted,) = failures.noted()
     assert noted.endswith("claude-code plugin: HooksError: not that (3 times)")
+
+
+def test_a_version_that_lists_no_requests_only_advises(tmp_path: Path) -> None:
+    old, new = place(tmp_path / "old", "2.1.299 (Claude Code)"), place(tmp_path / "new", "2.1.300 (Claude Code)")
+    why = "Claude Code 2.1.299 is too old for omitting: it only advises; update Claude Code"
+    assert (HOST.only_advises(old), HOST.only_advises(new)) == (why, None)
+    with pytest.raises(ReadcacheError, match="is too old for omitting"):
+        in_force(old)
+    assert why in in_force(old._replace(mode="advise"))

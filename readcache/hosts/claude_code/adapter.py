@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.settings import changes, former_files, in_force
+from readcache.hosts.claude_code.settings import changes, former_files, in_force, too_old
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ HOST = Host(
     changes,
     claude_hook,
     in_force=in_force,
+    only_advises=too_old,
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
     scripted=_scripted,
