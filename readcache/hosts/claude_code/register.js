@@ -3,10 +3,10 @@
 // above the call. Without the server, or in any doubt, the result is as it would be without readcache.
 const SETTINGS = { program: ["readcache"], words: ["claude-code"] }
 const TOOLS = /^(Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*)$/
-const PATIENCE = 400 // milliseconds for an answer that may be shorter; beside a model's turn of seconds
+const PATIENCE = 500 // milliseconds for an answer that may be shorter; beside a model's turn of seconds
 const COMPACTION_PATIENCE = 2000 // once in a conversation, beside a summary that takes a minute
 const MOST_LATE = 3 // answers in a row; then none is waited for until one comes in time
-const SILENT = 3000 // milliseconds without an answer, after which it is checked whether the server hangs
+const SILENT = 2000 // milliseconds without an answer, after which it is checked whether the server hangs
 const SOON = 2000 // milliseconds in which no other server is started; each time twice as long
 const ASIDE = 30_000 // at most
 const ROWS = 16 // of the conversation's newest, among which a call is looked for
@@ -56,7 +56,7 @@ async function begin($) {
     void ask($, { session_id: await $.session.id(), hook_event_name: "Begin" }).catch(noteError) // it loads what it needs
   } catch (error) {
     noteError(error)
-    notBefore = Date.now() + ASIDE
+    notBefore = Date.now() + pause
   }
 }
 
