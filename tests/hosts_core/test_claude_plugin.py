@@ -324,3 +324,49 @@ def test_a_version_that_lists_no_requests_only_advises(tmp_path: Path) -> None:
     with pytest.raises(ReadcacheError, match="is too old for omitting"):
         in_force(old)
     assert why in in_force(old._replace(mode="advise"))
+
+
+NOTHING: dict[str, Any] = {"settled": [], "missed": [], "errors": []}  # what the plugin of this version has to tell
+
+
+def counted(plugin: Plugin) -> tuple[int, int]:
+    """(results that count as shortened, tokens that count as saved), and every event reads the same from the store."""
+    stats = plugin.sessions.get("c").stats()
+    return stats.get("covered", 0), stats.get("tokens_saved", 0)
+
+
+def test_a_marker_counts_once_the_plugin_says_that_it_was_sent(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    assert plugin.bash("cat f", **NOTHING)["text"].startswith("[FILE_UNCHANGED")
+    assert counted(plugin) == (0, 0)
+    plugin.tell("Told", **{**NOTHING, "settled": [{"tool_use_id": "call_2"}]})
+    assert counted(plugin)[0] == 1
+    assert counted(plugin)[1] > 0
+
+
+def test_a_marker_that_came_too_late_counts_as_shown_and_is_a_source_later(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    lines = TEXT.split("\n")
+    plugin.bash("head -n 40 f", "\n".join(lines[:40]), **NOTHING)
+    plugin.bash("head -n 39 f", "\n".join(lines[:39]), **NOTHING)
+    late = [{"tool_use_id": "call_2", "text": "\n".join(lines[:39])}]
+    answer = plugin.bash("head -n 38 f", "\n".join(lines[:38]), **{**NOTHING, "settled": late})
+    assert answer["text"].startswith("[UNCHANGED")
+    assert counted(plugin) == (0, 0)
+    assert plugin.sessions.get("c").stats()["not_sent"] == 1
+
+
+def test_a_call_whose_source_is_not_proven_is_one_row(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.record({"type": "system", "subtype": "microcompact_boundary"})
+    assert plugin.bash("cat f", **NOTHING) is None
+    stats = plugin.sessions.get("c").stats()
+    assert (stats["calls"], stats["not_proven"], stats.get("insisted")) == (2, 1, None)
+
+
+def test_results_that_nobody_judged_are_counted(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.tell("Told", **NOTHING, lost=[["the server was late", 3]])
+    assert plugin.sessions.get("c").stats()["missed"] == 3

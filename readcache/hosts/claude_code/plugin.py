@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache import Reply, Session
+from readcache import Outcome, Reason, Reply, Session
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
 from readcache.process import failures
@@ -60,13 +60,19 @@ def _take_told(event: Event, sessions: Sessions) -> None:
         failures.note(event["session_id"], "claude-code plugin", f"{text} ({count} times)" if count > 1 else text)
     for shown in event.get("settled", ()):
         there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
-        if "text" in shown and there.view.is_visible(shown["tool_use_id"]):
+        if not there.view.is_visible(shown["tool_use_id"]):
+            continue
+        if "text" in shown:
             there.settle(shown["tool_use_id"], shown["text"])
+        else:
+            there.commit(shown["tool_use_id"])
     for missed in event.get("missed", ()):
         session = session_of(missed, sessions)
         if not session.view.is_visible(missed["tool_use_id"]) and (answer := _judgement(missed, session)):
-            reply = answer()
+            reply = answer(commit=False)
             session.settle(reply.call_id, reply.full_text)
+    for why, count in event.get("lost", ()):
+        session_of(event, sessions).missed(count, why)
 
 
 def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
@@ -77,9 +83,13 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
         requests = TranscriptProof({**event, "agent_id": event.get("recorded_by")})
         return is_known and not requests.may_be_cut(event["since"] / 1000)
 
+    is_confirmed_later = "missed" in event  # a plugin of an earlier version tells only what was shown instead
     answer = _judgement(event, session)
-    reply = proven_reply(answer, is_proven, session) if answer else None
-    if reply is None:
+    reply = answer(commit=not is_confirmed_later) if answer else None
+    if reply is None or reply.outcome is Outcome.FULL:
+        return None
+    if not is_proven(reply):
+        session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
         return None
     text = reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n")
     return {"text": text, "sources": needs_of(reply, session)}
@@ -89,10 +99,11 @@ def _sources(reply: Reply) -> set[str]:
     return {name for omitted, _, _ in reply.omissions() for name in omitted.sources}
 
 
-def _judgement(event: Event, session: Session) -> Callable[[], Reply] | None:
-    """How the result is judged. What changes files, or shows nothing, is told to the session. None: nothing in the
-    result may be omitted."""
-    name, given, text, known = event["tool_name"], event["tool_input"], event["text"], {"call_id": event["tool_use_id"]}
+def _judgement(event: Event, session: Session) -> Callable[..., Reply] | None:
+    """How the result is judged: one of the session's `observe` methods with its arguments, but not `commit`. What
+    changes files, or shows nothing, is told to the session. None: nothing in the result may be omitted."""
+    name, given, text = event["tool_name"], event["tool_input"], event["text"]
+    known = {"call_id": event["tool_use_id"]}
     if name == "Bash":
         return _command(event, session)
     if event["is_error"]:
@@ -106,7 +117,7 @@ def _judgement(event: Event, session: Session) -> Callable[[], Reply] | None:
     return partial(session.observe_tool, name, text, arguments=given, **known)
 
 
-def _command(event: Event, session: Session) -> Callable[[], Reply] | None:
+def _command(event: Event, session: Session) -> Callable[..., Reply] | None:
     command, text = event["tool_input"]["command"], event["text"]
     cwd = event.get("began") if MAY_MOVE.search(command) else event["cwd"]
     known = {"cwd": cwd or event["cwd"], "call_id": event["tool_use_id"]}
@@ -125,7 +136,7 @@ def _command(event: Event, session: Session) -> Callable[[], Reply] | None:
 
 def _read(
     given: Mapping[str, Any], text: str, session: Session, known: Mapping[str, Any]
-) -> Callable[[], Reply] | None:
+) -> Callable[..., Reply] | None:
     numbers = [int(found[1]) for found in _NUMBER.finditer(text)]
     if not numbers or not os.path.isabs(given["file_path"]):
         return None  # a picture, a notebook, or the words that the file is unchanged

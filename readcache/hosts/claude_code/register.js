@@ -24,19 +24,40 @@ let pause = 0
 let late = 0 // answers in a row
 let asked = 0 // requests that are not answered yet
 let takesLast = true // does this Claude Code give the newest rows alone?
-let unsettled = [] // what was shown of the server's answers
-let missed = [] // results that the server was not asked about
+const unsettled = [] // what was shown of the server's answers
+const missed = [] // results that the server was not asked about
 const errors = new Map() // of this plugin, by text: how often
+const lost = new Map() // results that the server never judges, by why: how many
 const cut = new Set() // readers from whom results were taken
 const inherited = new Map() // of each fork, the messages that it began with, and whose transcript tells of its requests
 const lines = new Map() // of each reader that began in this process, the lines that it was shown or wrote
 const ended = new Map() // of each reader, where its last command ended
 const doneAt = new Map() // of each reader, when its last results came: the newest request is not older
 
+function count(counts, name, more = 1) {
+  if (counts.size < MOST_KEPT || counts.has(name)) counts.set(name, more + (counts.get(name) ?? 0))
+}
+
+const textOf = (error) => `${error?.name ?? "Error"}: ${error?.message ?? error}`.slice(0, 500)
+
 // Keeps an error for the server, which `readcache doctor` tells of.
 function noteError(error) {
-  const text = `${error?.name ?? "Error"}: ${error?.message ?? error}`.slice(0, 500)
-  if (errors.size < MOST_KEPT || errors.has(text)) errors.set(text, 1 + (errors.get(text) ?? 0))
+  count(errors, textOf(error))
+}
+
+// What the server has to be told beside an event, once.
+function takeTold() {
+  const told = { settled: unsettled.splice(0), missed: missed.splice(0), errors: [...errors], lost: [...lost] }
+  errors.clear()
+  lost.clear()
+  return told
+}
+
+function giveBack(told) {
+  unsettled.unshift(...told.settled)
+  missed.unshift(...told.missed)
+  for (const [text, more] of told.errors) count(errors, text, more)
+  for (const [why, more] of told.lost) count(lost, why, more)
 }
 
 // Starts the server unless it runs, or was just started. A server that hangs is ended by that.
@@ -66,8 +87,7 @@ async function ask($, event) {
   if (!server || asked >= MOST_ASKED) return undefined
   const known = server
   const { socket: socketPath, ...head } = known
-  const told = { settled: unsettled.splice(0), missed: missed.splice(0), errors: [...errors] }
-  errors.clear()
+  const told = takeTold()
   const body = JSON.stringify({ ...head, words: SETTINGS.words }) + "\n" + JSON.stringify({ ...event, ...told })
   const silent = setTimeout(() => start($), SILENT)
   asked += 1
@@ -83,9 +103,7 @@ async function ask($, event) {
     clearTimeout(silent)
     asked -= 1
   }
-  unsettled.unshift(...told.settled)
-  missed.unshift(...told.missed)
-  for (const [text, count] of told.errors) errors.set(text, count + (errors.get(text) ?? 0))
+  giveBack(told)
   return undefined
 }
 
@@ -222,8 +240,9 @@ function settle({ event, answer }, shown) {
   if (!event) return
   const { agent_id, tool_use_id } = event
   const instead = answer && shown === (answer.text ?? event.text) ? {} : { text: shown }
-  if (answer) unsettled = [...unsettled, { agent_id, tool_use_id, ...instead }].slice(-MOST_KEPT)
-  else missed = [...missed, { ...event, text: shown }].slice(-MOST_KEPT)
+  if (answer) return void unsettled.push({ agent_id, tool_use_id, ...instead })
+  missed.push({ ...event, text: shown })
+  if (missed.splice(0, missed.length - MOST_KEPT).length) count(lost, "no server answered")
 }
 
 // The server's answer in time; undefined if it is late, as it was several times before.
@@ -239,7 +258,10 @@ async function shorten($, e, next) {
   const result = resultIn(e.message.content)
   if (!result || server === null) return next(e)
   const reader = e.agentId ? { agentId: e.agentId } : {}
-  const judging = judge($, e, reader, result).catch(noteError)
+  const judging = judge($, e, reader, result).catch((error) => {
+    noteError(error)
+    count(lost, textOf(error))
+  })
   let row = e
   try {
     const answer = mayBeKnown(e.agentId, result.text) ? await answerInTime(judging) : undefined
@@ -259,7 +281,7 @@ async function shorten($, e, next) {
 
 // The server is told what no later event may tell it.
 async function tellRest($, e, next) {
-  if (unsettled.length || missed.length || errors.size) {
+  if (unsettled.length || missed.length || errors.size || lost.size) {
     const telling = $.session.id().then((session_id) => ask($, { session_id, hook_event_name: "Told" }))
     await within(PATIENCE, telling.catch(noteError))
   }
