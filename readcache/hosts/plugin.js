@@ -73,7 +73,8 @@ class ReadcachePlugin {
     try {
       const batch = this.#batches.get(session)
       for (const [method, params] of tellings) {
-        const known = method === "wrote" ? { call_id: call } : { call_id: call, batch }
+        // The list of the next request shows whether the host took the text.
+        const known = method === "wrote" ? { call_id: call } : { call_id: call, batch, commit: false }
         const { text } = await this.server.ask(method, this.#reader(session), { ...params, ...known })
         if (text !== undefined && text !== real) kept = { session, real: digest(real), text }
       }
@@ -136,7 +137,7 @@ class ReadcachePlugin {
         const batch = randomUUID()
         for (const { id: call_id, tellings } of results) {
           for (const [method, params] of tellings?.() ?? []) {
-            const known = method === "wrote" ? { call_id } : { call_id, batch }
+            const known = method === "wrote" ? { call_id } : { call_id, batch, commit: false }
             await this.server.ask(method, reader, { ...params, ...known }).catch(() => {}) // the others may help
           }
         }
