@@ -370,3 +370,22 @@ def test_results_that_nobody_judged_are_counted(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.tell("Told", **NOTHING, lost=[["the server was late", 3]])
     assert plugin.sessions.get("c").stats()["missed"] == 3
+
+
+@pytest.mark.parametrize("event", ["Forked", "Begin", "Compacted"])
+def test_whatever_event_comes_next_tells_what_was_shown(tmp_path: Path, event: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.bash("cat f", **NOTHING)
+    told = {**NOTHING, "settled": [{"session_id": "c", "tool_use_id": "call_2"}]}
+    plugin.tell(event, agent_id="fork" if event == "Forked" else None, kept=["call_1", "call_2"], **told)
+    assert counted(plugin)[0] == 1
+
+
+def test_what_was_shown_is_told_of_the_conversation_in_which_it_was(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.bash("cat f", **NOTHING)
+    told = {**NOTHING, "settled": [{"session_id": "c", "tool_use_id": "call_2"}]}
+    claude_hook({"hook_event_name": "Told", "session_id": "after /clear", **told}, plugin.sessions)
+    assert counted(plugin)[0] == 1

@@ -39,10 +39,10 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
     """The answer to one event of the plugin; None: nothing is to change. `own_files`: those that Claude Code itself
     puts back after a compaction."""
     name, call_id, reader = event["hook_event_name"], event.get("tool_use_id", ""), event.get("agent_id") or "main"
+    _take_told(event, sessions)
     if name == "Forked":
         sessions.fork(event["session_id"], reader, parent=event.get("parent_id") or "main", inherit=True)
         return None
-    _take_told(event, sessions)
     session = session_of(event, sessions)
     if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
         return _shortened(event, session)
@@ -59,7 +59,7 @@ def _take_told(event: Event, sessions: Sessions) -> None:
     for text, count in event.get("errors", ()):
         failures.note(event["session_id"], "claude-code plugin", f"{text} ({count} times)" if count > 1 else text)
     for shown in event.get("settled", ()):
-        there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
+        there = sessions.get(shown.get("session_id") or event["session_id"], shown.get("agent_id") or "main")
         if not there.view.is_visible(shown["tool_use_id"]):
             continue
         if "text" in shown:

@@ -230,26 +230,26 @@ async function judge($, row, reader, result) {
   const came = Date.now()
   const event = await eventOf($, row, reader, result)
   if (!event) return {}
+  if (event.isAlone) doneAt.set(row.agentId, Math.max(came, doneAt.get(row.agentId) ?? 0))
   const answer = await ask($, { ...event, hook_event_name: "ToolResult" })
-  if (event.isAlone) doneAt.set(row.agentId, came)
+  if (answer && Date.now() - came < PATIENCE) late = 0
   return { event, answer }
 }
 
 // The server learns with the next event what was shown of its answer, or of a result that it was not asked about.
 function settle({ event, answer }, shown) {
   if (!event) return
-  const { agent_id, tool_use_id } = event
+  const { session_id, agent_id, tool_use_id } = event
   const instead = answer && shown === (answer.text ?? event.text) ? {} : { text: shown }
-  if (answer) return void unsettled.push({ agent_id, tool_use_id, ...instead })
+  if (answer) return void unsettled.push({ session_id, agent_id, tool_use_id, ...instead })
   missed.push({ ...event, text: shown })
   if (missed.splice(0, missed.length - MOST_KEPT).length) count(lost, "no server answered")
 }
 
-// The server's answer in time; undefined if it is late, as it was several times before.
+// The server's answer; undefined if it is late, or was several times before, so that it is not waited for.
 async function answerInTime(judging) {
-  const isTried = late < MOST_LATE
-  const judged = await within(isTried ? PATIENCE : 0, judging)
-  late = judged ? 0 : late + 1
+  const judged = late < MOST_LATE ? await within(PATIENCE, judging) : undefined
+  if (!judged) late += 1
   return judged?.answer
 }
 
