@@ -389,3 +389,12 @@ def test_what_was_shown_is_told_of_the_conversation_in_which_it_was(tmp_path: Pa
     told = {**NOTHING, "settled": [{"session_id": "c", "tool_use_id": "call_2"}]}
     claude_hook({"hook_event_name": "Told", "session_id": "after /clear", **told}, plugin.sessions)
     assert counted(plugin)[0] == 1
+
+
+@pytest.mark.parametrize("text", [NUMBERED, NUMBERED + "\n61\t"], ids=["no newline at the end", "a newline"])
+def test_the_number_behind_the_last_newline_is_no_line_of_the_file(tmp_path: Path, text: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.result("Read", {"file_path": str(tmp_path / "f")}, text)
+    shown = plugin.result("Read", {"file_path": str(tmp_path / "f")}, text)["text"]
+    assert shown.startswith("[FILE_UNCHANGED")
+    assert " lines 1-60, above in the read" in shown

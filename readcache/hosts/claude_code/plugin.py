@@ -29,6 +29,8 @@ MOST_RESTORED = 200_000  # bytes
 _MOST_FAILED = 10_000  # characters of a failed command's text; of a longer one Claude Code cuts out the middle
 _MOST_LINES = 2000  # that a Read without a limit shows
 _NUMBER = re.compile(LINE_NUMBER, re.MULTILINE)
+# Read numbers an empty line behind the last newline of a file, which is no line of it.
+_BEHIND_THE_END = re.compile(r"\n *\d+\t?\Z")
 # What Claude Code shows in place of a command's output: a preview of it, or where it is being written.
 _NOT_OUTPUT = re.compile(r"<persisted-output>|.*\b[Cc]ommand .*running in (?:the )?background")
 # Claude Code does not count their status 1 as a failure, and does not report it.
@@ -64,7 +66,7 @@ def _take_told(event: Event, sessions: Sessions) -> None:
             continue
         if "text" in shown:
             there.settle(shown["tool_use_id"], shown["text"])
-        else:
+        elif shown["tool_use_id"] in there.view.waiting:
             there.commit(shown["tool_use_id"])
     for missed in event.get("missed", ()):
         session = session_of(missed, sessions)
@@ -143,4 +145,10 @@ def _read(
     limit, start = given.get("limit"), numbers[0]
     is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
     end = None if is_to_the_end else start + len(numbers) - 1
-    return partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True, **known)
+    read = partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True)
+    return partial(read, frame=_without_last_number if is_to_the_end else None, **known)
+
+
+def _without_last_number(text: str) -> tuple[str, str, str]:
+    end = found.start() if (found := _BEHIND_THE_END.search(text)) else len(text)
+    return "", text[:end], text[end:]
