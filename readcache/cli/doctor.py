@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from readcache import __version__
+from readcache.cli.coverage import check_coverage
 from readcache.cli.kept import what_is_kept
 from readcache.cli.standing import PAUSED
 from readcache.cli.terminal import say
@@ -64,6 +65,7 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
         ("session", _session),
         ("shims", lambda settings: _shims(settings, options.shims)),
         ("failures", lambda _: _failures()),
+        ("results", check_coverage),
         *hosts,
     ]
 
@@ -274,5 +276,5 @@ def _failures() -> str:
         return "none"
     what = "1 failure" if len(found) == 1 else f"{len(found)} failures"
     raise ReadcacheError(
-        f"{what}, the real output was shown; the last: {found[-1]}; when it is fixed, delete {failures.path()}"
+        f"{what}, the real output was shown; the first: {found[0]}; when it is fixed, delete {failures.path()}"
     )

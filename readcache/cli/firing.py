@@ -62,6 +62,8 @@ def fire(host: Host, where: Where) -> bool:
     of the user's."""
     if host.scripted is None:
         raise NotFired("no scripted model is known for it")
+    if limit := host.only_advises(where):
+        raise NotFired(limit)
     scripted, canary = host.scripted(), f"canary {secrets.token_hex(8)}"
     name = scripted.words[0]
     if (program := shutil.which(name)) is None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
+from readcache.cli.coverage import coverage, coverage_lines
 from readcache.cli.html import write_html
 from readcache.cli.terminal import say, say_row, width
 from readcache.log.store import Store, open_store
@@ -50,6 +51,9 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
+    if not (options.html or options.json):
+        for line in coverage_lines(spec):
+            say(line)
     return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
 
 
@@ -63,9 +67,10 @@ def _short(spec: str) -> str:
             for session, agent, _, newest in store.sessions():
                 if _local_day(newest) >= found.asked.today:
                     found.add_reader(session, agent, store.records(session, agent))
+        trouble = next(filter(None, (host.trouble() for host in coverage(spec))), "")
     except StoreError:
         return "readcache: the store cannot be read, see `readcache doctor`"
-    return short_line(found)
+    return f"readcache: {trouble}" if trouble else short_line(found)
 
 
 def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:

@@ -35,10 +35,13 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     Policy.named(options.policy or "default").restoring(options.restore or "")
     given = {name: value for name in HOST_OPTIONS if (value := getattr(options, name))}
     where = where_here(host, is_user=not options.project, mode=mode)._replace(**given)
+    limit = host.only_advises(where) if mode == "on" else None
+    mode = "advise" if limit else mode
+    where = where._replace(mode=mode)
     switch = Switch(host, where, memory())
     changes = switch.plan_on()
     make_changes(switch, changes, is_dry=options.dry_run)
-    why = host.why if mode == host.mode else "as requested"
+    why = limit or (host.why if mode == host.mode else "as requested")
     done = "already " if not changes else "would be " if options.dry_run else ""
     say(f"{host.name}: {done}{mode} ({why})")
     if mode == "off":

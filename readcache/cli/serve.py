@@ -36,7 +36,8 @@ from readcache.serve.stop import PATIENCE
 
 _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
-_START_SECONDS, _STOP_SECONDS = 3.0, 10.0
+_START_SECONDS, _STOP_SECONDS = 20.0, 10.0  # a busy machine takes 5 seconds to start Python
+_MOST_SILENT = 2  # asks for the status in a row, of a second each: one that hangs is told from a slow one by them
 
 
 def serve_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -183,7 +184,7 @@ def _start(settings: Settings) -> int:
         return 0
     path, file = server_place(settings.store)
     deadline = time.monotonic() + _START_SECONDS
-    while not _answers(settings, path):
+    while not _answers(settings, path, _MOST_SILENT):
         if time.monotonic() > deadline:
             return 1
         place.start(path, file)
@@ -193,12 +194,14 @@ def _start(settings: Settings) -> int:
     return 0
 
 
-def _answers(settings: Settings, path: str) -> bool:
-    """True if there is a server that has room for us; one that hangs is ended."""
+def _answers(settings: Settings, path: str, asks: int) -> bool:
+    """True if there is a server that has room for us; one that does not tell its status, asked so often, is ended."""
     try:
         return ask_status(settings) is not None
     except place.NoServer as error:
         if isinstance(error.__cause__, TimeoutError):
+            if asks > 1:
+                return _answers(settings, path, asks - 1)
             failures.note("serve", "hung", str(error))
             stop.kill(path)
         return False

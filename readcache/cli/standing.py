@@ -41,6 +41,7 @@ def on_command(_: argparse.Namespace, __: Settings) -> int:
 
 def say_where_things_stand(settings: Settings) -> int:
     """On or off, the hosts, the last session, and what to do next. ReadcacheError."""
+    from readcache.cli.coverage import coverage_lines
     from readcache.cli.hosts import memory, switched_on
     from readcache.cli.show import clock, recorded
     from readcache.hosts.settings_files.switch import Switch
@@ -57,6 +58,8 @@ def say_where_things_stand(settings: Settings) -> int:
         say(f"last session: {name}, {clock(at)}; `readcache gain` says what was saved, `readcache report` shows it")
     else:
         say("last session: none yet")
+    for line in coverage_lines(settings.store_spec()):
+        say(f"results: {line}")
     if is_off():
         say("next: `readcache on`")
     elif not hosts:

@@ -92,6 +92,8 @@ class Host(NamedTuple):
     why: str  # of that mode, one sentence that `init` prints
     changes: Callable[[Where], Sequence[Entry | OwnFile]]
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
+    # Why nothing can be omitted here, though the host's mode is "on"; None: it can.
+    only_advises: Callable[[Where], str | None] = lambda _: None
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()

@@ -39,6 +39,7 @@ def test_all_is_well_before_the_first_command_and_after_it(capfd: Capture, work:
         "shims",
         "client",
         "failures",
+        "results",
     }
     assert {verdict for verdict, _ in found.values()} == {"ok"}
     assert "none yet" in found["store"][1]

@@ -44,7 +44,7 @@ def test_a_new_enough_version_gets_the_plugin_and_an_old_one_hooks(tmp_path: Pat
     assert all(isinstance(change, OwnFile) for change in made)
     texts = [change.text for change in made if isinstance(change, OwnFile)]
     assert '"program": ["readcache"], "words": ["claude-code"]' in texts[2]
-    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "old", "2.1.286 (Claude Code)")))
+    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "old", "2.1.299 (Claude Code)")))
     assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "odd", "unknown")))
 
 
@@ -62,7 +62,7 @@ def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
     def moved(where: Where) -> Where:
         return where._replace(environment={**where.environment, "CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
 
-    for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.286", "settings.json")):
+    for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.299", "settings.json")):
         made = {change.path for change in changes(moved(place(tmp_path / version, version)))}
         assert str(tmp_path / "mine" / file) in made
     project = moved(place(tmp_path, is_user=False))
@@ -88,7 +88,7 @@ def switch_on(where: Where) -> None:
 
 
 @pytest.mark.parametrize("edited", [False, True])
-@pytest.mark.parametrize("versions", [("2.1.286", "2.1.330"), ("2.1.330", "2.1.286"), ("2.1.330", "2.1.330")])
+@pytest.mark.parametrize("versions", [("2.1.299", "2.1.300"), ("2.1.300", "2.1.299"), ("2.1.300", "2.1.300")])
 def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
     tmp_path: Path, versions: tuple[str, str], edited: bool
 ) -> None:
@@ -99,9 +99,9 @@ def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
         where = place(tmp_path, version)
         switch_on(where)
         files = [path for path in Path(where.home).rglob("*") if path.is_file()]
-        assert len(files) == (3 if version == "2.1.330" else 1)
+        assert len(files) == (3 if version == "2.1.300" else 1)
         assert switch(where).is_on()
-        for file in files if edited and version == "2.1.330" else ():
+        for file in files if edited and version == "2.1.300" else ():
             file.write_text(file.read_text() + " ")
     off = switch(where)
     off.write(off.plan_off())
@@ -279,3 +279,122 @@ def test_a_call_that_a_hook_has_answered_is_left_alone(tmp_path: Path) -> None:
     plugin.bash("cat f")
     plugin.sessions.get("c").observe("cat f", TEXT, call_id="call_2", cwd=str(tmp_path))
     assert plugin.bash("cat f") is None
+
+
+def test_a_marker_needs_only_the_lines_that_it_stands_for(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.result("Read", {"file_path": str(tmp_path / "f")}, NUMBERED + "\n61\t")
+    answer = plugin.bash("sed -n 11,40p f", "\n".join(TEXT.split("\n")[10:40]))
+    assert answer["sources"] == [("call_1", "\n".join(NUMBERED.split("\n")[10:40]))]
+
+
+def test_lines_that_two_calls_showed_are_needed_of_each(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    lines = TEXT.split("\n")
+    plugin.bash("head -n 30 f", "\n".join(lines[:30]))
+    plugin.bash("tail -n 40 f", "\n".join(lines[20:]))
+    answer = plugin.bash("cat f")
+    needed = [text for _, text in answer["sources"]]
+    assert {name for name, _ in answer["sources"]} == {"call_1", "call_2"}
+    assert all(text in TEXT for text in needed)
+    assert {line for text in needed for line in text.split("\n")} == set(lines)
+
+
+def test_a_result_that_the_plugin_could_not_ask_about_is_a_source_for_later_ones(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    known = {"session_id": "c", "transcript_path": str(plugin.transcript), "since": 0, "cwd": str(tmp_path)}
+    call = {"tool_use_id": "early", "tool_name": "Bash", "tool_input": {"command": "cat f"}, "is_error": False}
+    answer = plugin.bash("sed -n 11,60p f", "\n".join(TEXT.split("\n")[10:]), missed=[{**known, **call, "text": TEXT}])
+    assert [name for name, _ in answer["sources"]] == ["early"]
+
+
+def test_an_error_in_the_plugin_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from readcache.process import failures
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Plugin(tmp_path).tell("Told", errors=[["HooksError: not that", 3]])
+    (noted,) = failures.noted()
+    assert noted.endswith("claude-code plugin: HooksError: not that (3 times)")
+
+
+def test_a_version_that_lists_no_requests_only_advises(tmp_path: Path) -> None:
+    old, new = place(tmp_path / "old", "2.1.299 (Claude Code)"), place(tmp_path / "new", "2.1.300 (Claude Code)")
+    why = "Claude Code 2.1.299 is too old for omitting: it only advises; update Claude Code"
+    assert (HOST.only_advises(old), HOST.only_advises(new)) == (why, None)
+    with pytest.raises(ReadcacheError, match="is too old for omitting"):
+        in_force(old)
+    assert why in in_force(old._replace(mode="advise"))
+
+
+NOTHING: dict[str, Any] = {"settled": [], "missed": [], "errors": []}  # what the plugin of this version has to tell
+
+
+def counted(plugin: Plugin) -> tuple[int, int]:
+    """(results that count as shortened, tokens that count as saved), and every event reads the same from the store."""
+    stats = plugin.sessions.get("c").stats()
+    return stats.get("covered", 0), stats.get("tokens_saved", 0)
+
+
+def test_a_marker_counts_once_the_plugin_says_that_it_was_sent(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    assert plugin.bash("cat f", **NOTHING)["text"].startswith("[FILE_UNCHANGED")
+    assert counted(plugin) == (0, 0)
+    plugin.tell("Told", **{**NOTHING, "settled": [{"tool_use_id": "call_2"}]})
+    assert counted(plugin)[0] == 1
+    assert counted(plugin)[1] > 0
+
+
+def test_a_marker_that_came_too_late_counts_as_shown_and_is_a_source_later(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    lines = TEXT.split("\n")
+    plugin.bash("head -n 40 f", "\n".join(lines[:40]), **NOTHING)
+    plugin.bash("head -n 39 f", "\n".join(lines[:39]), **NOTHING)
+    late = [{"tool_use_id": "call_2", "text": "\n".join(lines[:39])}]
+    answer = plugin.bash("head -n 38 f", "\n".join(lines[:38]), **{**NOTHING, "settled": late})
+    assert answer["text"].startswith("[UNCHANGED")
+    assert counted(plugin) == (0, 0)
+    assert plugin.sessions.get("c").stats()["not_sent"] == 1
+
+
+def test_a_call_whose_source_is_not_proven_is_one_row(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.record({"type": "system", "subtype": "microcompact_boundary"})
+    assert plugin.bash("cat f", **NOTHING) is None
+    stats = plugin.sessions.get("c").stats()
+    assert (stats["calls"], stats["not_proven"], stats.get("insisted")) == (2, 1, None)
+
+
+def test_results_that_nobody_judged_are_counted(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.tell("Told", **NOTHING, lost=[["the server was late", 3]])
+    assert plugin.sessions.get("c").stats()["missed"] == 3
+
+
+@pytest.mark.parametrize("event", ["Forked", "Begin", "Compacted"])
+def test_whatever_event_comes_next_tells_what_was_shown(tmp_path: Path, event: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.bash("cat f", **NOTHING)
+    told = {**NOTHING, "settled": [{"session_id": "c", "tool_use_id": "call_2"}]}
+    plugin.tell(event, agent_id="fork" if event == "Forked" else None, kept=["call_1", "call_2"], **told)
+    assert counted(plugin)[0] == 1
+
+
+def test_what_was_shown_is_told_of_the_conversation_in_which_it_was(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("cat f", **NOTHING)
+    plugin.bash("cat f", **NOTHING)
+    told = {**NOTHING, "settled": [{"session_id": "c", "tool_use_id": "call_2"}]}
+    claude_hook({"hook_event_name": "Told", "session_id": "after /clear", **told}, plugin.sessions)
+    assert counted(plugin)[0] == 1
+
+
+@pytest.mark.parametrize("text", [NUMBERED, NUMBERED + "\n61\t"], ids=["no newline at the end", "a newline"])
+def test_the_number_behind_the_last_newline_is_no_line_of_the_file(tmp_path: Path, text: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.result("Read", {"file_path": str(tmp_path / "f")}, text)
+    shown = plugin.result("Read", {"file_path": str(tmp_path / "f")}, text)["text"]
+    assert shown.startswith("[FILE_UNCHANGED")
+    assert " lines 1-60, above in the read" in shown

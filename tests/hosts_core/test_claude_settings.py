@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,3 +109,24 @@ def test_settings_that_cannot_be_read_are_none(tmp_path: Path, text: str) -> Non
 def test_it_is_on_unless_it_is_asked_for_otherwise() -> None:
     assert HOST.mode == "on"
     assert HOST.why
+
+
+def test_init_says_that_an_old_version_only_advises(tmp_path: Path) -> None:
+    claude = tmp_path / "bin/claude"
+    claude.parent.mkdir()
+    claude.write_text("#!/bin/sh\necho '2.1.299 (Claude Code)'\n")
+    claude.chmod(0o755)
+    (tmp_path / "home").mkdir()
+    environ = {"PATH": f"{claude.parent}{os.pathsep}/bin", "HOME": str(tmp_path / "home")}
+
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "readcache", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environ, check=False, capture_output=True, text=True)
+
+    made = said("init", "claude-code").stdout
+    why = "Claude Code 2.1.299 is too old for omitting: it only advises; update Claude Code"
+    assert f"claude-code: advise ({why})" in made
+    assert "hook claude-code --advise" in made
+    checked = said("doctor", "--host", "claude-code").stdout
+    assert "advise (--user): Claude Code runs the hooks" in checked
+    assert why in checked

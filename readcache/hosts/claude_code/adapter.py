@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.claude_code.settings import changes, former_files, in_force, why_hooks
+from readcache.hosts.claude_code.settings import changes, former_files, in_force, too_old, why_hooks
 from readcache.hosts.host import Host
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
-PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted")  # of our plugin; no hook has such a name
+PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted", "Told")  # of our plugin; no hook has such a name
 _MOST_OWN = 5
 
 
@@ -91,6 +91,7 @@ HOST = Host(
     changes,
     claude_hook,
     in_force=in_force,
+    only_advises=too_old,
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
     second_best=lambda where: f"hooks instead of a plugin: {why}" if (why := why_hooks(where)) else "",

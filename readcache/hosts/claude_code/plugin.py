@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache import Reply, Session
+from readcache import Outcome, Reason, Reply, Session
+from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
-from readcache.model.events import Origin
+from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ MOST_RESTORED = 200_000  # bytes
 _MOST_FAILED = 10_000  # characters of a failed command's text; of a longer one Claude Code cuts out the middle
 _MOST_LINES = 2000  # that a Read without a limit shows
 _NUMBER = re.compile(LINE_NUMBER, re.MULTILINE)
+# Read numbers an empty line behind the last newline of a file, which is no line of it.
+_BEHIND_THE_END = re.compile(r"\n *\d+\t?\Z")
 # What Claude Code shows in place of a command's output: a preview of it, or where it is being written.
 _NOT_OUTPUT = re.compile(r"<persisted-output>|.*\b[Cc]ommand .*running in (?:the )?background")
 # Claude Code does not count their status 1 as a failure, and does not report it.
@@ -38,13 +41,10 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
     """The answer to one event of the plugin; None: nothing is to change. `own_files`: those that Claude Code itself
     puts back after a compaction."""
     name, call_id, reader = event["hook_event_name"], event.get("tool_use_id", ""), event.get("agent_id") or "main"
+    _take_told(event, sessions)
     if name == "Forked":
         sessions.fork(event["session_id"], reader, parent=event.get("parent_id") or "main", inherit=True)
         return None
-    for shown in event.get("settled", ()):  # in place of what we answered
-        there = sessions.get(event["session_id"], shown.get("agent_id") or "main")
-        if there.view.is_visible(shown["tool_use_id"]):
-            there.settle(shown["tool_use_id"], shown["text"])
     session = session_of(event, sessions)
     if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
         return _shortened(event, session)
@@ -55,31 +55,57 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
     return None
 
 
+def _take_told(event: Event, sessions: Sessions) -> None:
+    """What the plugin has to say of earlier calls: of those that we answered, what was shown; of those that it could
+    not ask about, their results; and its own errors."""
+    for text, count in event.get("errors", ()):
+        failures.note(event["session_id"], "claude-code plugin", f"{text} ({count} times)" if count > 1 else text)
+    for shown in event.get("settled", ()):
+        there = sessions.get(shown.get("session_id") or event["session_id"], shown.get("agent_id") or "main")
+        if not there.view.is_visible(shown["tool_use_id"]):
+            continue
+        if "text" in shown:
+            there.settle(shown["tool_use_id"], shown["text"])
+        elif shown["tool_use_id"] in there.view.waiting:
+            there.commit(shown["tool_use_id"])
+    for missed in event.get("missed", ()):
+        session = session_of(missed, sessions)
+        if not session.view.is_visible(missed["tool_use_id"]) and (answer := _judgement(missed, session)):
+            reply = answer(commit=False)
+            session.settle(reply.call_id, reply.full_text)
+    for why, count in event.get("lost", ()):
+        session_of(event, sessions).missed(count, why)
+
+
 def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
-    """The text with markers, and (call, text) for each that they name; a restored section is of no call."""
+    """The text with markers, and what must be in the conversation for them."""
 
     def is_proven(reply: Reply) -> bool:
         is_known = all(map(session.view.is_visible, _sources(reply))) and names_true_lines(reply, event, session)
         requests = TranscriptProof({**event, "agent_id": event.get("recorded_by")})
         return is_known and not requests.may_be_cut(event["since"] / 1000)
 
+    is_confirmed_later = "missed" in event  # a plugin of an earlier version tells only what was shown instead
     answer = _judgement(event, session)
-    reply = proven_reply(answer, is_proven, session) if answer else None
-    if reply is None:
+    reply = answer(commit=not is_confirmed_later) if answer else None
+    if reply is None or reply.outcome is Outcome.FULL:
         return None
-    named = [delivery.event for name in _sources(reply) for delivery in session.view.of_call(name)]
-    sources = [("" if told.origin is Origin.RESTORED else told.call_id, told.text) for told in named]
-    return {"text": reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n"), "sources": sources}
+    if not is_proven(reply):
+        session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
+        return None
+    text = reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n")
+    return {"text": text, "sources": needs_of(reply, session)}
 
 
 def _sources(reply: Reply) -> set[str]:
     return {name for omitted, _, _ in reply.omissions() for name in omitted.sources}
 
 
-def _judgement(event: Event, session: Session) -> Callable[[], Reply] | None:
-    """How the result is judged. What changes files, or shows nothing, is told to the session. None: nothing in the
-    result may be omitted."""
-    name, given, text, known = event["tool_name"], event["tool_input"], event["text"], {"call_id": event["tool_use_id"]}
+def _judgement(event: Event, session: Session) -> Callable[..., Reply] | None:
+    """How the result is judged: one of the session's `observe` methods with its arguments, but not `commit`. What
+    changes files, or shows nothing, is told to the session. None: nothing in the result may be omitted."""
+    name, given, text = event["tool_name"], event["tool_input"], event["text"]
+    known = {"call_id": event["tool_use_id"]}
     if name == "Bash":
         return _command(event, session)
     if event["is_error"]:
@@ -93,7 +119,7 @@ def _judgement(event: Event, session: Session) -> Callable[[], Reply] | None:
     return partial(session.observe_tool, name, text, arguments=given, **known)
 
 
-def _command(event: Event, session: Session) -> Callable[[], Reply] | None:
+def _command(event: Event, session: Session) -> Callable[..., Reply] | None:
     command, text = event["tool_input"]["command"], event["text"]
     cwd = event.get("began") if MAY_MOVE.search(command) else event["cwd"]
     known = {"cwd": cwd or event["cwd"], "call_id": event["tool_use_id"]}
@@ -112,11 +138,17 @@ def _command(event: Event, session: Session) -> Callable[[], Reply] | None:
 
 def _read(
     given: Mapping[str, Any], text: str, session: Session, known: Mapping[str, Any]
-) -> Callable[[], Reply] | None:
+) -> Callable[..., Reply] | None:
     numbers = [int(found[1]) for found in _NUMBER.finditer(text)]
     if not numbers or not os.path.isabs(given["file_path"]):
         return None  # a picture, a notebook, or the words that the file is unchanged
     limit, start = given.get("limit"), numbers[0]
     is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
     end = None if is_to_the_end else start + len(numbers) - 1
-    return partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True, **known)
+    read = partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True)
+    return partial(read, frame=_without_last_number if is_to_the_end else None, **known)
+
+
+def _without_last_number(text: str) -> tuple[str, str, str]:
+    end = found.start() if (found := _BEHIND_THE_END.search(text)) else len(text)
+    return "", text[:end], text[end:]

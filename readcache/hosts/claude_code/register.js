@@ -3,71 +3,119 @@
 // above the call. Without the server, or in any doubt, the result is as it would be without readcache.
 const SETTINGS = { program: ["readcache"], words: ["claude-code"] }
 const TOOLS = /^(Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*)$/
-const PATIENCE = 50 // milliseconds for an answer; what a model's turn does not notice
+const PATIENCE = 500 // milliseconds for an answer that may be shorter; beside a model's turn of seconds
 const COMPACTION_PATIENCE = 2000 // once in a conversation, beside a summary that takes a minute
-const SOON = 2000 // in which a server that was late or gone is left alone; each time twice as long
+const MOST_LATE = 3 // answers in a row; then none is waited for until one comes in time
+const SILENT = 2000 // milliseconds without an answer, after which it is checked whether the server hangs
+const SOON = 2000 // milliseconds in which no other server is started; each time twice as long
 const ASIDE = 30_000 // at most
 const ROWS = 16 // of the conversation's newest, among which a call is looked for
 const MOST_KEPT = 50 // results that the server has to be told of, and forks
+const MOST_ASKED = 8 // requests that are not answered yet; Claude Code waits for them at the end of a turn
 const MOST_LINES = 100_000 // that are kept of a reader
 const SHORTEST = 80 // characters of lines in a row that the server may omit
 const PLACE = /^(?:\s*\d+[\t:-]|[-+ ])/ // what stands before a line in a read, a search or a diff
 
 let transcript // of this conversation
 let server // where it listens, and for whom it answers; undefined until that is known, null where none is to be asked
-let isStarting = false
-let aside = 0
-let asideUntil = 0
-let unsettled = [] // what was shown in place of what the server believes
+let starting // while the server is started
+let notBefore = 0 // when it may be started again
+let pause = 0
+let late = 0 // answers in a row
+let asked = 0 // requests that are not answered yet
+let takesLast = true // does this Claude Code give the newest rows alone?
+const unsettled = [] // what was shown of the server's answers
+const missed = [] // results that the server was not asked about
+const errors = new Map() // of this plugin, by text: how often
+const lost = new Map() // results that the server never judges, by why: how many
 const cut = new Set() // readers from whom results were taken
 const inherited = new Map() // of each fork, the messages that it began with, and whose transcript tells of its requests
 const lines = new Map() // of each reader that began in this process, the lines that it was shown or wrote
 const ended = new Map() // of each reader, where its last command ended
 const doneAt = new Map() // of each reader, when its last results came: the newest request is not older
 
-function leaveAside(milliseconds) {
-  aside = Math.min(ASIDE, milliseconds)
-  asideUntil = Date.now() + aside
+function count(counts, name, more = 1) {
+  if (counts.size < MOST_KEPT || counts.has(name)) counts.set(name, more + (counts.get(name) ?? 0))
 }
 
-// Starts the server unless it runs. The first calls may go without it.
-async function start($) {
-  if (isStarting) return
-  isStarting = true
+const textOf = (error) => `${error?.name ?? "Error"}: ${error?.message ?? error}`.slice(0, 500)
+
+// Keeps an error for the server, which `readcache doctor` tells of.
+function noteError(error) {
+  count(errors, textOf(error))
+}
+
+// What the server has to be told beside an event, once.
+function takeTold() {
+  const told = { settled: unsettled.splice(0), missed: missed.splice(0), errors: [...errors], lost: [...lost] }
+  errors.clear()
+  lost.clear()
+  return told
+}
+
+function giveBack(told) {
+  unsettled.unshift(...told.settled)
+  missed.unshift(...told.missed)
+  for (const [text, more] of told.errors) count(errors, text, more)
+  for (const [why, more] of told.lost) count(lost, why, more)
+}
+
+// Starts the server unless it runs, or was just started. A server that hangs is ended by that.
+function start($) {
+  if (Date.now() < notBefore) return undefined
+  return (starting ??= begin($).finally(() => (starting = undefined)))
+}
+
+async function begin($) {
+  pause = Math.min(ASIDE, 2 * pause || SOON)
+  notBefore = Date.now() + pause
   try {
     const cwd = await $.session.cwd()
     const { exitCode, stdout } = await $.process.run([...SETTINGS.program, "serve", "--start"], { cwd })
-    if (exitCode !== 0) return leaveAside(ASIDE)
+    if (exitCode !== 0) throw new Error(`the server was not started: status ${exitCode}`)
     server = stdout ? { ...JSON.parse(stdout), cwd } : null
-    await ask($, { session_id: await $.session.id(), hook_event_name: "Begin" })
-  } catch {
-    leaveAside(ASIDE) // it is tried again later
-  } finally {
-    isStarting = false
+    void ask($, { session_id: await $.session.id(), hook_event_name: "Begin" }).catch(noteError) // it loads what it needs
+  } catch (error) {
+    noteError(error)
+    notBefore = Date.now() + pause
   }
 }
 
-// The server's answer to an event; undefined where there is none in time. Claude Code waits at the end of a turn for a
-// request that is not answered, so the server is started anew then: that ends one that hangs.
-async function ask($, event, milliseconds = PATIENCE) {
-  if (server === null || Date.now() < asideUntil) return undefined
-  if (server === undefined) return void start($)
-  const { socket: socketPath, ...head } = server
-  const settled = unsettled.splice(0)
-  const body = JSON.stringify({ ...head, words: SETTINGS.words }) + "\n" + JSON.stringify({ ...event, settled })
-  let timer
-  const late = new Promise((end) => (timer = setTimeout(end, milliseconds)))
-  const asking = $.http.fetch("http://readcache/", { method: "POST", body, socketPath }).catch(() => undefined)
-  const answer = await Promise.race([asking, late])
-  clearTimeout(timer)
-  if (answer) {
-    aside = 0
-    return answer.ok ? JSON.parse(answer.text || "{}") : undefined
+// The server's answer to an event, however late; undefined where there is none.
+async function ask($, event) {
+  if (server === undefined) await start($)
+  if (!server || asked >= MOST_ASKED) return undefined
+  const known = server
+  const { socket: socketPath, ...head } = known
+  const told = takeTold()
+  const body = JSON.stringify({ ...head, words: SETTINGS.words }) + "\n" + JSON.stringify({ ...event, ...told })
+  const silent = setTimeout(() => start($), SILENT)
+  asked += 1
+  try {
+    const answer = await $.http.fetch("http://readcache/", { method: "POST", body, socketPath })
+    pause = 0
+    if (answer.ok) return JSON.parse(answer.text || "{}")
+    noteError(new Error(`the server did not answer: ${answer.text}`))
+  } catch {
+    if (server === known) server = undefined // it has ended
+    void start($)
+  } finally {
+    clearTimeout(silent)
+    asked -= 1
   }
-  unsettled.unshift(...settled)
-  leaveAside(2 * aside || SOON)
-  server = undefined
-  void start($)
+  giveBack(told)
+  return undefined
+}
+
+// What a promise gives within so many milliseconds; undefined if it takes longer.
+async function within(milliseconds, promise) {
+  let timer
+  const end = new Promise((done) => (timer = setTimeout(done, milliseconds)))
+  try {
+    return await Promise.race([promise, end])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 // The messages above the answer that made this call; undefined where it is not there.
@@ -77,6 +125,16 @@ function messagesAbove(call, messages) {
   return asked < 0 ? undefined : messages.slice(0, asked)
 }
 
+// True if a text has these whole lines in one piece. White space after the last one may be missing: Claude Code trims
+// what it puts a reminder behind.
+function hasLines(text, wanted) {
+  const [shown, piece] = ["\n" + text, "\n" + wanted.trimEnd()]
+  for (let at = shown.indexOf(piece); at >= 0; at = shown.indexOf(piece, at + 1)) {
+    if (!shown.slice(at + piece.length).split("\n", 1)[0].trim()) return true
+  }
+  return false
+}
+
 // True if all texts stand in the reader's conversation, above the answer that made this call.
 function stand(messages, agent, call, sources) {
   const own = messagesAbove(call, messages)
@@ -84,7 +142,7 @@ function stand(messages, agent, call, sources) {
   const blocks = above.flatMap(({ content }) => blocksOf(content))
   const isThere = ([name, text]) => {
     const named = blocks.filter((block) => (name ? [block.id, block.tool_use_id].includes(name) : block.type === "text"))
-    return named.flatMap(textsOf).some((shown) => shown.includes(text))
+    return named.flatMap(textsOf).some((shown) => hasLines(shown, text))
   }
   return own !== undefined && sources.length > 0 && sources.every(isThere)
 }
@@ -131,11 +189,25 @@ function withText(row, block, text) {
   return { ...row, message: { ...row.message, content: [{ ...block, content }] } }
 }
 
+// The newest rows of a conversation. Versions before 2.1.326 give all rows or none.
+async function newestRows($, last, reader) {
+  if (takesLast) {
+    try {
+      return await $.session.messages({ last, ...reader })
+    } catch (error) {
+      if (!/\(not last\)/.test(error.message)) throw error
+      takesLast = false
+    }
+  }
+  const rows = await $.session.messages(reader)
+  return Array.isArray(rows) ? rows.slice(-last) : rows
+}
+
 // What the server is told of a result; undefined for one that it has no use for. `began`: where a command did, if no
 // other was running.
 async function eventOf($, row, reader, { block, text }) {
   const [rows, cwd, session_id] = await Promise.all([
-    $.session.messages({ last: ROWS, ...reader }),
+    newestRows($, ROWS, reader),
     $.session.cwd(),
     $.session.id(),
   ])
@@ -153,42 +225,67 @@ async function eventOf($, row, reader, { block, text }) {
   return { ...known, ...made, is_error: block.is_error === true, text }
 }
 
-// The server is told of a result, and answers; undefined where it has no use for it.
+// The server is told of a result, and answers: { event, answer }. Both are missing where it has no use for the result.
 async function judge($, row, reader, result) {
   const came = Date.now()
   const event = await eventOf($, row, reader, result)
-  if (!event) return undefined
+  if (!event) return {}
+  if (event.isAlone) doneAt.set(row.agentId, Math.max(came, doneAt.get(row.agentId) ?? 0))
   const answer = await ask($, { ...event, hook_event_name: "ToolResult" })
-  if (event.isAlone) doneAt.set(row.agentId, came)
+  if (answer && Date.now() - came < PATIENCE) late = 0
   return { event, answer }
 }
 
-// The server learns what was shown in place of what it believes.
+// The server learns with the next event what was shown of its answer, or of a result that it was not asked about.
 function settle({ event, answer }, shown) {
-  if (answer && shown === (answer.text ?? event.text)) return
-  const { agent_id, tool_use_id } = event
-  unsettled = [...unsettled, { agent_id, tool_use_id, text: shown }].slice(-MOST_KEPT)
+  if (!event) return
+  const { session_id, agent_id, tool_use_id } = event
+  const instead = answer && shown === (answer.text ?? event.text) ? {} : { text: shown }
+  if (answer) return void unsettled.push({ session_id, agent_id, tool_use_id, ...instead })
+  missed.push({ ...event, text: shown })
+  if (missed.splice(0, missed.length - MOST_KEPT).length) count(lost, "no server answered")
+}
+
+// The server's answer; undefined if it is late, or was several times before, so that it is not waited for.
+async function answerInTime(judging) {
+  const judged = late < MOST_LATE ? await within(PATIENCE, judging) : undefined
+  if (!judged) late += 1
+  return judged?.answer
 }
 
 // Most results hold nothing that the reader has seen: the server is told of them, and its answer is not waited for.
 async function shorten($, e, next) {
   const result = resultIn(e.message.content)
-  if (!result || server === null || Date.now() < asideUntil) return next(e)
+  if (!result || server === null) return next(e)
   const reader = e.agentId ? { agentId: e.agentId } : {}
-  const judging = judge($, e, reader, result).catch(() => undefined)
+  const judging = judge($, e, reader, result).catch((error) => {
+    noteError(error)
+    count(lost, textOf(error))
+  })
   let row = e
-  if (mayBeKnown(e.agentId, result.text)) {
-    const { answer } = (await judging) ?? {}
+  try {
+    const answer = mayBeKnown(e.agentId, result.text) ? await answerInTime(judging) : undefined
     const isShorter = answer?.text !== undefined && !cut.has(e.agentId)
-    const above = isShorter ? await $.session.messages({ as: "api", ...reader }).catch(() => undefined) : undefined
+    const above = isShorter ? await $.session.messages({ as: "api", ...reader }) : undefined
     const isTrue = isShorter && stand(above, e.agentId, result.block.tool_use_id, answer.sources)
     if (isTrue) row = withText(e, result.block, answer.text)
+  } catch (error) {
+    noteError(error)
   }
   keepLines(e.agentId, result.text)
   const kept = await next(row)
   const shown = resultIn(kept.message?.content ?? [])?.text ?? ""
   void judging.then((judged) => judged && settle(judged, shown))
   return kept
+}
+
+// The server is told what no later event may tell it.
+async function tellRest($, e, next) {
+  if (unsettled.length || missed.length || errors.size || lost.size) {
+    const telling = $.session.id().then((session_id) => ask($, { session_id, hook_event_name: "Told" }))
+    await within(PATIENCE, telling.catch(noteError))
+  }
+  return next(e)
 }
 
 // A fork begins with the messages of its parent above the answer that made it. Claude Code does not record its requests;
@@ -214,11 +311,13 @@ export function register(on) {
     void start($)
     return next(e)
   })
+  on("turn.complete", tellRest)
+  on("session.end", tellRest)
   on("classic.UserPromptSubmit", async ($, e, next) => {
     if (e.agent_id) return next(e)
     transcript = e.transcript_path
     doneAt.set(undefined, Date.now())
-    const before = lines.has(undefined) ? undefined : await $.session.messages({ last: 1 }).catch(() => undefined)
+    const before = lines.has(undefined) ? undefined : await newestRows($, 1, {}).catch(noteError)
     if (before?.length === 0) lines.set(undefined, new Set())
     return next(e)
   })
@@ -235,7 +334,7 @@ export function register(on) {
     inherited.delete(e.agentId)
     const kept = done.messages.flatMap(({ toolResults }) => (toolResults ?? []).map(({ tool_use_id }) => tool_use_id))
     const event = { session_id: await $.session.id(), agent_id: e.agentId, hook_event_name: "Compacted", kept }
-    const answer = await ask($, event, COMPACTION_PATIENCE)
+    const answer = await within(COMPACTION_PATIENCE, ask($, event))
     if (!answer?.text) return done
     keepLines(e.agentId, answer.text)
     return { ...done, messages: [...done.messages, { role: "user", text: answer.text, toolUses: [] }] }

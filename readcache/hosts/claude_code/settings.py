@@ -20,7 +20,9 @@ MATCHERS = {
     "PostToolUseFailure": "Bash",
     "SessionStart": "compact",
 }
-_FIRST_WITH_PLUGINS = (2, 1, 287)  # of Claude Code, whose plugins may have modules
+# The first version of Claude Code whose transcript lists its requests by default. Those before it do not tell whether
+# results were cleared on the way to the model: the server may do so (`clear_tool_uses`), or Claude Code in memory.
+_FIRST = (2, 1, 300)
 _MOST_STATE = 60  # bytes of the state directory's path: plugins reach a socket of 100, and its name is below
 _PATIENCE = 10.0  # seconds for `claude --version`, which takes 0.1
 _SETTINGS = re.compile(r"^const SETTINGS = .*$", re.MULTILINE)
@@ -39,15 +41,22 @@ def former_files(where: Where) -> Sequence[str]:
     return [server, _settings_file(where), *(file.path for file in _plugin(where))]
 
 
+def too_old(where: Where) -> str | None:
+    """Return why nothing can be omitted with this version of Claude Code; None if it can, or the version is unknown."""
+    version = _version_at(where)
+    if version is None or version >= _FIRST:
+        return None
+    return f"Claude Code {'.'.join(map(str, version))} is too old for omitting: it only advises; update Claude Code"
+
+
 def why_hooks(where: Where) -> str | None:
-    """Why hooks are used here; None where the plugin is."""
+    """Return why hooks are used here; None if the plugin is."""
     from readcache.process.state import state_directory
 
-    version = _version(shutil.which("claude", path=where.environment.get("PATH", "")) or "")
-    if version is None and not os.path.exists(_plugin(where)[0].path):
+    if old := too_old(where):
+        return old
+    if _version_at(where) is None and not os.path.exists(_plugin(where)[0].path):
         return "no claude on PATH tells its version"
-    if version is not None and version < _FIRST_WITH_PLUGINS:
-        return f"Claude Code {'.'.join(map(str, version))} has no modules in plugins"
     if not (where.is_user or _is_trusted(where)):
         return "Claude Code does not trust this folder yet: start claude in it once, or use --user"
     if len(os.fsencode(state_directory())) > _MOST_STATE:
@@ -71,6 +80,10 @@ def _plugin(where: Where) -> list[OwnFile]:
         "hooks/register.js": f"// {_MADE}\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", module, count=1),
     }
     return [OwnFile(os.path.join(_place(where), _FOLDER, name), text) for name, text in texts.items()]
+
+
+def _version_at(where: Where) -> tuple[int, ...] | None:
+    return _version(shutil.which("claude", path=where.environment.get("PATH", "")) or "")
 
 
 @functools.cache
@@ -131,5 +144,7 @@ def in_force(where: Where) -> str:
             hooks += [file] if "hook claude-code" in json.dumps(settings.get("hooks")) else []
     if plugins and hooks:
         raise ReadcacheError(f"{plugins[0]} and hooks in {hooks[0]} are both in force: run uninit for one of them")
-    reason = why_hooks(where)
+    old, reason = too_old(where), why_hooks(where)
+    if old and where.mode == "on":
+        raise ReadcacheError(f"{old}, then run init again")
     return "Claude Code loads the plugin" if reason is None else f"Claude Code runs the hooks ({reason})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -50,6 +51,84 @@ def test_a_numbered_line_counts_as_seen_with_the_preset_max(tmp_path: Path, comm
         chat.step(CAT)
         (shown,) = chat.step(Bash(command))
     assert markers(shown)
+
+
+def test_every_way_to_read_again_is_shortened(tmp_path: Path) -> None:
+    """Claude Code trims a result's end, and puts a reminder behind it."""
+    with conversation(tmp_path / "p", way="--user") as chat:
+        (chat.root / "other.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other"))
+        chat.step(Read("shop.py"))
+        again = [Read("shop.py", 1, 60), Read("shop.py", 5, 50), Bash("sed -n '1,40p' shop.py")]
+        shown = [text for call in again for text in chat.step(call)]
+        chat.step(Bash("cat other.py"))
+        shown += [text for call in (Read("other.py"), Bash("head -n 45 other.py")) for text in chat.step(call)]
+    assert [bool(markers(text)) for text in shown] == [True] * 5
+
+
+def module_of(chat: Chat) -> Path:
+    """The plugin's code, as `init` wrote it."""
+    return Path(chat.talk.env["HOME"]) / ".claude/skills/readcache/hooks/register.js"
+
+
+def edited_module(chat: Chat, before: str, after: str) -> None:
+    """Start Claude Code anew, without a server, and with a plugin in which a text is another one."""
+    chat.talk.close()
+    readcache(chat.root, "serve", "--stop")
+    text = module_of(chat).read_text()
+    assert before in text
+    module_of(chat).write_text(text.replace(before, after))
+    chat.talk = Talk(chat.root, chat.talk.env["ANTHROPIC_BASE_URL"], chat.talk.env)
+
+
+def test_what_was_shown_before_the_server_ran_is_a_source(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        slow = tmp_path / "slow"
+        slow.write_text('#!/bin/sh\nwhile [ ! -e "$HOME/go" ]; do sleep 0.1; done\nexec "$@"\n')
+        slow.chmod(0o755)
+        edited_module(chat, '"program": [', f'"program": ["{slow}", ')
+        chat.talk.is_new = False
+        chat.step(CAT)
+        (whole,) = chat.step(HEAD)
+        assert not markers(whole), "no server runs"
+        (Path(chat.talk.env["HOME"]) / "go").touch()
+        while "not running" in readcache(chat.root, "doctor"):
+            time.sleep(0.1)
+        chat.model.delay = 0.25
+        asked = (Read("shop.py", 1, last) for last in range(60, 20, -1))  # until the plugin has heard of its server
+        assert any('above in "cat shop.py"' in text for call in asked for text in chat.step(call))
+
+
+@pytest.mark.parametrize("patience", [0, 5, 500])
+def test_no_more_is_counted_than_the_model_was_sent(tmp_path: Path, patience: int) -> None:
+    """Answers that come too late, and the last call of a process."""
+    with conversation(tmp_path / "p", way="--user") as chat:
+        edited_module(chat, "const PATIENCE = 500 ", f"const PATIENCE = {patience} ")
+        lines = (chat.root / "shop.py").read_text().splitlines()
+        calls = [CAT, HEAD, Read("shop.py", 1, 39), Bash("head -n 38 shop.py"), Read("shop.py", 2, 50)]
+        shown = [chat.host.normal(text) for call in calls for text in chat.step(call)]
+        chat.talk.close()
+        found = json.loads(readcache(chat.root, "gain", "--json"))["windows"]["all"]
+        told = readcache(chat.root, "verify")
+    numbered = [f"{number}\t{line}" for number, line in enumerate(lines, 1)]
+    real = map("\n".join, (lines, lines[:40], numbered[:39], lines[:38], numbered[1:50]))
+    sent = [len(whole) - len(text) for whole, text in zip(real, shown, strict=True) if markers(text)]
+    assert found["counters"]["calls"] + found["counters"].get("missed", 0) == len(calls)
+    assert found["results_cut"] <= len(sent)
+    assert found["chars_saved"] <= sum(sent)
+    assert f"{found['results_cut']} omission" in told or not found["results_cut"]
+    assert patience or not sent
+
+
+def test_an_error_in_the_plugin_is_told_by_doctor(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        edited_module(chat, "$.session.messages({ last,", "$.session.messages({ lost: last,")
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+        told = readcache(chat.root, "doctor")
+        stats = json.loads(readcache(chat.root, "gain", "--json"))["windows"]["all"]["counters"]
+    assert not markers(shown)
+    assert (stats["calls"], stats["missed"]) == (0, 2)
+    assert re.search(r"broken +failures .*claude-code plugin: \w+: .*messages takes .*lost", told)
 
 
 def test_a_failed_command_is_shortened_and_stays_failed(tmp_path: Path) -> None:
@@ -149,7 +228,7 @@ def test_a_server_that_is_gone_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_server_that_hangs_is_replaced_and_nothing_waits_for_it(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+    with conversation(tmp_path / "p", way="--user") as chat:
         chat.step(CAT)
         process = server(chat)
         os.kill(process, signal.SIGSTOP)
@@ -208,7 +287,7 @@ def test_claude_code_finds_it_valid(tmp_path: Path) -> None:
 
 
 def test_doctor_says_so_and_uninit_leaves_nothing(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+    with conversation(tmp_path / "p", way="--user") as chat:
         assert "Claude Code loads the plugin" in readcache(chat.root, "doctor", "--host", "claude-code")
         chat.talk.close()
         readcache(chat.root, "uninit", "claude-code", "--user")

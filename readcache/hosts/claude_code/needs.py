@@ -1,0 +1,69 @@
+"""Finds the texts that must be in the conversation for a reply's markers to be true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from readcache import Reply, Session
+from readcache.model.events import Delivered, Origin
+from readcache.model.spec.lines import is_same_line
+from readcache.transcripts.claude_code import bare
+
+Need = tuple[str, str]  # a call, "" for a restored section, and a text in what it shows
+_MOST = 100  # stretches of one omission; each is looked for in all of its sources
+
+
+def needs_of(reply: Reply, session: Session) -> list[Need]:
+    """Return (call, text) for each stretch of lines that the markers stand for: consecutive whole lines, as that call
+    shows them. The call is "" for a restored section, which has no id and is needed whole, as is a source in which the
+    lines are not found."""
+    found = dict[Need, None]()
+    for omitted, _, lines in reply.omissions():
+        sources = [delivery.event for name in omitted.sources for delivery in session.view.of_call(name)]
+        sections = [told for told in sources if told.origin is Origin.RESTORED]
+        stretches = [] if sections else _stretches(lines, sources)
+        found.update(
+            dict.fromkeys(stretches or [("" if told in sections else told.call_id, told.text) for told in sources])
+        )
+    return list(found)
+
+
+def _stretches(lines: Sequence[str], sources: Sequence[Delivered]) -> list[Need]:
+    """Return stretches of the sources that together are the lines; none if they are not found, or are too many."""
+    found, texts = list[Need](), [_Source(told) for told in sources]
+    while lines and len(found) < _MOST:
+        pairs = [(source.stretch(lines), source.name) for source in texts]
+        longest, name = max(pairs, key=lambda pair: len(pair[0]), default=([], ""))
+        if not longest:
+            return []
+        found.append((name, "\n".join(longest)))
+        lines = lines[len(longest) :]
+    return [] if lines else found
+
+
+class _Source:
+    """What one delivery shows, by its lines."""
+
+    def __init__(self, told: Delivered) -> None:
+        self.name, self._lines = told.call_id, told.text.split("\n")
+        self._forms = [_joined(self._lines), _joined(map(bare, self._lines))]
+
+    def stretch(self, wanted: Sequence[str]) -> list[str]:
+        """Return its lines that are the first of those wanted, as many as possible. They may have other numbers in
+        front."""
+        found = (
+            self._first(form, lines) for form, lines in zip(self._forms, (wanted, [*map(bare, wanted)]), strict=True)
+        )
+        return max((stretch for stretch in found if all(map(is_same_line, wanted, stretch))), key=len, default=[])
+
+    def _first(self, form: str, wanted: Sequence[str]) -> list[str]:
+        fits, over = 0, len(wanted) + 1  # lines; a part of what is there is there
+        while over - fits > 1:
+            middle = (fits + over) // 2 if over <= len(wanted) else len(wanted)
+            fits, over = (middle, over) if _joined(wanted[:middle]) in form else (fits, middle)
+        at = form.count("\n", 0, form.find(_joined(wanted[:fits])))
+        return self._lines[at : at + fits] if fits else []
+
+
+def _joined(lines: Sequence[str] | Iterator[str]) -> str:
+    return "\n".join(["", *lines, ""])
