@@ -99,11 +99,12 @@ class Conformance:
     @pytest.mark.parametrize("between", [(), (Worker(1),)], ids=["", "in-another-process"])
     @pytest.mark.parametrize("form", FORMS)
     def test_each_way_of_reading_again_is_shortened(
-        self, form: str, between: tuple[Step, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, form: str, between: tuple[Step, ...], tmp_path: Path, request: pytest.FixtureRequest
     ) -> None:
         self._need(*between)
-        if between and hasattr(self.host, "store"):
-            monkeypatch.setattr(self.host, "store", tmp_path / "store.db")  # what another process knows
+        if between and hasattr(self.host, "store"):  # what is in memory, another process does not know
+            store = request.getfixturevalue("tmp_path_factory").getbasetemp() / "store.db"
+            request.getfixturevalue("monkeypatch").setattr(self.host, "store", store)
         held = cells(form, self.host.can)
         first, again = together([cell.first for cell in held]), together([cell.again for cell in held])
         files = {f"{cell.name}.py": cell.text for cell in held}

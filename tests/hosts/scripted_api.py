@@ -5,7 +5,11 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
+
+from readcache.testing.hosts import Step, Worker
 
 
 class Api(http.server.ThreadingHTTPServer):
@@ -36,3 +40,9 @@ class ApiHandler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", kind)
         self.end_headers()
+
+
+def by_process(steps: Sequence[Step]) -> list[Sequence[Step]]:
+    """The steps of each process, of hosts that resume a conversation: a `Worker` is the first step of its process."""
+    starts = [0, *(at for at, step in enumerate(steps) if isinstance(step, Worker)), len(steps)]
+    return [steps[low:high] for low, high in pairwise(starts)]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Seen, Step
-from tests.hosts.scripted_api import Api, ApiHandler
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Seen, Step, Worker
+from tests.hosts.scripted_api import Api, ApiHandler, by_process
 
 Item = dict[str, Any]
 FRAME = re.compile(r"(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: \d+)\n")
@@ -68,6 +68,10 @@ class Model:
         for number, step in enumerate(self.steps):
             if isinstance(step, Compact):
                 yield say("A summary of what came before."), 100
+                self.look()
+                continue
+            if isinstance(step, Worker):
+                yield say("done"), 100
                 self.look()
                 continue
             assert isinstance(step, tuple)
@@ -159,7 +163,7 @@ class _Responses(ApiHandler):
 class CodexHost:
     """See `HostUnderTest`. `more`: lines of Codex' own settings; `env`: variables."""
 
-    can = frozenset((Bash, Edit, Delegate, Compact))
+    can = frozenset((Bash, Edit, Delegate, Compact, Worker))
     store: Path | None = None
     sandbox: str = "danger-full-access"
     more: str = ""
@@ -188,17 +192,19 @@ class CodexHost:
             if on and self.has_init:
                 subprocess.run(["readcache", "init", "codex", "--user", *self.words], env=env, cwd=root, check=True)
             words = ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
-            ran = subprocess.run(
-                [*words, "--sandbox", self.sandbox, "do it"],
-                cwd=root,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            assert ran.returncode == 0, ran.stderr[-2000:]
+            for number in range(len(by_process(steps))):
+                resume = ["resume", "--last"] if number else []
+                ran = subprocess.run(
+                    [*words, "--sandbox", self.sandbox, *resume, "do it"],
+                    cwd=root,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=300,
+                    check=False,
+                )
+                assert ran.returncode == 0, ran.stderr[-2000:]
             noted = home / "state/readcache/failures.log"
             self.failures = noted.read_text() if noted.exists() else ""
         return model
