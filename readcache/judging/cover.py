@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
 from readcache.model.key_view import Delivery, KeyView, Reference
-from readcache.model.text import bodies, shows_numbers
+from readcache.model.text import bodies, is_doubtful, shows_numbers
 from readcache.model.view import View
 
 # How many of a key's newest deliveries to search, so that a call's cost does not grow with the session.
@@ -75,18 +75,11 @@ def _lacks_numbers(known: KeyView, piece: Piece, allow: Allow) -> bool:
 
 
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
-    """Numbered lines stand for raw ones; raw ones for numbered ones where the numbers of both are known, so that the
-    marker can name them.
-
-    `12: x` is stood for by `12| x` but not by `12→x` or `x`, which show one blank less.
-    """
-    ours, theirs = piece.sep, reference.piece.sep
-    if ours is None:
+    """Numbered lines stand for raw ones; raw ones for numbered ones if the numbers of both are known, so that the
+    marker can name them. See also `numbers.bear_out`."""
+    if piece.sep is None or shows_numbers(reference.piece.sep):
         return True
-    if theirs is not None and shows_numbers(theirs):
-        return not ours.endswith(" ") or theirs.endswith(" ")
-    is_named = len(piece.keys) == 1 and piece.first > 0 < reference.piece.first and not piece.shift
-    return is_named and not ours.endswith(" ")
+    return len(piece.keys) == 1 and piece.first > 0 < reference.piece.first and not piece.shift
 
 
 def differs(view: View, known: KeyView, piece: Piece, texts: list[str], allow: Allow) -> bool:
@@ -99,7 +92,14 @@ def differs(view: View, known: KeyView, piece: Piece, texts: list[str], allow: A
         theirs = view.bodies(reference)[start - there.first : end - there.first + 1]
         if ours == theirs or not allow(reference.delivery):
             continue
+        if (is_doubtful(piece.sep) or is_doubtful(there.sep)) and _are_one_blank_apart(ours, theirs):
+            continue  # rather than the file, the separator differs from what was thought
         is_cut = ours[-1].startswith(theirs[-1]) or theirs[-1].startswith(ours[-1])
         if ours[:-1] != theirs[:-1] or not is_cut or end not in (last, there.first + there.count - 1):
             return True
     return False
+
+
+def _are_one_blank_apart(some: list[str], others: list[str]) -> bool:
+    """True if all lines of one have a blank more in front than those of the other."""
+    return [f" {line}" for line in some] == others or [f" {line}" for line in others] == some

@@ -21,16 +21,14 @@ from dataclasses import dataclass, replace
 
 from readcache.judging.landmarks import find_landmarks
 from readcache.judging.notices import complains, find_complaints, find_cuts
+from readcache.judging.numbers import SAME_LINES, find_claimed_separator, numbered_pieces
 from readcache.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.model.events import Piece
-from readcache.model.text import GREP, count_lines, find_separators, is_blank, split_lines, split_number
+from readcache.model.text import count_lines, is_blank, split_lines
 from readcache.model.view import View
 
 # An open border names at most this many files; beyond, coverage by text would cost more than it finds.
 MOST_KEYS = 12
-# So many lines that say something must be the same to tell that a tool numbers its lines as it did before.
-SAME_LINES = 2
-_NEWEST = 8  # showings of a file in which its tool's separator is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +51,14 @@ def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trus
 
 
 def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
-    """The claim with the separator that the output shows. If the output shows no separator, the claim is dropped. If
-    several fit, take the one of an earlier showing, or else claim the lines as they are, numbers included."""
+    """The claim with the separator that the output shows. If the output shows no numbers, the claim is dropped. If the
+    separator is not known, claim the lines as they are, numbers included."""
     if not isinstance(claim, FileLines) or claim.sep != ANY_SEPARATOR:
         return claim
-    candidates = find_separators(lines)
-    if not candidates:
+    found = find_claimed_separator(claim, lines, view)
+    if not found:
         return Anything()
-    sep = candidates[0] if len(candidates) == 1 else _earlier_separator(candidates, claim.keys, lines, view)
-    return replace(claim, sep=sep) if sep is not None else replace(claim, sep=None, lines=None)
-
-
-def _earlier_separator(
-    candidates: Sequence[str], keys: tuple[str, ...], lines: Sequence[str], view: View
-) -> str | None:
-    """The separator of an earlier showing of the file that has some of these very lines, numbers included."""
-    ours = {line for line in lines if not is_blank(line)}
-    for key in keys:
-        numbered = (r for r in view.key(key).references() if r.piece.sep in candidates)
-        for reference in itertools.islice(numbered, _NEWEST):
-            piece = reference.piece
-            theirs = split_lines(reference.event.text)[piece.at : piece.at + piece.count]
-            if len(ours.intersection(theirs)) >= SAME_LINES:
-                return piece.sep
-    return None
+    return replace(claim, sep=found[0]) if found[0] else replace(claim, sep=None, lines=None)
 
 
 class _Layout:
@@ -192,26 +174,8 @@ class _Layout:
         return out, rest
 
     def _numbered(self, claim: FileLines, low: int, high: int, *, alone: bool) -> list[Piece]:
-        """Pieces of the lines whose numbers rise one by one and are claimed. A claim that stands `alone` may begin with
-        what was claimed and go on beyond: tools count a limit in different ways."""
-        keys = claim.keys[:MOST_KEYS]
-        sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
-        assert sep is not None
-        out: list[Piece] = []
-        start, first, number = low, 0, 0
-        for at in range(low, high + 1):
-            pair = split_number(self.lines[at], sep) if at < high else None
-            if pair is not None and first and pair[0] == number + 1 and (alone or _is_claimed(pair[0], claim)):
-                number += 1
-                continue
-            if first:
-                out.append(Piece(keys, start, at - start, first - claim.shift, sep, claim.shift))
-                first = 0
-            if pair is not None and _is_claimed(pair[0], claim):
-                start, first, number = at, pair[0], pair[0]
-        if claim.gaps:
-            out = [piece for piece in out if piece.count > 1]  # lone hits can never make up for a marker
-        return out
+        some = replace(claim, keys=claim.keys[:MOST_KEYS])
+        return numbered_pieces(some, self.lines, low, high, alone=alone)
 
     def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[Piece]:
         """Pieces of lines that the claim printed, all of them. Not `ends`: what it printed goes on behind them."""
@@ -352,8 +316,3 @@ def _without_last(pieces: list[Piece]) -> list[Piece]:
     """The pieces without their last line, behind which another's words may stand."""
     *others, last = pieces
     return [*others, replace(last, count=last.count - 1)] if last.count > 1 else others
-
-
-def _is_claimed(shown: int, claim: FileLines) -> bool:
-    start, end = claim.lines or (1, None)
-    return start <= shown - claim.shift and (end is None or shown - claim.shift <= end)

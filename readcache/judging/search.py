@@ -16,6 +16,7 @@ from operator import itemgetter
 from readcache.judging.cover import Coverage, Run, can_stand_for
 from readcache.judging.diffs import find_changes
 from readcache.judging.line_index import LineIndex, stretches
+from readcache.judging.numbers import bear_out, find_late
 from readcache.judging.sources import Sources
 from readcache.model.events import Piece
 from readcache.model.key_view import Reference
@@ -55,17 +56,28 @@ def find_visible(
     def may_stand_for(reference: Reference, piece: Piece) -> bool:
         keys = () if policy.delta else (*piece.keys, *reference.piece.keys)
         is_old = any(view.was_written_since(key, reference.delivery) for key in keys)
-        return not is_old and can_stand_for(reference, piece) and sources.allow(reference.delivery)
+        if is_old or not can_stand_for(reference, piece) or not sources.allow(reference.delivery):
+            return False
+        return bear_out(view, reference, piece, lines)
 
     searched = [piece for piece in stretches(pieces, len(lines)) if may_go(piece)]
     is_open = [False] * len(lines)
     for piece in searched:
         is_open[piece.at : piece.at + piece.count] = [True] * piece.count
-    return _find(view, lines, searched, is_open, index, may_stand_for) if any(is_open) else []
+    if not any(is_open):
+        return []
+    late = list(find_late(view, searched, lines))
+    return _find(view, lines, searched, is_open, index, may_stand_for, late)
 
 
 def _find(
-    view: View, lines: Sequence[str], pieces: Sequence[Piece], is_open: list[bool], index: LineIndex, may: May
+    view: View,
+    lines: Sequence[str],
+    pieces: Sequence[Piece],
+    is_open: list[bool],
+    index: LineIndex,
+    may: May,
+    late: Sequence[Reference],
 ) -> list[Run]:
     """Runs over open lines, which are then closed. Long runs first; among equals, those whose source has more of the
     output. A hunk of a diff is omitted whole or not at all: its change is the news, and must not be pieced together
@@ -75,7 +87,7 @@ def _find(
         ours[piece.at : piece.at + piece.count] = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
     landmarks = _find_landmarks(ours, is_open)
     found: list[Run] = []
-    for reference in index.propose(landmarks):
+    for reference in (*late, *index.propose(landmarks)):
         allowed = [piece for piece in pieces if may(reference, piece)]
         if allowed and view.holds(reference.delivery):
             starts = [piece.at for piece in allowed]

@@ -38,7 +38,9 @@ _IGNORED = frozenset(
 _EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))  # Anthropic's editor: one tool
 # A number in front of a line, whichever tool wrote it. More than nine digits are text, and too many for `int`.
 LINE_NUMBER = r"^[ \t]*(\d{1,9})(?:\t|→|: ?| ?\| ?|\. )"
-_NUMBERED = re.compile(LINE_NUMBER, re.MULTILINE)
+_NUMBERED = re.compile(
+    rf"{LINE_NUMBER}|^[ \t]*(?:L(?=\d+:)|\[(?=\d+\]))(\d{{1,9}})", re.MULTILINE
+)  # `L12: x`, `[12] x`
 _DIRECTORY = "<type>directory</type>"  # opencode's listing
 
 
@@ -89,7 +91,7 @@ def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
     if asked is None:
         return None
     top = "\n".join(output.split("\n", 5)[:5])
-    numbered = any(int(number) == asked[0] for number in _NUMBERED.findall(top))
+    numbered = asked[0] in _numbers(top)
     if not numbered and arguments.get("command") == "view":  # an editor's view of a directory has no numbers
         return None
     return LinesRead(*asked, numbered)
@@ -126,7 +128,12 @@ def _lines_asked(arguments: Mapping[str, Any]) -> tuple[int, int | None] | None:
 def _lines_from(arguments: Mapping[str, Any], output: str) -> tuple[int, int] | None:
     rest = {name: value for name, value in arguments.items() if name not in ("offset", "limit")}
     offset = arguments.get("offset") or 0
-    numbers = [int(found) for found in _NUMBERED.findall(output)]
+    numbers = _numbers(output)
     if _lines_asked(rest) != (1, None) or not numbers or numbers[0] not in (offset, offset + 1):
         return None
     return (numbers[0], numbers[-1]) if numbers[-1] - numbers[0] + 1 == len(numbers) else None
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers in front of lines."""
+    return [int(found[found.lastindex or 0]) for found in _NUMBERED.finditer(text)]

@@ -58,11 +58,20 @@ def command_call(
 
 
 def read_call(
-    call_id: str, key: str, output: str, start: int, end: int | None, *, sep: str | None = None, **known: Any
+    call_id: str,
+    key: str,
+    output: str,
+    start: int,
+    end: int | None,
+    *,
+    sep: str | None = None,
+    likely: str = "",
+    **known: Any,
 ) -> Call:
-    """Lines `start` to `end` of the file `key`. `sep`: with numbers before them. `known`: more of `Call`."""
+    """Lines `start` to `end` of the file `key`. `sep`: with numbers before them; `likely`: see `FileLines`. `known`:
+    more of `Call`."""
     start, end = int(start), None if end is None else int(end)
-    request, reading = _read_claim(key, start, end, sep)
+    request, reading = _read_claim(key, start, end, sep, likely)
     return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ, **known)
 
 
@@ -73,16 +82,16 @@ def other_read_call(
     start: int,
     end: int | None,
     *,
-    numbered: bool,
+    numbered: bool | str,
     failed: bool = False,
     **known: Any,
 ) -> Call:
-    """The same as another tool printed it. `numbered`: with numbers in front, whose form is found out from the output.
-    `failed`: it printed why it could not read."""
-    sep = ANY_SEPARATOR if numbered else None
+    """The same as another tool printed it. `numbered`: with numbers in front, whose form is found out from the output;
+    a text is what the tool writes after them. `failed`: it printed why it could not read."""
+    sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
     if failed:
         known |= {"exit_code": 1, "trouble": Reason.UNREADABLE}
-    return read_call(call_id, key, output, start, end, sep=sep, **known)
+    return read_call(call_id, key, output, start, end, sep=sep, likely=likely, **known)
 
 
 def tool_call(
@@ -104,7 +113,7 @@ def _read_label(key: str, start: int, end: int | None) -> str:
 
 
 @lru_cache(maxsize=256)
-def _read_claim(key: str, start: int, end: int | None, sep: str | None) -> tuple[str, Reading]:
+def _read_claim(key: str, start: int, end: int | None, sep: str | None, likely: str) -> tuple[str, Reading]:
     """The request and the claim. A re-read gets the same objects."""
-    claim = FileLines((key,), (max(1, start), end), sep)
+    claim = FileLines((key,), (max(1, start), end), sep, likely=likely)
     return make_request(key, start, end, sep is not None), Reading((claim,))

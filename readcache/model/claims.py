@@ -28,6 +28,7 @@ class FileLines:
     sep: str | None = None  # numbers stand in front, with this (or ANY_SEPARATOR) after them; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
     gaps: bool = False  # numbered lines may be missing between (grep -n): the shown numbers alone tell
+    likely: str = ""  # what the host says that it writes after the numbers, for ANY_SEPARATOR; empty: it does not say
 
 
 @dataclass(frozen=True, slots=True)

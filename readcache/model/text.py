@@ -5,20 +5,24 @@ Rules:
 - Text without a final newline has a last line all the same; the empty text has none.
 - A *numbered* line is optional blanks, digits, a separator, and the line's own text (its *body*). The separators that
   agents meet: `cat -n` and `nl` (tab), Claude Code's read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "),
-  grep -n (":" and, for context lines, "-").
+  opencode (": "), grep -n (":" and, for context lines, "-"). A separator with `NUMBER` in it also has what stands
+  before the number: "[{n}] " is that of `[12] x`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import xxhash
 
 ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
 
-_NUMBER = re.compile(r"[ \t]*(\d{1,9})")
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9})([\t→:|.])")
+NUMBER = "{n}"  # in a separator: the place of the number, if the tool writes something before it ("[{n}] ")
+_HARD = "\t→"  # no tool is known to write a blank after these
+_ROW = re.compile(r"[ \t]*(?:([^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})(\t| ?[^\w\s]|(?= ))")
 
 
 def split_lines(text: str) -> list[str]:
@@ -35,20 +39,22 @@ def count_lines(text: str) -> int:
 
 
 GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
+_USUAL = ":|."  # what known tools write after a number, with a blank or without
+_DOUBTLESS = (*_HARD, GREP)
 DIFF = "+ "  # no number: a diff's "+" or blank; the path of the file stands behind it, if the diff names one
+
+
+@lru_cache(maxsize=64)
+def _pattern(sep: str) -> re.Pattern[str]:
+    before, _, after = sep.rpartition(NUMBER)
+    lead = f"{re.escape(before)}[ \\t]*" if before else ""
+    return re.compile(rf"[ \t]*{lead}(\d{{1,9}}){f'[{GREP}]' if after == GREP else re.escape(after)}")
 
 
 def split_number(line: str, sep: str) -> tuple[int, str] | None:
     """(number, body) of a line numbered with `sep`, or None when it is not such a line."""
-    found = _NUMBER.match(line)
-    if found is None:
-        return None
-    end = found.end()
-    if sep == GREP:
-        return (int(found.group(1)), line[end + 1 :]) if line[end : end + 1] in (":", "-") else None
-    if line.startswith(sep, end):
-        return int(found.group(1)), line[end + len(sep) :]
-    return None
+    found = _pattern(sep).match(line)
+    return None if found is None else (int(found[1]), line[found.end() :])
 
 
 def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
@@ -57,12 +63,19 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
         return list(lines)
     if sep.startswith(DIFF):
         return [line[1:] for line in lines]
-    return [line if (pair := split_number(line, sep)) is None else pair[1] for line in lines]
+    match = _pattern(sep).match
+    return [line if (found := match(line)) is None else line[found.end() :] for line in lines]
 
 
 def shows_numbers(sep: str | None) -> bool:
     """True if what stands in front of lines is their numbers."""
     return sep is not None and not sep.startswith(DIFF)
+
+
+def is_doubtful(sep: str | None) -> bool:
+    """True if a blank at the beginning of the lines may be taken for a part of this separator, or the other way round:
+    `12: x` is the line "x" or " x"."""
+    return sep is not None and sep not in _DOUBTLESS and not sep.startswith(DIFF)
 
 
 def path_in(sep: str | None) -> str:
@@ -77,39 +90,61 @@ def find_separator(lines: Sequence[str]) -> str | None:
 
 
 def find_separators(lines: Sequence[str]) -> tuple[str, ...]:
-    """The separators with which most of `lines` may be numbered: none, one, or several where nothing tells them apart.
+    """The separators with which most of `lines` are probably numbered; see `Numbering.likely`."""
+    numbering = find_numbering(lines)
+    return () if numbering is None else numbering.likely
 
-    Numbers rise one by one. `10:    x` is a line that begins with four blanks (SWE-agent) or with three (opencode):
-    what tells is a line without a blank after the number, or an empty line. `1. x` is a number or the file's own list:
-    what tells is an empty line, or that the numbers are right-aligned. "" stands for no numbers at all.
+
+class Numbering(NamedTuple):
+    """How most of some lines are numbered, as far as these lines tell.
+
+    `possible`: the separators that no line contradicts, the longest first. `likely`: those that are left by what tools
+    are known to write; several if nothing tells them apart. There "" stands for no numbers at all.
     """
-    rests: dict[str, list[str]] = {}
+
+    possible: tuple[str, ...]
+    likely: tuple[str, ...]
+
+
+def find_numbering(lines: Sequence[str]) -> Numbering | None:
+    """Return how most of `lines` are numbered; None if most are not.
+
+    Numbers rise one by one, with the same text before and after each. `10:    x` is a line that begins with four blanks
+    (SWE-agent) or with three (opencode): what tells is a line without a blank after the number, or an empty line.
+    `1. x` is a number or the file's own list: what tells is an empty line, or that the numbers are right-aligned.
+    """
+    rests: dict[tuple[str, str], list[str]] = {}
     ends: dict[int, set[int]] = {}  # where numbers of so many digits end
     number, has_zeros = -1, False
     for line in lines:
-        found = _NUMBERED.match(line)
+        found = _ROW.match(line)
         if found is None:
             continue
-        if int(found[1]) == number + 1 or number < 0:
-            rests.setdefault(found[2], []).append(line[found.end() :])
-            ends.setdefault(len(found[1]), set()).add(found.end(1))
-            has_zeros |= len(found[1]) > 1 and found[1][0] == "0"
-        number = int(found[1])
-    mark = max(rests, key=lambda sep: len(rests[sep]), default="")
-    if not mark or 2 * len(rests[mark]) <= len(lines):
-        return ()
-    if has_zeros and mark == "|" and all(not rest or rest[0] == " " for rest in rests[mark]):
-        return ("| ",)  # no tool is known to write `00012|x`
-    if mark == "." and len(ends) > 1 and len(set().union(*ends.values())) == 1:
-        return (". ",)  # right-aligned, as no list is
-    return _separators_of(mark, rests[mark])
+        lead, digits, mark = found.groups("")
+        if int(digits) == number + 1 or number < 0:
+            rests.setdefault((lead, mark), []).append(line[found.end() :])
+            ends.setdefault(len(digits), set()).add(found.end(2))
+            has_zeros |= len(digits) > 1 and digits[0] == "0"
+        number = int(digits)
+    lead, mark = form = max(rests, key=lambda form: len(rests[form]), default=("", ""))
+    if form not in rests or 2 * len(rests[form]) <= len(lines):
+        return None
+    if not lead and mark in _HARD and mark:
+        return Numbering((mark,), (mark,))
+    narrow = f"{lead}{NUMBER}{mark}" if lead else mark
+    is_wide = all(rest.startswith(" ") for rest in rests[form] if rest)
+    possible = ((f"{narrow} ",) if is_wide else ()) + ((narrow,) if mark not in ("", ".") else ())
+    if lead or mark not in _USUAL or not mark:  # no tool that we know: the bytes have to tell
+        return Numbering(possible, (*possible, ""))
+    is_aligned = len(ends) > 1 and len(set().union(*ends.values())) == 1
+    if is_wide and ((has_zeros and mark == "|") or (is_aligned and mark == ".")):
+        return Numbering(possible, possible[:1])  # no tool is known to write `00012|x`; no list is right-aligned
+    return Numbering(possible, _likely_of(mark, rests[form]))
 
 
-def _separators_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
+def _likely_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
     """The separators that begin with `mark`, when `rests` follow it in the lines. The last line tells nothing: blanks
     at the end of an output are often taken off."""
-    if mark in "\t→":
-        return (mark,)
     wide = mark + " "
     said = [rest for rest in rests if rest]
     if mark == ".":

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Piece, Pointer, Settled, Wrote
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.text import count_lines, find_separator, path_in, split_lines
+from readcache.model.text import bodies, count_lines, find_numbering, path_in, split_lines
 from readcache.model.view import View
 
 _WORD = re.compile(r"[\w./-]+")
@@ -112,8 +112,9 @@ def _in_full(event: Delivered | Settled, seen: View) -> Delivered | Settled:
             lines.append(line)
             continue
         if pointer.path is not None:
-            sep = find_separator(omitted) if pointer.numbered else None
-            pieces.append(Piece((pointer.path,), len(lines), len(omitted), pointer.start, sep))
+            sep = _separator(omitted, pointer, seen) if pointer.numbered else None
+            first = 0 if pointer.numbered and sep is None else pointer.start
+            pieces.append(Piece((pointer.path,), len(lines), len(omitted), first, sep))
         lines += omitted
     pieces += [replace(piece, at=starts[piece.at]) for piece in event.pieces]
     text = "".join(line + "\n" for line in lines)
@@ -129,6 +130,23 @@ def _omitted(pointer: Pointer, seen: View) -> list[str]:
                 if delivery.event.origin is stand.origin:
                     lines += seen.bodies(Reference(delivery, Piece((), stand.at, stand.count)))
     return lines if len(lines) == pointer.end - pointer.start + 1 else []
+
+
+def _separator(lines: Sequence[str], pointer: Pointer, seen: View) -> str | None:
+    """The separator in the omitted lines: the one under which they are the lines at the sources; None if unknown."""
+    numbering = find_numbering(lines)
+    if numbering is None or len(numbering.likely) == 1:
+        return numbering and numbering.likely[0]
+    there = [
+        line
+        for stand in pointer.stands
+        for delivery in seen.of_call(stand.call_id)
+        if delivery.event.origin is stand.origin
+        for piece in delivery.event.pieces
+        if piece.at <= stand.at and stand.at + stand.count <= piece.at + piece.count
+        for line in seen.bodies(Reference(delivery, replace(piece, at=stand.at, count=stand.count)))
+    ]
+    return next((sep for sep in numbering.possible if bodies(lines, sep) == there), None)
 
 
 def _shown_whole(event: Delivered) -> Iterator[str]:

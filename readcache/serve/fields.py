@@ -29,6 +29,7 @@ def _is_seconds(value: object) -> bool:
 
 TEXT = Field("a text", lambda value: isinstance(value, str))
 FLAG = Field("true or false", lambda value: isinstance(value, bool))
+FLAG_OR_TEXT = Field("true, false or a text", lambda value: isinstance(value, bool | str))
 LINE = Field("a whole number from 0 up", lambda value: _is_whole(value, 0))
 STATUS = Field("a whole number", lambda value: _is_whole(value, -MOST))
 SECONDS = Field("a number of seconds above 0", _is_seconds)

@@ -35,6 +35,7 @@ from readcache.context.steps import compact_with, compaction_request
 from readcache.serve.fields import (
     COUNT_OR_IDS,
     FLAG,
+    FLAG_OR_TEXT,
     IDS,
     LINE,
     MESSAGES,
@@ -285,7 +286,9 @@ METHODS: dict[str, Method] = {
         {"command": TEXT, **_OUTPUT, "exit_code": STATUS, "cwd": TEXT}, ("command", "output"), give=_reply
     ),
     "observe_read": Method(
-        {"path": TEXT, **_OUTPUT, **_LINES, "failed": FLAG, "edges_only": FLAG}, ("path", "output"), give=_reply
+        {"path": TEXT, **_OUTPUT, **_LINES, "numbered": FLAG_OR_TEXT, "failed": FLAG, "edges_only": FLAG},
+        ("path", "output"),
+        give=_reply,
     ),
     "observe_tool": Method({"name": TEXT, "arguments": OBJECT, **_TOOL}, ("name", "output"), give=_reply),
     "read": Method({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, ("path",), give=_own_reply, runs=True),

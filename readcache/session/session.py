@@ -231,7 +231,7 @@ class Session(Conversation):
         *,
         start: int = 1,
         end: int | None = None,
-        numbered: bool = False,
+        numbered: bool | str = False,
         call_id: str | None = None,
         batch: str | None = None,
         complete: bool = True,
@@ -240,8 +240,10 @@ class Session(Conversation):
         edges_only: bool = False,
     ) -> Reply:
         """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
-        around them is passed on and never counts as file content. `complete`, `frame`: as for `observe`. `failed`: the
-        tool gave an error text. `edges_only`: only the whole, the beginning or the end may be left out."""
+        around them is passed on and never counts as file content. A text says what the tool writes after each number,
+        `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
+        `complete`, `frame`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the whole, the
+        beginning or the end may be left out."""
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only}
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)

@@ -14,7 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Sessions, __version__
-from readcache.serve.fields import COUNT_OR_IDS, FLAG, IDS, LINE, MESSAGES, NAMES, OBJECT, SECONDS, STATUS, TEXT, Field
+from readcache.serve.fields import (
+    COUNT_OR_IDS,
+    FLAG,
+    FLAG_OR_TEXT,
+    IDS,
+    LINE,
+    MESSAGES,
+    NAMES,
+    OBJECT,
+    SECONDS,
+    STATUS,
+    TEXT,
+    Field,
+)
 from readcache.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
 from tests.helpers.files import WATCHDOG
 
@@ -313,6 +326,7 @@ RIGHT: dict[Field, st.SearchStrategy[Any]] = {
     SECONDS: st.floats(0.1, 2),
     OBJECT: objects,
     IDS: st.lists(texts, max_size=2),
+    FLAG_OR_TEXT: st.booleans() | texts,
     COUNT_OR_IDS: st.integers(0, 3) | st.lists(texts, max_size=2),
     MESSAGES: st.lists(objects, max_size=3),
     NAMES: st.dictionaries(texts, texts, max_size=2),

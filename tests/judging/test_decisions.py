@@ -16,7 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
 from readcache.model.errors import StoreError
-from tests.helpers.files import TEXT, in_time_enough, text, with_numbers
+from tests.helpers.files import LINES, TEXT, in_time_enough, text, with_numbers
 from tests.helpers.one_call import one_call_session
 from tests.helpers.replies import sources
 
@@ -123,7 +123,7 @@ def same_batch(new: Sessions) -> Reply:
 def unnumbered(new: Sessions) -> Reply:
     session = new()
     session.observe("cat f", text())
-    return session.observe_read("f", with_numbers(form="{:05}| "), numbered=True)
+    return session.observe("nl -ba -v 100 f", "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[:60], 100)))
 
 
 def no_partial(new: Sessions) -> Reply:

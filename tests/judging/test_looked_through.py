@@ -58,9 +58,12 @@ def test_numbers_that_are_not_those_of_the_file_are_shown(session: Session) -> N
 
 
 def test_a_blank_after_the_number_may_be_the_lines_own(session: Session) -> None:
-    session.observe("cat f", TEXT)
-    reply = session.observe_read("f", with_numbers(form="{:05}| "), numbered=True)
-    assert (reply.outcome, reply.reason) == (Outcome.FULL, Reason.UNNUMBERED)
+    session.observe("cat f", "".join(f" {line}\n" for line in LINES[:60]))
+    session.observe("cat other", TEXT)
+    reply = session.observe_read("f", with_numbers(form="{}:  "), numbered=True)  # ":" or ": ", and never ":  "
+    assert sources(reply) != {"other"}
+    reply = session.observe_read("new", with_numbers(form="{:05}| "), numbered=True)
+    assert (reply.outcome, reply.reason) == (Outcome.FULL, Reason.NOT_SEEN)
 
 
 def test_words_of_a_host_behind_numbered_lines_do_not_cost_them() -> None:

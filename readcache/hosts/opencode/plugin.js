@@ -24,7 +24,7 @@ function tellings(directory, tool, args, { output, metadata }) {
     const head = output.slice(0, output.indexOf("<content>\n") + 10)
     const tail = output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>")))
     const frame = { head: linesOf(head), tail: linesOf(tail) }
-    const lines = { start: shown.lineStart, end: shown.truncated ? shown.lineEnd : null, numbered: true }
+    const lines = { start: shown.lineStart, end: shown.truncated ? shown.lineEnd : null, numbered: ": " }
     return [["observe_read", { path: shown.path, output, ...lines, frame }]]
   }
   if (tool === "write") return [["wrote", { path: path(args.filePath), content: args.content }]]

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names.
-_NUMBER = r"[ \t]*(\d{1,9})(\t|→|: |:| ?\| |\||\. |-)"
+# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent, `L12: `, `[12] `; `grep` with file
+# names.
+_NUMBER = r"[ \t]*[L\[]?(\d{1,9})(\t|→|: |:| ?\| |\||\. |-|\] )"
 _PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
 _IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER))
 # A part of these separators may belong to the line: how many of their characters surely do not.
