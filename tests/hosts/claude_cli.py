@@ -28,13 +28,12 @@ _EMPTY_LINE = re.compile(r"\d+\t?$")
 
 class ClaudeCode:
     """`init`: the words after `readcache init claude-code --project` that switch readcache on by hooks, or after
-    `--user` by a plugin, which Claude Code loads only in folders that it trusts or for all of them. `patience`:
-    milliseconds for which the plugin waits on a busy machine; 0: as long as it does for its users."""
+    `--user` by a plugin, which Claude Code loads only in folders that it trusts or for all of them."""
 
     can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Rewind))
 
-    def __init__(self, *init: str, way: str = "--project", patience: int = 2000) -> None:
-        self.init, self.patience = (way, *init), patience
+    def __init__(self, *init: str, way: str = "--project") -> None:
+        self.init = (way, *init)
         self.store: Path | None = None
 
     def normal(self, text: str) -> str:
@@ -59,9 +58,6 @@ class ClaudeCode:
         """A conversation that has not begun."""
         if on:
             switch_on(root, *self.init)
-            module = root.parent / f".home-{root.name}/.claude/skills/readcache/hooks/register.js"
-            if module.exists() and self.patience:
-                module.write_text(module.read_text().replace("PATIENCE = 50 ", f"PATIENCE = {self.patience} "))
         store = {} if self.store is None else {"READCACHE_STORE": str(self.store)}
         return Talk(root, address, {**store, **(more or {})})
 
@@ -226,7 +222,6 @@ def conversation(
     hooks: Sequence[dict[str, object]] = (),
     init: str = "",
     way: str = "--project",
-    patience: int = 2000,
     more: dict[str, str] | None = None,
 ) -> Iterator[Chat]:
     """`hooks`: of the user's own, after each tool. `more`: of the environment. The others: see `ClaudeCode`."""
@@ -236,7 +231,7 @@ def conversation(
         (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PostToolUse": [{"hooks": list(hooks)}]}}))
     model = ScriptedModel(str(root))
     with messages_api(model) as address:
-        host = ClaudeCode(*init.split(), way=way, patience=patience)
+        host = ClaudeCode(*init.split(), way=way)
         talk = host.talk(root, address, on=on, more=more)
         chat = Chat(host, root, talk, model)
         try:

@@ -6,11 +6,15 @@
     python tests/hosts/run.py --write mcp  # measure alone, and keep the figures, see measured.py
     python tests/hosts/run.py --jobs 2     # two hosts at a time, the output of each at its end
     python tests/hosts/run.py --oldest     # with the oldest versions as well that pyproject.toml allows
+    python tests/hosts/run.py codex --versions 0.150.0,0.171.0  # hold the main conversation with each; --write keeps it
+    python tests/hosts/run.py codex --load # hold it at rest, and beside two busy loops for each core
 
 `tests/hosts/NAME/needs.json` says what a host needs: "pip" (packages), "npm" (packages, whose programs are put on
 PATH), "python" (the lowest version), "quick" (false: only when it is named, or with --all), "variants" (a list of
-further "pip" lists that the same tests are run with), and "oldest" (one more such list, for --oldest). Environments are
-kept in $READCACHE_TEST_HOSTS (default: a directory of this user below the temporary one) for the next run.
+further "pip" lists that the same tests are run with), "oldest" (one more such list, for --oldest), and "versions" (for
+--versions: {"npm" or "pip": the same list, with {} for the version}). The main conversation, and how a host holds it:
+main_conversation.py. Environments are kept in $READCACHE_TEST_HOSTS (default: a directory of this user below the
+temporary one) for the next run.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,24 +62,30 @@ def interpreter(lowest: str) -> str | None:
     return None
 
 
+def _place(name: str, *of: object) -> Path:
+    return KEPT / f"{name}-{hashlib.sha256(repr(of).encode()).hexdigest()[:10]}"
+
+
 def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[str, str]:
     """Makes the environment, or brings its readcache up to date; gives the variables that programs run with."""
     version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout
-    place = KEPT / f"{name}-{hashlib.sha256(repr((pip, npm, version, TOP)).encode()).hexdigest()[:10]}"
+    place, packages = _place(name, pip, version, TOP), _place(name, "npm", npm)
     if not (place / "made").exists():
         subprocess.run([python, "-m", "venv", "--clear", place], check=True)
         install: list[str] = [str(place / "bin/pip"), "install", "-q", "--no-compile", "--disable-pip-version-check"]
         subprocess.run([*install, "-e", f"{TOP}[test]", *pip], check=True)
-        if npm:
-            subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", place / "npm", *npm], check=True)
         (place / "made").touch()
-    path = [str(place / "bin"), str(place / "npm/node_modules/.bin"), os.environ["PATH"]]
+    if npm and not (packages / "made").exists():
+        subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", packages, *npm], check=True)
+        (packages / "made").touch()
+    path = [str(place / "bin"), str(packages / "node_modules/.bin"), os.environ["PATH"]]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("READCACHE", "PYTHON"))}
     return {
         **kept,
+        "VIRTUAL_ENV": str(place),
         "PATH": os.pathsep.join(path),
         "READCACHE_TEST_HOST": name,
-        "READCACHE_TEST_NPM": str(place / "npm"),
+        "READCACHE_TEST_NPM": str(packages),
     }
 
 
@@ -116,6 +128,73 @@ def run(name: str, given: argparse.Namespace) -> bool:
     return fine
 
 
+def hold(name: str, env: dict[str, str]) -> list[dict[str, Any]]:
+    """What came of the main conversation, by each way into the host."""
+    script = [str(Path(env["VIRTUAL_ENV"]) / "bin/python"), "-m", "tests.hosts.main_conversation", name]
+    code = f"from tests.hosts.main_conversation import module; print(*getattr(module({name!r}), 'WAYS', ()))"
+    ways = subprocess.run([script[0], "-c", code], cwd=TOP, env=env, capture_output=True, text=True, check=True)
+    found = []
+    for way in ways.stdout.split() or [""]:
+        ran = subprocess.run(
+            [*script, *filter(None, [way])], cwd=TOP, env=env, capture_output=True, text=True, check=False
+        )
+        if ran.returncode:
+            print(f"== {name}: FAILED: {ran.stderr.strip()}", flush=True)
+            return []
+        found.append(json.loads(ran.stdout.splitlines()[-1]))
+    return found
+
+
+def hold_with_versions(name: str, given: argparse.Namespace) -> bool:
+    """Holds the main conversation with each of these versions; false when one failed, or counts more than it sent."""
+    wants, rows, fine = needs(name), list[dict[str, Any]](), True
+    for version in given.versions.split(","):
+        listed = {
+            key: [need.format(version) for need in wants["versions"].get(key, wants.get(key, []))]
+            for key in ("pip", "npm")
+        }
+        found = hold(
+            name, environment(name, listed["pip"], listed["npm"], interpreter(wants.get("python", "3.10")) or "")
+        )
+        for row in found:
+            print(json.dumps(row), flush=True)
+        fine &= bool(found) and all(row["counted"] <= row["markers"] for row in found)
+        rows += found
+    if given.write and fine:
+        (HERE / name / "versions.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return fine
+
+
+def hold_under_load(name: str, _: argparse.Namespace) -> bool:
+    """Holds the main conversation at rest, then on a busy machine; false when that cost more than a tenth of the
+    markers."""
+    wants, fine = needs(name), True
+    env = environment(name, wants.get("pip", []), wants.get("npm", []), interpreter(wants.get("python", "3.10")) or "")
+    at_rest = hold(name, env)
+    with busy():
+        under_load = hold(name, env)
+    for rest, load in zip(at_rest, under_load, strict=True):
+        way = f" ({rest['way']})" if rest["way"] else ""
+        print(
+            f"== {name}{way}: {rest['markers']} markers at rest, {load['markers']} under load; {load['doctor']}",
+            flush=True,
+        )
+        fine &= load["markers"] >= 0.9 * rest["markers"] > 0 and load["counted"] <= load["markers"]
+    return fine and bool(at_rest)
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """Two loops for each core, while it is entered."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def main(words: list[str]) -> int:
     """Exit status 1 when a host's tests fail."""
     known = sorted(path.parent.name for path in HERE.glob("*/needs.json"))
@@ -124,14 +203,25 @@ def main(words: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="those as well that take long to install")
     parser.add_argument("--write", action="store_true", help="measure alone, and keep the figures")
     parser.add_argument("--oldest", action="store_true", help="with the oldest versions, too")
+    parser.add_argument("--versions", metavar="A,B", help="hold the main conversation with each of these versions")
+    parser.add_argument("--load", action="store_true", help="hold the main conversation at rest, and on a busy machine")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="hosts at a time")
     given = parser.parse_args(words)
     if unknown := set(given.names) - set(known):
         parser.error(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     chosen = given.names or [name for name in known if given.all or needs(name).get("quick", True)]
     chosen.sort(key=lambda name: name.startswith("examples-"))  # the short ones fill the gaps at the end
-    with ThreadPoolExecutor(given.jobs) as at_once:
-        fine = at_once.map(run if given.jobs == 1 else run_apart, chosen, [given] * len(chosen))
+    way = (
+        hold_with_versions
+        if given.versions
+        else hold_under_load
+        if given.load
+        else run
+        if given.jobs == 1
+        else run_apart
+    )
+    with ThreadPoolExecutor(given.jobs if way is run_apart else 1) as at_once:
+        fine = at_once.map(way, chosen, [given] * len(chosen))
         results = dict(zip(chosen, fine, strict=True))
     if len(chosen) > 1:
         print(*(f"{name}: {'passed' if fine else 'FAILED'}" for name, fine in results.items()), sep="\n")

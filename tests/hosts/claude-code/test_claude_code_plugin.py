@@ -149,7 +149,7 @@ def test_a_server_that_is_gone_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_server_that_hangs_is_replaced_and_nothing_waits_for_it(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+    with conversation(tmp_path / "p", way="--user") as chat:
         chat.step(CAT)
         process = server(chat)
         os.kill(process, signal.SIGSTOP)
@@ -208,7 +208,7 @@ def test_claude_code_finds_it_valid(tmp_path: Path) -> None:
 
 
 def test_doctor_says_so_and_uninit_leaves_nothing(tmp_path: Path) -> None:
-    with conversation(tmp_path / "p", way="--user", patience=0) as chat:
+    with conversation(tmp_path / "p", way="--user") as chat:
         assert "Claude Code loads the plugin" in readcache(chat.root, "doctor", "--host", "claude-code")
         chat.talk.close()
         readcache(chat.root, "uninit", "claude-code", "--user")

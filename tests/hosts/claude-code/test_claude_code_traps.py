@@ -16,7 +16,7 @@ from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read
 from readcache.testing.requests import markers
 from tests.hosts.claude_cli import Talk, conversation, environment, program
 from tests.hosts.fired import check_fire
-from tests.hosts.measured import IS_KEPT, Run, compare
+from tests.hosts.measured import Run, compare
 from tests.hosts.messages_api import result_chars, seen_in, text_in
 
 CAT, HEAD = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py")
@@ -308,8 +308,7 @@ def test_what_it_saves_is_measured(tmp_path: Path, name: str, way: str) -> None:
     ]
 
     def hold(root: Path, on: bool) -> Run:
-        # Users' patience is too short where other tests run beside this one.
-        with conversation(root, on=on, way=way, patience=0 if IS_KEPT else 2000) as chat:
+        with conversation(root, on=on, way=way) as chat:
             chat.seen((Bash("true"),))  # Claude Code and the server have started
             chat.model.delay, began = 0.25, time.monotonic() - chat.model.waited
             for step in steps:

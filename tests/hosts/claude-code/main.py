@@ -1,0 +1,39 @@
+"""Claude Code holds the main conversation, by its plugin and by hooks. See tests/hosts/main_conversation.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache.testing.hosts import Step
+from tests.hosts.claude_cli import ClaudeCode, end_server, environment, program
+from tests.hosts.main_conversation import SECONDS, Held, held
+from tests.hosts.messages_api import ScriptedModel, messages_api
+
+WAYS = ("--user", "--project")
+CAN = ClaudeCode.can
+
+
+def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+    """Hold it. `way`: of `init`."""
+
+    def readcache(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "readcache", *words]
+        ran = subprocess.run(command, cwd=root, env=environment(root), check=False, capture_output=True, text=True)
+        return ran.returncode, ran.stdout
+
+    version = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
+    host, model = ClaudeCode(way=way or "--user"), ScriptedModel(str(root))
+    _, said = readcache("init", "claude-code", way or "--user")
+    with messages_api(model) as address:
+        talk = host.talk(root, address, on=True)
+        try:
+            model.delay = SECONDS
+            seen = [host.step(talk, model, step) for step in steps]
+            talk.close()
+            return held(version, way, said, seen, readcache, "claude-code")
+        finally:
+            talk.close()
+            end_server(root)
