@@ -13,7 +13,7 @@ from readcache.testing.hosts import Bash, Read, ToolUse
 
 LINES = 60
 _PART, _HEAD = (16, 55), 45
-_AT_ONCE = 6  # calls of a message
+_AT_ONCE = 12  # calls of a message
 _AGAIN = 1 / 3  # the greatest share of the lines in view that may be repeated, as around a gap of a few lines
 
 # Name -> (the call for a path, the lines that it shows: 1-based, inclusive).

@@ -5,11 +5,14 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from readcache.testing.hosts import Step, Worker
+from readcache.testing.hosts import Seen, Step, Worker
+
+Look = Callable[[list[Seen], str, dict[str, str]], object]
 
 
 class Api(http.server.ThreadingHTTPServer):
@@ -19,7 +22,7 @@ class Api(http.server.ThreadingHTTPServer):
 
     def __init__(self, model: Any, handler: type[ApiHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
-        self.model = model
+        self.model, self.delay = model, 0.0  # seconds for an answer
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
@@ -33,6 +36,7 @@ class ApiHandler(http.server.BaseHTTPRequestHandler):
 
     def body(self) -> Any:
         """What it says."""
+        time.sleep(self.server.delay)
         return json.loads(self.rfile.read(int(self.headers["content-length"])))
 
     def begin(self, kind: str = "text/event-stream") -> None:

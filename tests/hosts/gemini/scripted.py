@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step, Worker
-from tests.hosts.scripted_api import Api, ApiHandler
+from tests.hosts.scripted_api import Api, ApiHandler, Look
 
 Part = dict[str, Any]
 NO_ERROR = re.compile(r"\ANot an error: [^\n]*\n")
@@ -144,6 +144,8 @@ class GeminiHost:
     words: tuple[str, ...] = ()
     lost: bool = False
     failures: str = ""  # what was noted
+    delay: float = 0.0  # seconds for an answer of the model
+    look: Look = lambda *_: None  # at what was sent, what `init` said, and with which variables, while all is there
 
     def normal(self, text: str) -> str:
         """Without what differs from run to run, and with the output on lines of its own."""
@@ -177,8 +179,10 @@ class GeminiHost:
             }
             if self.store is not None:
                 env["READCACHE_STORE"] = str(self.store)
+            api.delay, said = self.delay, ""
             if on:
-                subprocess.run(["readcache", "init", "gemini", "--user", *self.words], env=env, cwd=root, check=True)
+                init = ["readcache", "init", "gemini", "--user", *self.words]
+                said = subprocess.run(init, env=env, cwd=root, check=True, stdout=-1, text=True).stdout
             if self.lost:
                 command = re.compile(r'(?<="command": ")[^ "]+')
                 settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
@@ -199,4 +203,5 @@ class GeminiHost:
                 assert ran.returncode == 0, ran.stderr[-2000:]
             noted = Path(place) / "state/readcache/failures.log"
             self.failures = noted.read_text() if noted.exists() else ""
+            self.look(model.seen, said, env)
         return model
