@@ -22,7 +22,19 @@ from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
 from readcache.log.store.open import is_url
 from readcache.model.errors import StoreError
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Settled, Wrote
+from readcache.model.events import (
+    Closed,
+    Compacted,
+    Delivered,
+    Event,
+    Failed,
+    Forgot,
+    Missed,
+    Record,
+    Rewound,
+    Settled,
+    Wrote,
+)
 from readcache.model.records import event_for
 from readcache.model.reply import Reason
 from readcache.model.view import View
@@ -166,7 +178,7 @@ class Log:
             return False
         records = store.records(self.session_id, self.agent_id, after=seq) if seq != self._seq else []
         events = (event_for(record, self.agent_id) for record in records)
-        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Settled)) for event in events)
+        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Missed, Settled)) for event in events)
 
     def calls_at(self, moment: float) -> int:
         """The number of the last call that was visible at that moment, by the log's clock. Within a transaction."""

@@ -2,7 +2,8 @@
 shims, servers and adapters share.
 
     reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
-    reply = reader.answer(call)                    # judged and logged
+    reply = reader.answer(call)                    # judged, logged, and taken for shown
+    pending = reader.judge(call)                   # judged and logged; it counts as shown after pending.commit()
     reader.tell("call_7", lambda view: [Rewound("call_7")])
 
 Nothing here runs a command, reads a file or raises: on any failure of ours the real output goes through, and the
@@ -15,6 +16,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,29 +24,38 @@ from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Log, Position
+from readcache.log.pending import Pending
 from readcache.log.store import StoreGone
 from readcache.log.telemetry import LISTENERS, tell_answered, tell_counted
 from readcache.model.call import Call
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound
+from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
 from readcache.model.frame import with_frame
 from readcache.model.policy import Mode, Rules
 from readcache.model.reply import Outcome, Reason, Reply
 from readcache.model.view import View
-from readcache.model.withheld import hand_out, withhold
+from readcache.model.withheld import confirmed, mark_unconfirmed, withhold
 from readcache.shell.never import is_answer
-from readcache.sync.resume import unconfirmed
-from readcache.sync.settle import clip_delivery, kept_of_body, settle
+from readcache.sync import resume
+from readcache.sync.settle import clip_delivery, kept_of_body, settle, settle_answer
 
 if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
     from readcache.sync.sync import Reconciler, Synced
 
 
-LogShown = Callable[[float | None], None]  # logs that a reply was before the reader, and when, as `Reader.answer` says
-
 # The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
 _ANSWERING: set[tuple[str, str, str]] = set()
+
+
+class Confirm(Enum):
+    """The replies that count as shown as soon as they are logged."""
+
+    ALL = "all"
+    FULL = "full"  # those that omit nothing: a host shows the same bytes whatever becomes of our answer
+    NONE = "none"
+
+
 NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
 
 
@@ -81,39 +92,55 @@ class Reader:
     ) -> Reply:
         """Judges and logs one call; on any failure of ours, the real output.
 
-        `show` prints the reply and may block: no lock is held, and until it returns nothing of the reply counts as
-        seen. It is not called after a failure of ours. It returns when the reader had the reply, by the log's clock, if
-        that was before it returned. `began`: when the call started, by that clock. `announce` is called as soon as it
+        `show` prints the reply and may block: see `judge` and `Pending.commit`. It is not called after a failure of
+        ours. It returns when the reader had the reply, by the log's clock, if that was before it returned. `began`,
+        `announce`: as for `judge`.
+        """
+        confirm = Confirm.ALL if show is None else Confirm.NONE
+        pending = self.judge(call, confirm=confirm, began=began, announce=announce)
+        if show is not None and pending.is_judged:
+            pending.commit(show(pending.reply))
+        return pending.reply
+
+    def judge(
+        self,
+        call: Call,
+        *,
+        confirm: Confirm = Confirm.NONE,
+        began: float | None = None,
+        announce: Callable[[], None] | None = None,
+    ) -> Pending:
+        """Judge and log one call; on any failure of ours, the reply is the real output.
+
+        Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
+        `confirm` says otherwise. `began`: when the call started, by the log's clock. `announce` is called as soon as it
         is clear that nothing is omitted from a call that wrote nothing: printing need not wait for the store, because
-        such a call is logged after `show` returned. It must not block or raise.
+        such a call is logged by `Pending.commit`. It must not block or raise.
         """
         if self.rules.policy.mode is Mode.OFF:
-            return with_frame(pass_through(call, Reason.MODE_OFF), call)
+            return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
         if self._is_off():
             call = replace(call, trouble=Reason.MODE_OFF)
         if call.trouble is None and is_answer(call.label, self.rules.policy):
             call = replace(call, trouble=Reason.NEVER)
         since = time.perf_counter()
         try:
-            reply, log_shown = self._judge(call, began, announce, is_shown=show is None)
-            took = time.perf_counter() - since
+            pending = self._judge(call, began, announce, confirm)
         except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
             tell_counted(self.rules.host, {reason.value: 1})
             if self.log.view.is_visible(call.call_id):  # the id names the newer text
                 self.log.append_later([Forgot(frozenset([call.call_id]))])
         else:
-            if show is not None:
-                log_shown(show(reply))
-            tell_answered(self.rules.host, reply, took)
-            return reply
+            tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
+            return pending
         writes = call.reading.writes
         if writes:
             number = self.log.view.calls.number_of(call.call_id)
             self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
         reply = with_frame(pass_through(call, reason), call)
         tell_answered(self.rules.host, reply, time.perf_counter() - since)
-        return reply
+        return Pending(reply)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[View]:
@@ -128,11 +155,8 @@ class Reader:
         if any(changed.values()):
             tell_counted(self.rules.host, {name: count for name, count in changed.items() if count})
 
-    def _judge(
-        self, call: Call, began: float | None, announce: Callable[[], None] | None, *, is_shown: bool
-    ) -> tuple[Reply, LogShown]:
-        """The reply, and a function that logs that it was shown: its text, or the whole delivery if it was announced.
-        Everything else is logged here; the text too, if it `is_shown`."""
+    def _judge(self, call: Call, began: float | None, announce: Callable[[], None] | None, confirm: Confirm) -> Pending:
+        """Return the reply, which is logged unless it was announced."""
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -151,22 +175,20 @@ class Reader:
                 delivered = replace(delivered, head=call.head, tail=call.tail)
             if announce is not None and reply.outcome is Outcome.FULL and not writes:
                 announce()
-                return reply, partial(self._log_announced, delivered, log.position(), view.calls.tokens)
-            logged = delivered if is_shown else withhold(delivered)
+                committed = partial(self._log_announced, delivered, log.position(), view.calls.tokens)
+                return Pending(reply, True, committed)
+            is_sure = confirm is Confirm.ALL or (confirm is Confirm.FULL and reply.outcome is Outcome.FULL)
+            logged = delivered
+            if delivered.text and not is_sure:  # a text that is no source is logged without it, and is as it is
+                logged = mark_unconfirmed(delivered, call.output, judgement.pieces)
             log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
-        return reply, partial(self._log_text, delivered)
+        return Pending(reply, True, partial(self._confirm, logged))
 
-    def _log_text(self, delivered: Delivered, at: float | None) -> None:
-        """Log the text of a delivery that was logged without it. Do nothing if the call has left the conversation."""
-        waiting = withhold(delivered)
-        if waiting == delivered:
-            return
-
-        def events(view: View) -> list[Event]:
-            is_there = any(waiting == d.event for d in view.of_call(waiting.call_id))
-            return [hand_out(delivered)] if is_there else []
-
-        self.tell(delivered.call_id, events, at)
+    def _confirm(self, logged: Delivered, at: float | None) -> None:
+        """Log that this reply was shown. Do nothing if it has left the conversation."""
+        if logged.unconfirmed:
+            call_id = logged.call_id
+            self.tell(call_id, lambda view: [confirmed(call_id)] if view.waiting.get(call_id) == logged else [], at)
 
     def _log_announced(self, delivered: Delivered, end: Position, tokens: int, at: float | None) -> None:
         """Log a delivery after those that were logged while it was shown. Log it without its text if anything came in
@@ -187,7 +209,7 @@ class Reader:
         if self._resumes:
             self._resumes = False
             place = self.log.place()
-            gone = frozenset() if place is None or place in _ANSWERING else unconfirmed(view)
+            gone = frozenset() if place is None or place in _ANSWERING else resume.unconfirmed(view)
             self.log.append([Forgot(gone)] if gone else [])
         if not self._answered:
             self._answered = True
@@ -243,10 +265,32 @@ class Reader:
         """The reply to this call was never shown."""
         self.tell(call_id, lambda _: [Forgot(frozenset([call_id]))])
 
-    def settle(self, call_id: str, text: str) -> None:
-        """See `Session.settle`. UsageError for an unknown call; nothing is settled then."""
+    def commit(self, call_id: str) -> None:
+        """See `Session.commit`. UsageError for an unknown call; nothing is committed then."""
+        is_known = False
 
         def events(view: View) -> list[Event]:
+            nonlocal is_known
+            is_known = view.is_visible(call_id)
+            return [confirmed(call_id)] if call_id in view.waiting else []
+
+        self.tell(call_id, events)
+        if not is_known:
+            self._check_call(call_id, "nothing was committed")
+
+    def missed(self, count: int, why: str) -> None:
+        """See `Session.missed`."""
+        if count > 0 and self.rules.policy.mode is not Mode.OFF:
+            self.tell("", lambda _: [Missed(count, why)])
+
+    def settle(self, call_id: str, text: str, reason: Reason | None = None) -> None:
+        """See `Session.settle`. UsageError for an unknown call; nothing is settled then. `reason`: why the whole output
+        was shown."""
+
+        def events(view: View) -> list[Event]:
+            if call_id in view.waiting:
+                settled = settle_answer(view.waiting[call_id], text, reason)
+                return [replace(settled, erases=not settled.confirms)]
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
             # A text that can never be a source is not kept.
             changed = [event for event in shown if event.text != text and event.credited]

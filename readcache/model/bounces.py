@@ -65,10 +65,10 @@ class Bounces:
         before = [left for left in self._recent if _is_after(when, left)]
         repeated = self._bounce(left for left in before if _is_repeat(account, left))
         if account.outcome is not Outcome.FULL:
-            own = _Left(when.call, when.batch, account.request, {})
+            own = _Left(when.call, when.batch, account.request, {}, is_open=not event.unconfirmed)
             self._recent.append(own)
         answer = _Answer(when.call, before, own)
-        if not is_withheld(event) or event.text:  # read back, it has its text
+        if not event.unconfirmed and (not is_withheld(event) or event.text):  # read back, it has its text
             return repeated + self._take_lines(event, answer)
         self._withheld.append(answer)  # what a repeat got is known, and its lines are not
         return repeated
@@ -83,8 +83,9 @@ class Bounces:
         return self._take_lines(event, answer)
 
     def _take_lines(self, event: Delivered, answer: _Answer) -> list[int]:
-        if answer.own is not None:
+        if answer.own is not None and event.account is not None:
             answer.own.lines = lines_of(event, shown=False)
+            answer.own.is_open = event.account.outcome is not Outcome.FULL
         if not answer.before:
             return []
         asked = lines_of(event, shown=True)

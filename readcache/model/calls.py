@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from readcache.model.bounces import Bounces
-from readcache.model.events import Account, Delivered, Origin, Settled, Wrote
+from readcache.model.events import Account, Closed, Delivered, Event, Failed, Missed, Origin, Wrote
 from readcache.model.key_view import Invalidation
 from readcache.model.lost_lines import LostLines
 from readcache.model.reply import Outcome, Reason
-from readcache.model.withheld import is_withheld, with_settled
+from readcache.model.withheld import counted, is_withheld, shown_chars
 
 # Answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64
+MISSED = "missed"  # the counter of tool results that were not judged
 
 
 class Calls:
@@ -74,9 +75,7 @@ class Calls:
             self._bounce(self.bounces.deliver(event, event.account))
             self._read(event)
             self._is_cached = True
-            if event.account.outcome is not Outcome.FULL:
-                self._saved[event.when.call] = event.account.tokens_saved
-            self._add(event.account, _shown_chars(event))
+            self._count(event)
             self._note(event.account, event.when.call)
         elif event.origin is Origin.RESTORED:
             self._lost.put_back(event)
@@ -84,36 +83,29 @@ class Calls:
     def take_back(self, answers: Iterable[Delivered]) -> None:
         """The call is answered anew: nobody was shown these answers."""
         for event in answers:
-            account = event.account
-            if account is not None:
-                if account.outcome is not Outcome.FULL:
-                    self.bounces.take_back(event.when.call)
-                    self.counts["tokens_saved"] += account.tokens_saved - self._saved.pop(event.when.call, 0)
-                self._add(account, _shown_chars(event), times=-1)
-                if not self.counts[account.reason.value]:
-                    del self.counts[account.reason.value]
+            self._uncount(event)
 
-    def settle(self, before: Delivered, after: Settled) -> None:
-        """Another text replaced a reply, or the reply was withheld until now. If it is the whole output, nothing was
-        saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the longer output
-        too."""
-        if is_withheld(before) and not before.text:  # else it was handed out already
-            self._bounce(self.bounces.show(with_settled(before, after)))
-            self._read(with_settled(before, after))
-        if after.lost:
+    def settle(self, before: Delivered, after: Delivered, *, lost: bool) -> None:
+        """Another text replaced a reply, or the reply was withheld or unconfirmed until now. If it is the whole output,
+        nothing was saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the
+        longer output too. `lost`: as in `Settled`."""
+        is_new = before.unconfirmed or (is_withheld(before) and not before.text)  # else it was handed out already
+        if is_new and before.account is not None:
+            self._bounce(self.bounces.show(after))
+            self._read(after)
+        if counted(before) != counted(after):
+            self._uncount(before)
+            self._count(after)
+            if before.account is not None and after.account is not None:
+                self._note_settled(before.account, after.account, before.when.call)
+        if lost:
             self._remove(len(before.text) - len(after.text))
         known = {pointer.marker for pointer in before.pointers}
         is_mended = any(pointer.marker not in known for pointer in after.pointers)
-        if is_mended and self._is_cached and before.when.call < self._at_once:
+        if is_mended and not is_new and self._is_cached and before.when.call < self._at_once:
             self.counts["cache_writes"] += 1  # nothing but our marker changed
-        self._is_cached = False
-        account, had_marker = before.account, any(pointer.line >= 0 for pointer in before.pointers)
-        has_marker = any(pointer.line >= 0 for pointer in after.pointers)
-        if account is not None and had_marker and not has_marker and len(after.text) >= account.output_chars:
-            self.counts["shown_chars"] += len(after.text) - len(before.text)
-            self.bounces.take_back(before.when.call)
-            self._save_nothing(before.when.call)
-        elif after.lost and len(after.text) < len(before.text) and before.when.call >= self._at_once:
+        self._is_cached = self._is_cached and before.unconfirmed
+        if lost and len(after.text) < len(before.text) and before.when.call >= self._at_once:
             self._save_nothing(before.when.call)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
@@ -127,6 +119,15 @@ class Calls:
             self._writes = (self._writes[1], self.number)
             self.bounces.clear()
         return Invalidation(written=True, label=event.label)
+
+    def note(self, event: Event) -> None:
+        """Take in an event that changes nothing in the conversation."""
+        if isinstance(event, Closed):
+            self.closed = self.number
+        elif isinstance(event, Failed):
+            self.counts[event.cause] += 1
+        elif isinstance(event, Missed):
+            self.counts[MISSED] += event.count
 
     def lose(self, texts: Sequence[Delivered]) -> None:
         """These texts leave the conversation."""
@@ -166,6 +167,23 @@ class Calls:
         self.counts["tokens_saved"] -= tokens
         return tokens
 
+    def _count(self, event: Delivered) -> None:
+        account = counted(event)
+        if account is not None:
+            if account.outcome is not Outcome.FULL:
+                self._saved[event.when.call] = account.tokens_saved
+            self._add(account, shown_chars(event))
+
+    def _uncount(self, event: Delivered) -> None:
+        account = counted(event)
+        if account is not None:
+            if account.outcome is not Outcome.FULL:
+                self.bounces.take_back(event.when.call)
+                self.counts["tokens_saved"] += account.tokens_saved - self._saved.pop(event.when.call, 0)
+            self._add(account, shown_chars(event), times=-1)
+            if not self.counts[account.reason.value]:
+                del self.counts[account.reason.value]
+
     def _add(self, account: Account, shown_chars: int, *, times: int = 1) -> None:
         saved = "tokens_saved" if account.outcome is not Outcome.FULL else "tokens_saved_if_on"
         self.counts["calls"] += times
@@ -183,7 +201,7 @@ class Calls:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]
 
-
-def _shown_chars(event: Delivered) -> int:
-    known = None if event.account is None else event.account.shown_chars
-    return len(event.text) if known is None else known
+    def _note_settled(self, before: Account, after: Account, call: int) -> None:
+        """The whole output was shown instead of a reply that omitted lines: nobody has to insist on it."""
+        if after.outcome is Outcome.FULL and self._omitted.get(before.request, (0, 0))[0] == call:
+            del self._omitted[before.request]

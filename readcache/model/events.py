@@ -97,6 +97,14 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """The whole output of which a reply omitted lines: its lines in files, should the host show it instead."""
+
+    digest: str  # of the text without white space at its end
+    pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """`text` was put before the reader under the id `call_id`."""
 
@@ -112,6 +120,8 @@ class Delivered:
     account: Account | None = None  # None: nobody asked for it
     head: str = ""  # what the host put before the text and behind it: for rewrites, and for places of lines
     tail: str = ""
+    unconfirmed: bool = False  # True: it is not known yet which text the reader was shown (see `withheld`)
+    output: Output | None = None  # of an unconfirmed reply that omits lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,8 @@ class Settled:
     erases: bool = False  # what stood there before was never before the reader: stores need not keep it
     head: str = ""  # as in `Delivered`; empty where the host's words are in the text
     tail: str = ""
+    confirms: bool = False  # True: an unconfirmed reply was shown as it was answered, and this event has no text
+    reason: Reason | None = None  # why all of the output was shown instead of a reply with markers, if known
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +189,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Missed:
+    """The host had `count` tool results that were not judged, because of `why`. They were shown as they are."""
+
+    count: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Listed:
     """Of an earlier version, which kept a compactor's list in the store: `message` stands at its index `at`; None: it
     ends before that. No view knows of these."""
@@ -185,7 +205,7 @@ class Listed:
     message: Mapping[str, Any] | None = None
 
 
-Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | Listed
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | Missed | Listed
 
 
 @dataclass(frozen=True, slots=True)

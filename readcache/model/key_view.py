@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from readcache.model.events import Delivered, Piece
+from readcache.model.events import Delivered, Origin, Piece
 from readcache.model.spans import SpanMap
+
+# Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
+SHORTEST_WHOLE = 120
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +24,13 @@ class Delivery:
     def call(self) -> int:
         """The number of its call, from 1."""
         return self.event.when.call
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a marker for an equal output may point at the text as a whole."""
+        event = self.event
+        is_output = event.origin is Origin.RESULT and not event.pointers and event.credited
+        return is_output and len(event.text) >= SHORTEST_WHOLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

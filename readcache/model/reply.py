@@ -55,6 +55,12 @@ class Reason(enum.Enum):
     UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
     HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
     NO_PARTIAL = "no_partial", "a part of it is new, and the rest may not be left out alone"
+    NOT_PROVEN = "not_proven", "the host could not prove that its source is still visible, so all of it was shown"
+    NOT_SENT = "not_sent", "the host showed the whole output instead of the answer with markers"
+    UNCONFIRMED = (
+        "unconfirmed",
+        "nobody has confirmed that the answer with markers was shown: it counts as full",
+    )
     # nothing was left out, by order
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
     ALWAYS = "always", "the file has instructions, which are shown whole each time (Policy.always)"

@@ -14,17 +14,15 @@ from collections import deque
 from collections.abc import Iterable
 
 from readcache.model.calls import Calls
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Rewound, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Rewound, Settled, Wrote
 from readcache.model.key_names import KeyNames
 from readcache.model.key_view import Delivery, Invalidation, KeyView, Reference
 from readcache.model.line_cache import LineCache
 from readcache.model.spans import subtract
 from readcache.model.text import digest
-from readcache.model.withheld import with_settled
+from readcache.model.withheld import with_settled, withhold
 from readcache.model.writes import concerns
 
-# Characters. Shorter results are not looked up as a whole: two of the shortest markers are longer.
-SHORTEST_WHOLE = 120
 # Writes and changes remembered for the files of texts that are being shown. Nothing visible rests on it.
 MOST_STEPS = 64
 
@@ -35,6 +33,7 @@ class View:
     def __init__(self) -> None:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
         self.carried = 0  # characters of all that is visible
+        self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `withheld`)
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
@@ -88,6 +87,10 @@ class View:
         """The visible texts of one call: its result, its own command."""
         return self._deliveries.get(call_id, [])
 
+    def answer_of(self, delivery: Delivery) -> Delivered:
+        """The delivery's event; of an unconfirmed reply with its text, which the view does not show otherwise."""
+        return self.waiting[delivery.event.call_id] if delivery.event.unconfirmed else delivery.event
+
     def bodies(self, reference: Reference) -> list[str]:
         """The reference's lines without the numbers in front of them."""
         return self._lines.bodies(reference)
@@ -112,10 +115,8 @@ class View:
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             self._forget([c for c in self._deliveries if self._call_of[c] > after])
-        elif isinstance(event, Closed):
-            self.calls.closed = self.calls.number
-        elif isinstance(event, Failed):
-            self.calls.counts[event.cause] += 1
+        else:
+            self.calls.note(event)
 
     def _deliver(self, event: Delivered) -> None:
         earlier = self.of_call(event.call_id)
@@ -123,6 +124,8 @@ class View:
             self.calls.take_back(d.event for d in earlier if d.call == event.when.call)
             self._forget([event.call_id])  # an id used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
+        if event.unconfirmed:
+            self.waiting[event.call_id], event = event, withhold(event)
         self.calls.deliver(event)
         self._call_of[event.call_id] = event.when.call
         self.carried += len(event.text)
@@ -133,7 +136,7 @@ class View:
         for piece in event.pieces:
             for key in piece.keys:
                 self._key(key).add(Reference(delivery, piece))
-        if _counts_as_whole(event):
+        if delivery.is_whole:
             self._wholes[digest(event.text)] = delivery
 
     def _key(self, key: str) -> KeyView:
@@ -157,11 +160,14 @@ class View:
             self._keys[key].invalidate(step, self._order)
 
     def _settle(self, event: Settled) -> None:
-        for old in [one for one in self.of_call(event.call_id) if one.event.origin is event.origin]:
-            if event.lost:
+        texts = [text for text in self.of_call(event.call_id) if text.event.origin is event.origin]
+        for old in (text for text in texts if text.event.unconfirmed or not event.confirms):
+            before = self.waiting.pop(event.call_id) if old.event.unconfirmed else old.event
+            if event.lost and not before.unconfirmed:
                 self.lost_at[event.call_id] = self.calls.number
-            self.calls.settle(old.event, event)
-            self._replace(old, Delivery(with_settled(old.event, event), old.order))
+            now = with_settled(before, event)
+            self.calls.settle(before, now, lost=event.lost)
+            self._replace(old, Delivery(now, old.order))
 
     def _replace(self, old: Delivery, new: Delivery) -> None:
         texts = self._deliveries[old.event.call_id]
@@ -176,7 +182,7 @@ class View:
         for key, piece in late:  # of a text that was withheld until now
             self._add_late(key, Reference(new, piece))
         self._drop_empty(known)
-        if _counts_as_whole(new.event):
+        if new.is_whole:
             self._wholes[digest(new.event.text)] = new
 
     def _add_late(self, key: str, reference: Reference) -> None:
@@ -187,7 +193,7 @@ class View:
         self._key(key).add_late(reference)
 
     def _drop_whole(self, delivery: Delivery) -> None:
-        if _counts_as_whole(delivery.event) and self._wholes.get(name := digest(delivery.event.text)) is delivery:
+        if delivery.is_whole and self._wholes.get(name := digest(delivery.event.text)) is delivery:
             del self._wholes[name]
 
     def _forget(self, call_ids: Iterable[str], *, is_lost: bool = False) -> None:
@@ -196,6 +202,7 @@ class View:
             self.calls.lose([delivery.event for delivery in gone])
         for delivery in gone:
             self._call_of.pop(delivery.event.call_id, None)
+            self.waiting.pop(delivery.event.call_id, None)
             self._drop_whole(delivery)
             self.carried -= len(delivery.event.text)
         keys = {key for delivery in gone for piece in delivery.event.pieces for key in piece.keys}
@@ -210,9 +217,3 @@ class View:
         for key in empty:
             del self._keys[key]
         self._names.remove(empty)
-
-
-def _counts_as_whole(event: Delivered) -> bool:
-    """True if a marker for an equal output may point at the text as a whole."""
-    is_whole = event.origin is Origin.RESULT and not event.pointers and event.credited
-    return is_whole and len(event.text) >= SHORTEST_WHOLE

@@ -1,5 +1,9 @@
-"""Deliveries without their text: of one that can never be a source nothing else is needed, and of one that is on its
-way to the reader nothing counts until a `Settled` says what was shown."""
+"""Deliveries of which the view does not have the text.
+
+Of a text that can never be a source nothing else is needed. Of an *unconfirmed* reply it is not known yet which text
+the host showed: the log has the reply, every figure counts it as shown in full, and the view has neither its omissions
+nor its lines. A `Settled` confirms it, or says what was shown instead.
+"""
 
 from __future__ import annotations
 
@@ -7,51 +11,106 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from readcache.model.events import Delivered, Record, Settled
+from readcache.model.events import Account, Delivered, Origin, Output, Piece, Record, Settled
+from readcache.model.reply import Outcome, Reason
+from readcache.model.text import digest
 
 T = TypeVar("T", bound=Delivered | Settled)
 
 
 def withhold(event: T) -> T:
-    """The event without its text, and what it says of that text's lines. Its counters count what was shown."""
+    """Return the event without its text, and without what it says of that text's lines. Its counters count what was
+    shown."""
     if not event.text:
         return event
     without = replace(event, text="", pieces=(), pointers=(), head="", tail="")
-    if isinstance(without, Delivered) and without.account is not None:
-        return replace(without, account=replace(without.account, shown_chars=len(event.text)))
+    if isinstance(without, Delivered):
+        without = replace(without, output=None)
+        if without.account is not None:
+            without = replace(without, account=replace(without.account, shown_chars=len(event.text)))
     return without
 
 
 def is_withheld(event: Delivered) -> bool:
-    """True for a delivery that stands in the log without its text."""
+    """True for a delivery that is in the log without its text."""
     return event.account is not None and event.account.shown_chars is not None
 
 
+def mark_unconfirmed(event: Delivered, output: str, pieces: tuple[Piece, ...]) -> Delivered:
+    """Return the delivery of a reply that may never be shown. `pieces`: those of the whole output."""
+    whole = Output(digest(output.rstrip()), pieces) if event.pointers else None
+    return replace(event, unconfirmed=True, output=whole)
+
+
+def confirmed(call_id: str) -> Settled:
+    """Return the event that says that the reply to this call was shown as it was answered."""
+    return Settled(call_id, "", lost=False, confirms=True)
+
+
 def hand_out(event: Delivered) -> Settled:
-    """The event after which the view has what `withhold(event)` has not."""
+    """Return the event after which the view has what it does not have of an unconfirmed reply."""
     known = event.call_id, event.text, event.pieces, event.pointers, event.origin
     return Settled(*known, lost=False, head=event.head, tail=event.tail)
 
 
+def counted(event: Delivered) -> Account | None:
+    """Return the account as every figure counts it: an unconfirmed omission omitted nothing."""
+    account = event.account
+    if account is None or not event.unconfirmed or account.outcome is Outcome.FULL:
+        return account
+    as_full = replace(account, outcome=Outcome.FULL, reason=Reason.UNCONFIRMED, tokens_saved=0)
+    return replace(as_full, shown_chars=account.output_chars)
+
+
+def shown_chars(event: Delivered) -> int:
+    """Return the characters that count as shown."""
+    account = counted(event)
+    known = None if account is None else account.shown_chars
+    return len(event.text) if known is None else known
+
+
 def with_settled(event: Delivered, settled: Settled) -> Delivered:
-    """The delivery with what was finally shown of it."""
+    """Return the delivery with what was finally shown of it, and with the account of that."""
+    if settled.confirms:
+        account = event.account
+        if account is not None and account.shown_chars is None:  # so that it is known that it was shown
+            account = replace(account, shown_chars=len(event.text))
+        return replace(event, account=account, unconfirmed=False, output=None)
     text, pieces, pointers = settled.text, settled.pieces, settled.pointers
-    return replace(event, text=text, pieces=pieces, pointers=pointers, head=settled.head, tail=settled.tail)
+    shown = replace(event, text=text, pieces=pieces, pointers=pointers, head=settled.head, tail=settled.tail)
+    account = event.account
+    if account is not None and _omits_nothing(event, account, settled):
+        reason, chars = settled.reason or Reason.NOT_SENT, max(len(text), account.output_chars)
+        account = replace(account, outcome=Outcome.FULL, reason=reason, tokens_saved=0, shown_chars=chars)
+    elif account is not None and event.unconfirmed and account.shown_chars is None:
+        account = replace(account, shown_chars=len(event.text))  # what the host cut off itself is no saving
+    return replace(shown, account=account, unconfirmed=False, output=None)
+
+
+def _omits_nothing(event: Delivered, account: Account, settled: Settled) -> bool:
+    """True if a reply omitted lines and the text that was shown instead has no marker. A text that is shorter than the
+    output may be what the host later left of the reply, unless that was never shown."""
+    if account.outcome is Outcome.FULL or any(pointer.line >= 0 for pointer in settled.pointers):
+        return False
+    return event.unconfirmed or len(settled.text) >= account.output_chars
 
 
 def as_shown(records: Iterable[Record]) -> list[Record]:
-    """The records with each text that was withheld where it was delivered, and not a second time."""
+    """Return the records with each text that was withheld or unconfirmed where it was delivered, and not a second
+    time."""
     out: list[Record] = []
-    withheld: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    waiting: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
     for record in records:
         event, call = record.event, (record.agent_id, getattr(record.event, "call_id", ""))
-        if isinstance(event, Delivered) and is_withheld(event):
-            withheld[call] = len(out)
-        elif isinstance(event, Settled) and call in withheld:
-            place = withheld.pop(call)
+        if isinstance(event, Delivered) and (event.unconfirmed or is_withheld(event)):
+            waiting[call] = len(out)
+        elif isinstance(event, Settled) and event.origin is Origin.RESULT and call in waiting:
+            place = waiting.pop(call)
             shown = out[place].event
             assert isinstance(shown, Delivered)
             out[place] = replace(out[place], event=with_settled(shown, event))
             continue
+        elif isinstance(event, Settled) and event.confirms:
+            continue  # it was confirmed before
         out.append(record)
     return out

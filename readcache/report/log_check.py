@@ -28,7 +28,7 @@ from readcache.model.events import (
 from readcache.model.spec.marker import Finding, Marker, NamedPlace
 from readcache.model.spec.world import World
 from readcache.model.text import digest_lines, split_lines
-from readcache.model.withheld import is_withheld
+from readcache.model.withheld import hand_out, is_withheld, withhold
 
 MOST_NAMED = 5
 _Text = tuple[str, Origin]  # a call, and which of its texts
@@ -47,12 +47,13 @@ class LogCheck:
         self._lines: dict[_Text, list[str]] = {}
         self._batches: dict[str, str] = {}
         self._erased: dict[_Text, list[str]] = {}
+        self._waiting: dict[str, Delivered] = {}  # unconfirmed replies by call
 
     def begin(self, session: str, agent: str, records: Iterable[Record]) -> None:
         """The next reader, with all of its records. When a harness settles a text, the older one is erased from the
         store, and only the newer one can be looked into."""
         self._where, self._reader, self._world = f"session {session}, {agent}", agent, World()
-        self._lines, self._batches, self._erased = {}, {}, {}
+        self._lines, self._batches, self._erased, self._waiting = {}, {}, {}, {}
         for record in records:
             event = record.event
             if isinstance(event, Settled) and event.erases and record.agent_id == agent:
@@ -61,6 +62,11 @@ class LogCheck:
     def take(self, event: Event) -> None:
         """The reader's next event."""
         world, reader = self._world, self._reader
+        if isinstance(event, Delivered) and event.unconfirmed:
+            self._waiting[event.call_id] = event
+            event = withhold(event)  # if it was ever shown, a later event says so
+        elif isinstance(event, Settled) and (waiting := self._waiting.pop(event.call_id, None)) and event.confirms:
+            event = hand_out(waiting)
         if isinstance(event, Delivered):
             place = {"kind": event.origin.value, "number": event.when.call, "batch": event.when.batch}
             markers = list(self._markers(event, is_told=event.account is not None))

@@ -44,6 +44,16 @@ class Conversation:
         counts as seen. UsageError for an unknown call: nothing is settled then."""
         self.reader.settle(str(call_id), text)
 
+    def commit(self, call_id: str) -> None:
+        """The reply to that call, which was made with `commit=False` in this process or another, was shown as it was
+        answered. It has no effect on one that was committed before. UsageError for an unknown call."""
+        self.reader.commit(str(call_id))
+
+    def missed(self, count: int, why: str) -> None:
+        """The harness had `count` tool results that nobody judged, because of `why`: "the server was late". Reports say
+        so: "19 of 24 results were not judged"."""
+        self.reader.missed(int(count), str(why))
+
     def sync(
         self,
         messages: Sequence[Mapping[str, Any]],

@@ -21,7 +21,7 @@ from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
 from readcache.judging.writes import tool_write
 from readcache.log.log import Log
-from readcache.log.reader import Reader
+from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
 from readcache.model.errors import StoreError
@@ -144,12 +144,18 @@ class Session(Conversation):
         batch: str | None = None,
         complete: bool = True,
         frame: Framing | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Answers a command that ran elsewhere, as `run` would. Touches no file system, unless the session is `local`
         and some are `protected`: then links are followed. `exit_code`: None when it is not known. Not `complete`: the
         tool cut the output or ran out of time. `frame`: what the host puts around it.
+
+        `commit`: False if it is not certain that the model gets the reply. A reply that omits lines then counts as
+        shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
+        `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
         """
         known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
+        known["commit"] = commit
         known["started"] = self.reader.calls_so_far()
         return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
 
@@ -165,6 +171,7 @@ class Session(Conversation):
         trouble: Reason | None = None,
         frame: Framing | None = None,
         local: bool = False,
+        commit: bool = True,
         **known: Any,
     ) -> Reply:
         try:
@@ -183,7 +190,7 @@ class Session(Conversation):
             trouble=trouble,
             **known,
         )
-        return self._answer(framed(call, frame), local=local, cwd=where)
+        return self._answer(framed(call, frame), local=local, cwd=where, commit=commit)
 
     # ------------------------------------------------------------ reads and writes by tools
 
@@ -238,16 +245,17 @@ class Session(Conversation):
         failed: bool = False,
         frame: Framing | None = None,
         edges_only: bool = False,
+        commit: bool = True,
     ) -> Reply:
         """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
         around them is passed on and never counts as file content. A text says what the tool writes after each number,
         `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
-        `complete`, `frame`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the whole, the
-        beginning or the end may be left out."""
+        `complete`, `frame`, `commit`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the
+        whole, the beginning or the end may be omitted."""
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only}
         call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
-        return self._answer(framed(call, frame))
+        return self._answer(framed(call, frame), commit=commit)
 
     def observe_tool(
         self,
@@ -258,11 +266,13 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         frame: Framing | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
-        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow."""
+        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow.
+        `commit`: as for `observe`."""
         call = tool_call(self._call_id(call_id), name, arguments, output, batch=batch or self._batch)
-        return self._answer(framed(call, frame))
+        return self._answer(framed(call, frame), commit=commit)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
@@ -349,13 +359,13 @@ class Session(Conversation):
 
     # ------------------------------------------------------------ inside
 
-    def _answer(self, call: Call, *, local: bool = False, cwd: str = "") -> Reply:
+    def _answer(self, call: Call, *, local: bool = False, cwd: str = "", commit: bool = True) -> Reply:
         """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
         if call.started < 0:
             call = replace(call, started=self.reader.calls_so_far())
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
-        reply = self.reader.answer(call)
+        reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply
         self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 

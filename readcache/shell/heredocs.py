@@ -11,7 +11,7 @@ _QUOTES = re.compile(r"['\"\\]")
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingHeredoc:
     """A heredoc whose body is still to come; `index` is its token's; -1 if it is not needed."""
 
     index: int
@@ -19,12 +19,12 @@ class Pending:
     heredoc: Heredoc
 
 
-def pending_heredoc(index: int, op: str, word: str) -> Pending:
+def pending_heredoc(index: int, op: str, word: str) -> PendingHeredoc:
     """The heredoc that `op` and the delimiter's source `word` announce."""
-    return Pending(index, _QUOTES.sub("", word), Heredoc("", _QUOTES.search(word) is not None, op == "<<-"))
+    return PendingHeredoc(index, _QUOTES.sub("", word), Heredoc("", _QUOTES.search(word) is not None, op == "<<-"))
 
 
-def read_body(source: str, start: int, one: Pending) -> tuple[str, int]:
+def read_body(source: str, start: int, one: PendingHeredoc) -> tuple[str, int]:
     """The body that begins at `start`, up to its delimiter or, as bash has it, to the end of the source; and the place
     behind it. Tabs and backslashes are left in it."""
     pos = start

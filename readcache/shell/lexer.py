@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from readcache.shell.heredocs import Pending, pending_heredoc, read_body
+from readcache.shell.heredocs import PendingHeredoc, pending_heredoc, read_body
 from readcache.shell.syntax import Redirect, Refused, Unknown, Word
 from readcache.shell.words import LONGEST_SUBSCRIPT, read_word, skip_arithmetic
 
@@ -85,7 +85,7 @@ class _Lexer:
         self.source = source
         self.pos = pos
         self.tokens: list[Token] = []
-        self.pending: list[Pending] = []
+        self.pending: list[PendingHeredoc] = []
         self.starts = True
         self.assigns = True
 

@@ -6,6 +6,7 @@ from readcache.judging.cover import differs
 from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
 from readcache.model.text import split_lines
 from readcache.model.view import View
+from readcache.model.withheld import confirmed
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.sync.mend import Remaining, dangling, mend
 
@@ -22,7 +23,7 @@ def compaction_events(
     rewrites: dict[str, str] = {}
     remaining = Remaining(view, kept.__contains__)
     for delivery in view.deliveries:
-        event = delivery.event
+        event = view.answer_of(delivery)
         if event.call_id not in kept or event.origin is not Origin.RESULT:
             continue
         lost = dangling(event, remaining)
@@ -31,6 +32,8 @@ def compaction_events(
             events.append(settled)
             if any(pointer.line >= 0 for pointer in lost):  # else the harness had cut its markers away
                 rewrites[event.call_id] = settled.head + settled.text + settled.tail
+        elif event.unconfirmed:  # a host that keeps a result has shown it
+            events.append(confirmed(event.call_id))
     return Compaction(restored_id if restored is not None else None, rewrites), events
 
 

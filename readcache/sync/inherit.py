@@ -32,12 +32,13 @@ def inherited_events(view: View) -> list[Event]:
     remaining = Remaining(view, view.is_visible)  # a source that is gone becomes "", which matches no call
     events = [
         replace(
-            d.event,
+            event,
             account=None,
-            pointers=tuple(p if remaining.holds(p, d.call) else replace(p, sources=("",)) for p in d.event.pointers),
-            changed=tuple(dict.fromkeys((*d.event.changed, *first.get(d, ())))),
+            pointers=tuple(p if remaining.holds(p, d.call) else replace(p, sources=("",)) for p in event.pointers),
+            changed=tuple(dict.fromkeys((*event.changed, *first.get(d, ())))),
         )
         for d in view.deliveries
+        for event in (view.answer_of(d),)
     ]
     later = _later_namesakes(view)
     is_short = view.calls.tokens > (events[-1].when.tokens if events else 0)

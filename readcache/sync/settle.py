@@ -7,16 +7,41 @@ is not shown.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from readcache.judging.marker import find_span
 from readcache.model.events import Delivered, Piece, Pointer, Settled
 from readcache.model.policy import Head, HeadTail
-from readcache.model.text import ELISION, bodies, find_separators, split_lines, split_number
+from readcache.model.reply import Reason
+from readcache.model.text import ELISION, bodies, digest, find_separators, split_lines, split_number
+from readcache.model.withheld import confirmed
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
+
+
+def settle_answer(event: Delivered, text: str, reason: Reason | None = None) -> Settled:
+    """Return the event that says that the host showed `text` for an unconfirmed reply. `reason`: why that is the whole
+    output, if it is."""
+    is_framed = text.startswith(event.head) and text.endswith(event.tail) and len(text) >= len(event.head + event.tail)
+    head, tail = (event.head, event.tail) if is_framed else ("", "")
+    body = text[len(head) : len(text) - len(tail)]
+    if body.rstrip() == event.text.rstrip():
+        return confirmed(event.call_id)
+    if event.output is not None and digest(body.rstrip()) == event.output.digest:
+        pieces = _within(event.output.pieces, len(split_lines(body)))
+        return Settled(event.call_id, body, pieces, lost=False, head=head, tail=tail, reason=reason)
+    return replace(settle(event, text), reason=reason)
+
+
+def _within(pieces: Iterable[Piece], count: int) -> tuple[Piece, ...]:
+    """Return what is left of the pieces in the first `count` lines."""
+    inside = (piece for piece in pieces if piece.at < count)
+    return tuple(
+        piece if piece.at + piece.count <= count else replace(piece, count=count - piece.at, eof=False)
+        for piece in inside
+    )
 
 
 def settle(event: Delivered, text: str) -> Settled:

@@ -21,13 +21,13 @@ from readcache.model.errors import StoreError
 from readcache.model.events import MADE_UP_ID, Delivered, Event, Forgot, Origin, Pointer, Settled
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
-from readcache.model.withheld import with_settled
+from readcache.model.withheld import confirmed, with_settled
 from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
 from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
 from readcache.sync.rewrites import Rewrites
 from readcache.sync.search import Search, Standing
-from readcache.sync.settle import settle
+from readcache.sync.settle import settle, settle_answer
 from readcache.sync.texts import MessageText, MessageTexts
 
 Log = Callable[[], Iterable[Event]]
@@ -76,11 +76,14 @@ class Reconciler:
         where markers stand in the list that are in no visible reply.
         """
         self._list.update(visible_to_model(messages))
-        visible = [d for d in view.deliveries if not batch or d.event.when.batch != batch or self._named(d.event)]
+        known = _with_unconfirmed(view)
+        visible = [d for d in known if not batch or d.event.when.batch != batch or self._named(d.event)]
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)
         settled = self._find(visible, tag)
+        if view.waiting:  # one that is not in the list yet may come
+            visible = [d for d in visible if not d.event.unconfirmed or d in self._places]
         rewrites = Rewrites(self._list)
         if not gives_back:
             self._held.update(delivery.event.call_id for delivery in visible)
@@ -204,8 +207,9 @@ class Reconciler:
 
     def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
         """True if a reply to this call that stays has the marker, and its source."""
-        staying = [d for d in view.of_call(call_id) if d in self._places]
-        shown: list[Delivered | Settled] = [settled.get(delivery, delivery.event) for delivery in staying]
+        known = self._places if call_id in view.waiting else view.of_call(call_id)
+        staying = [d for d in known if d in self._places and d.event.call_id == call_id]
+        shown = [with_settled(d.event, settled[d]) if d in settled else d.event for d in staying]
         pointers = [pointer for event in shown for pointer in event.pointers]
         return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
 
@@ -281,7 +285,7 @@ class Reconciler:
         # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
         self._places[delivery] = Standing(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
-        return settle(delivery.event, text.content)
+        return (settle_answer if delivery.event.unconfirmed else settle)(delivery.event, text.content)
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
@@ -291,6 +295,7 @@ class Reconciler:
     def _events(self, visible: Sequence[Delivery], settled: Mapping[Delivery, Settled]) -> list[Event]:
         """Calls with no text left become `Forgot`; if one of several texts is gone, it becomes an empty `Settled`."""
         gone = [delivery for delivery in visible if delivery not in self._places]
+        settled = {d: confirmed(d.event.call_id) for d in self._places if d.event.unconfirmed} | dict(settled)
         if not gone:
             return list(settled.values())
         left = {delivery.event.call_id for delivery in self._places if delivery.event.text}
@@ -298,6 +303,14 @@ class Reconciler:
         events: list[Event] = [Forgot(forgotten)] if forgotten else []
         events += [Settled(d.event.call_id, "", origin=d.event.origin) for d in gone if d.event.call_id in left]
         return events + [event for event in settled.values() if event.call_id not in forgotten]
+
+
+def _with_unconfirmed(view: View) -> list[Delivery]:
+    """Return what may be in the list: the visible deliveries, and unconfirmed replies with their texts."""
+    visible = view.deliveries
+    if not view.waiting:
+        return visible
+    return [Delivery(view.answer_of(d), d.order) if d.event.unconfirmed else d for d in visible]
 
 
 def _is_cut_through(event: Delivered, pointers: Iterable[Pointer]) -> bool:

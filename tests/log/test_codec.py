@@ -10,8 +10,10 @@ from hypothesis import given
 from readcache.log.store.codec import KINDS, decode, encode, names, wanted
 from readcache.model.claims import WHOLE_TREE
 from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
+from readcache.model.events import Account, Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
+from readcache.model.reply import Outcome, Reason
 from readcache.model.text import digest
+from readcache.model.withheld import confirmed, mark_unconfirmed
 from tests.helpers import strategies
 
 
@@ -106,3 +108,26 @@ def test_only_what_shows_something_or_moves_the_conversation_has_names() -> None
     assert list(names(Wrote("c", ("/r/a",)))) == []
     assert list(names(Compacted(frozenset()))) == []
     assert found(Rewound("c"))
+
+
+def test_a_reply_that_nobody_confirmed_keeps_its_text_and_what_the_whole_output_was() -> None:
+    account = Account("r", Outcome.UNCHANGED, Reason.COVERED, 900, 200)
+    event = Delivered("c1", "[marker]\n", "cat f", pointers=(Pointer(0, "/f", 1, 9, ("c0",)),), account=account)
+    waiting = mark_unconfirmed(event, "one\ntwo\n", (Piece(("/f",), 0, 2, 1),))
+    kind, body, text = encode(waiting)
+    assert (body["unconfirmed"], body["output"]["pieces"], text) == (
+        True,
+        [{"keys": ["/f"], "at": 0, "count": 2, "first": 1}],
+        "[marker]\n",
+    )
+    assert decode(kind, json.loads(json.dumps(body)), text) == waiting
+    assert encode(confirmed("c1")) == ("settled", {"call_id": "c1", "lost": False, "confirms": True}, "")
+
+
+def test_a_row_of_an_earlier_version_is_confirmed() -> None:
+    event = decode("delivered", {"call_id": "c1", "label": "cat f"}, "text\n")
+    assert isinstance(event, Delivered)
+    assert not event.unconfirmed
+    settled = decode("settled", {"call_id": "c1"}, "text\n")
+    assert isinstance(settled, Settled)
+    assert (settled.confirms, settled.reason) == (False, None)

@@ -27,6 +27,7 @@ from readcache.model.events import (
     Failed,
     Forgot,
     Listed,
+    Missed,
     Record,
     Rewound,
     Settled,
@@ -50,6 +51,7 @@ KINDS: Mapping[str, type[Event]] = {
     "rewound": Rewound,
     "closed": Closed,
     "failed": Failed,
+    "missed": Missed,
     "listed": Listed,
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}

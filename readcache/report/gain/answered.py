@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from readcache.model.events import Account, Compacted, Delivered, Event, Failed, Forgot, Record, Rewound, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Missed, Record, Rewound, Settled, Wrote
 from readcache.model.policy import Policy, Prices
 from readcache.model.records import event_for
 from readcache.model.reply import Outcome
 from readcache.model.view import View
+from readcache.model.withheld import counted
 from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios that a session weighs its omissions by
@@ -82,22 +83,30 @@ class ReaderFold:
         before, bounced, carried = view.calls.counts.copy(), len(view.calls.bounced), view.carried
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
-            self._answer(event, event.account, at)
+            self._answer(event, event.account.host, event.account.tool, at)
+        if isinstance(event, (Delivered, Settled)):
+            self._note_account(event.call_id)
         self._book(event, at, before, [*view.calls.bounced.items()][bounced:], carried)
         if isinstance(event, _TAKES_AWAY):
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
-    def _answer(self, event: Delivered, account: Account, at: float) -> None:
+    def _note_account(self, call_id: str) -> None:
+        """Note how the call was answered, as far as that is known by now."""
+        found = (counted(delivery.event) for delivery in self._view.of_call(call_id))
+        if (account := next((one for one in found if one is not None), None)) is not None:
+            call = self._by_id[call_id]
+            call.reason, call.is_cut = account.reason.value, account.outcome is not Outcome.FULL
+
+    def _answer(self, event: Delivered, host: str, tool: str, at: float) -> None:
         """One more call; one that is answered anew is the same call, with the last answer."""
-        self._host = account.host
+        self._host = host
         self._expiries += self._seconds is not None and at - self._asked_at > self._seconds
         self._asked_at = at
         call = self._by_number.get(event.when.call)
         if call is None or self._by_id.get(event.call_id) is not call:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
-        call.at, call.host, call.tool, call.reason = at, account.host, account.tool, account.reason.value
-        call.is_cut, call.expiries = account.outcome is not Outcome.FULL, self._expiries
+        call.at, call.host, call.tool, call.expiries = at, host, tool, self._expiries
         self._by_number[call.number] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
@@ -110,8 +119,9 @@ class ReaderFold:
         call = self._by_id.get(getattr(event, "call_id", ""))
         if isinstance(event, (Compacted, Forgot, Wrote)) and self._calls:
             call = self._calls[-1]
-        if isinstance(event, Failed):
-            call = AnsweredCall(at, self._session, self._host, "", event.cause)
+        if isinstance(event, (Failed, Missed)):
+            reason = event.cause if isinstance(event, Failed) else event.why
+            call = AnsweredCall(at, self._session, self._host, "", reason)
             self._calls.append(call)
         if call is None:
             return
