@@ -76,7 +76,7 @@ def _lacks_numbers(known: KeyView, piece: Piece, allow: Allow) -> bool:
 
 def can_stand_for(reference: Reference, piece: Piece) -> bool:
     """Numbered lines stand for raw ones; raw ones for numbered ones if the numbers of both are known, so that the
-    marker can name them. See also `numbers.bear_out`."""
+    marker can name them. See also `numbers.Proof`."""
     if piece.sep is None or shows_numbers(reference.piece.sep):
         return True
     return len(piece.keys) == 1 and piece.first > 0 < reference.piece.first and not piece.shift

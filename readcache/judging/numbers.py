@@ -2,8 +2,8 @@
 
 A tool may write `12: x` for the line "x" or for the line " x". The bytes decide: a separator is known if under it two
 lines that say something are the lines with these numbers that the reader sees without doubt. What the host's adapter
-says comes next, then what known tools write. A wrong separator never makes an omission, because `bear_out` asks for
-the same two lines before numbered lines and others stand for one another.
+says comes next, then what known tools write. A wrong separator never makes an omission, because `Proof` asks for the
+same two lines before numbered lines and others stand for one another.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from readcache.model.call import BASH
+from readcache.model.call import BASH, READ
 from readcache.model.claims import FileLines
 from readcache.model.events import Piece
 from readcache.model.key_view import Reference
@@ -101,20 +101,33 @@ def _earlier_separator(
 # ---------------------------------------------------------------- lines of one form for lines of another
 
 
-def bear_out(view: View, reference: Reference, piece: Piece, lines: Sequence[str]) -> bool:
-    """True if no blank at the beginning of a line is in doubt: both have the same separator, or the file's lines with
-    the same numbers are the same under both. `lines`: of the output that `piece` is in."""
-    ours, theirs = piece, reference.piece
-    if ours.sep == theirs.sep or not (is_doubtful(ours.sep) or is_doubtful(theirs.sep)):
-        return True
-    here, there = bodies(lines[ours.at : ours.at + ours.count], ours.sep), view.bodies(reference)
-    if _is_sure(ours.sep, here) and _is_sure_there(reference, there):
-        return True
-    low, high = max(ours.first, theirs.first), min(ours.first + ours.count, theirs.first + theirs.count)
-    if ours.keys != theirs.keys or len(ours.keys) != 1 or not (ours.first and theirs.first) or low >= high:
-        return False
-    both = zip(here[low - ours.first : high - ours.first], there[low - theirs.first : high - theirs.first], strict=True)
-    return _is_proof(_compare(both))
+class Proof:
+    """Whether lines of an output may stand for lines with another separator: True if no blank at their beginning is in
+    doubt. `lines`: of the output."""
+
+    def __init__(self, view: View, lines: Sequence[str]) -> None:
+        self._view, self._lines = view, lines
+        self._sure: dict[Reference, bool] = {}
+
+    def holds(self, reference: Reference, piece: Piece) -> bool:
+        """True if both have the same separator, or separators that are right whatever the tools are, or if the file has
+        the same lines at the same numbers under both."""
+        ours, theirs = piece, reference.piece
+        if ours.sep == theirs.sep or not (is_doubtful(ours.sep) or is_doubtful(theirs.sep)):
+            return True
+        here = bodies(self._lines[ours.at : ours.at + ours.count], ours.sep)
+        if _is_sure(ours.sep, here) and self._is_sure_there(reference):
+            return True
+        low, high = max(ours.first, theirs.first), min(ours.first + ours.count, theirs.first + theirs.count)
+        if ours.keys != theirs.keys or len(ours.keys) != 1 or not (ours.first and theirs.first) or low >= high:
+            return False
+        there = self._view.bodies(reference)[low - theirs.first : high - theirs.first]
+        return _is_proof(_compare(zip(here[low - ours.first : high - ours.first], there, strict=True)))
+
+    def _is_sure_there(self, reference: Reference) -> bool:
+        if reference not in self._sure:  # looked up once, however many pieces the output has
+            self._sure[reference] = _is_sure_there(reference, self._view.bodies(reference))
+        return self._sure[reference]
 
 
 def _is_sure(sep: str | None, texts: Sequence[str]) -> bool:
@@ -125,34 +138,32 @@ def _is_sure(sep: str | None, texts: Sequence[str]) -> bool:
 
 def _is_sure_there(reference: Reference, texts: Sequence[str]) -> bool:
     """The same of what was shown. The words of a command say what it writes."""
-    account = reference.event.account
-    return _is_sure(reference.piece.sep, texts) or (account is not None and account.tool == BASH)
+    return _is_sure(reference.piece.sep, texts) or _tool(reference) == BASH
+
+
+def _tool(reference: Reference) -> str:
+    return reference.event.account.tool if reference.event.account is not None else ""
 
 
 def find_late(view: View, pieces: Sequence[Piece], lines: Sequence[str]) -> Iterator[Reference]:
-    """Yield what was shown with numbers of a form that is known only now: the lines of this output tell it. The file
-    must not differ from this output where both show it."""
+    """Yield what a read tool showed with numbers of a form that is known only now: the lines of this output tell it.
+    The file must not differ from this output where both show it."""
+    known: dict[str, dict[int, str]] = {}
     for piece in pieces:
-        waiting = _waiting(view, piece) if len(piece.keys) == 1 and piece.first and not is_doubtful(piece.sep) else []
-        if not waiting:
-            continue
-        known = dict(enumerate(bodies(lines[piece.at : piece.at + piece.count], piece.sep), piece.first))
-        for reference in waiting:
-            texts = view.bodies(reference)
-            numbering = find_numbering(texts)
-            sep = _borne_out(numbering.possible, texts, known) if numbering is not None else None
-            for found in (
-                numbered_pieces(FileLines(piece.keys, sep=sep), texts, 0, len(texts), alone=True) if sep else ()
-            ):
-                shown = bodies(texts[found.at : found.at + found.count], sep)
-                if all(known.get(number, text) == text for number, text in enumerate(shown, found.first)):
+        if len(piece.keys) == 1 and piece.first and view.key(piece.keys[0]).loose:
+            texts = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
+            if _is_sure(piece.sep, texts):
+                known.setdefault(piece.keys[0], {}).update(enumerate(texts, piece.first))
+    for key, ours in known.items():
+        loose = (r for r in reversed(view.key(key).loose) if r.piece.sep is None and _tool(r) == READ)
+        for reference in itertools.islice(loose, _NEWEST):
+            theirs = view.bodies(reference)
+            numbering = find_numbering(theirs)
+            sep = _borne_out(numbering.possible, theirs, ours) if numbering is not None else None
+            for found in numbered_pieces(FileLines((key,), sep=sep), theirs, 0, len(theirs), alone=True) if sep else ():
+                shown = bodies(theirs[found.at : found.at + found.count], sep)
+                if all(ours.get(number, text) == text for number, text in enumerate(shown, found.first)):
                     yield Reference(reference.delivery, replace(found, at=reference.piece.at + found.at))
-
-
-def _waiting(view: View, piece: Piece) -> list[Reference]:
-    """The newest showings of the file as lines whose numbers are not known."""
-    loose = (r for r in reversed(view.key(piece.keys[0]).loose) if r.piece.sep is None and r.piece.keys == piece.keys)
-    return list(itertools.islice(loose, _NEWEST))
 
 
 # ---------------------------------------------------------------- the lines that numbers name

@@ -16,7 +16,7 @@ from operator import itemgetter
 from readcache.judging.cover import Coverage, Run, can_stand_for
 from readcache.judging.diffs import find_changes
 from readcache.judging.line_index import LineIndex, stretches
-from readcache.judging.numbers import bear_out, find_late
+from readcache.judging.numbers import Proof, find_late
 from readcache.judging.sources import Sources
 from readcache.model.events import Piece
 from readcache.model.key_view import Reference
@@ -47,6 +47,7 @@ def find_visible(
     Without `policy.delta`, what is a file's has none when the file was written since, or disagrees with its visible
     lines; without `policy.any_output`, what is not a file's has none.
     """
+    proof = Proof(view, lines)
 
     def may_go(piece: Piece) -> bool:
         if not piece.keys:
@@ -58,7 +59,7 @@ def find_visible(
         is_old = any(view.was_written_since(key, reference.delivery) for key in keys)
         if is_old or not can_stand_for(reference, piece) or not sources.allow(reference.delivery):
             return False
-        return bear_out(view, reference, piece, lines)
+        return proof.holds(reference, piece)
 
     searched = [piece for piece in stretches(pieces, len(lines)) if may_go(piece)]
     is_open = [False] * len(lines)

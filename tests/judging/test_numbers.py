@@ -97,7 +97,8 @@ def test_lines_of_a_copy_with_one_blank_more_are_no_source(blanks: int) -> None:
     lines = TEXTS["no blank lines"]
     copy = [" " * blanks + line for line in lines]
     session.observe("cat copy", raw(copy))
-    for form, numbers in itertools.product(("12: x", "12:x"), (True, ": ", ":")):
+    says: tuple[bool | str, ...] = (True, ": ", ":")
+    for form, numbers in itertools.product(("12: x", "12:x"), says):
         output = numbered([f" {line}" for line in lines], form)
         reply = session.observe_read("f", output, numbered=numbers)
         assert not omits(reply) or blanks == 1 or "copy" not in reply.text
@@ -105,7 +106,8 @@ def test_lines_of_a_copy_with_one_blank_more_are_no_source(blanks: int) -> None:
 
 def test_what_the_host_says_of_its_numbers_counts_where_lines_do_not_tell() -> None:
     lines = TEXTS["no blank lines"]
-    for says, known in ((True, False), (": ", True), (":", True), ("| ", False), (f"[{NUMBER}] ", False)):
+    hosts: tuple[tuple[bool | str, bool], ...] = ((True, False), (": ", True), (":", True), ("| ", False))
+    for says, known in (*hosts, (f"[{NUMBER}] ", False)):
         session = Session("/w")
         session.observe_read("f", numbered(lines, "12: x"), numbered=says)
         assert session.view.covers("/w/f", 1, 60) is known

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 # Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent, `L12: `, `[12] `; `grep` with file
 # names.
-_NUMBER = r"[ \t]*[L\[]?(\d{1,9})(\t|→|: |:| ?\| |\||\. |-|\] )"
+_NUMBER = r"[ \t]*[L\[]?(\d{1,9})(\t|→|: |:| ?\| | ?\||\. |-|\] |\])"
 _PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
 _IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER))
 # A part of these separators may belong to the line: how many of their characters surely do not.
-_SHORTER = {": ": 1, "| ": 1, " | ": 2}
+_SHORTER = {": ": 1, "| ": 1, " | ": 2, "] ": 1}
 _NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
 _HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
 _IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
