@@ -32,6 +32,7 @@ from readcache import (
 from readcache.context.clearing import mend_and_clear
 from readcache.context.pruner import prune
 from readcache.context.steps import compact_with, compaction_request
+from readcache.process import failures
 from readcache.serve.fields import (
     COUNT_OR_IDS,
     FLAG,
@@ -234,6 +235,11 @@ def _events(session: Session, after: int = 0) -> object:
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 
+def _failed(session: Session, why: str) -> None:
+    """Note a failure of the client, for `readcache doctor`."""
+    failures.note(session.session_id, f"plugin of {session.reader.rules.host or 'a host'}", why)
+
+
 def _mend(session: Session, messages: list[Any], **given: Any) -> object:
     return _changed(messages, session.mend(messages, **given) if given else mend_and_clear(messages, session))
 
@@ -271,7 +277,7 @@ _BUDGET = {"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE}
 _LIST = {"messages": MESSAGES, "cleared": COUNT_OR_IDS, "excluded": IDS}
 _CALL = {"call_id": TEXT, "batch": TEXT}
 _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
-_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
+_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT, "commit": FLAG}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 
 # Fields that a method takes as an object of this package.
@@ -295,6 +301,9 @@ METHODS: dict[str, Method] = {
     "run": Method({"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS}, ("command",), runs=True),
     "wrote": Method({"path": TEXT, "content": TEXT, "call_id": TEXT}, ("path",), give=_nothing),
     "settle": Method({"call_id": TEXT, "text": TEXT}, ("call_id", "text"), give=_nothing),
+    "commit": Method({"call_id": TEXT}, ("call_id",), give=_nothing),
+    "missed": Method({"count": LINE, "why": TEXT}, ("count", "why"), give=_nothing),
+    "failed": Method({"why": TEXT}, ("why",), call=_failed, give=_nothing),
     "sync": Method(_LIST, ("messages",), give=_as("rewrites")),
     "mend": Method(_LIST, ("messages",), call=_mend),
     "restore_plan": Method({"keep": IDS, "budget": OBJECT, "messages": MESSAGES}, give=_plan),

@@ -86,7 +86,7 @@ def command_line(root: Path, env: Mapping[str, str]) -> RunReadcache:
     """Our command line, in a project and with these variables."""
 
     def readcache(*words: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "readcache", *words]
+        command = ["readcache", *words]  # as a user does, so that `doctor` finds the program that `init` wrote down
         ran = subprocess.run(command, cwd=root, env=env, check=False, capture_output=True, text=True)
         return ran.returncode, ran.stdout
 

@@ -86,12 +86,15 @@ export const Readcache = async ({ client, directory }) => {
       try {
         const kept = await readcache.result(sessionID, callID, result.output, tellings(directory, tool, args, result))
         if (kept) result.metadata = { ...result.metadata, readcache: kept }
-      } catch {} // the real output stays
+      } catch (error) {
+        readcache.missed(sessionID, error) // the real output stays
+      }
     },
     "experimental.session.compacting": async ({ sessionID }) => void compacting.add(sessionID),
     "experimental.chat.messages.transform": async (_, { messages }) => {
+      let session
       try {
-        const session = messages.at(-1)?.info.sessionID
+        session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
         const list = messages.map((listed) => asMessage(directory, listed))
         const sent = await readcache.request(session, list)
@@ -102,7 +105,9 @@ export const Readcache = async ({ client, directory }) => {
         for (const [k, { state }] of messages.flatMap(({ parts }) => callsOf(parts)).entries()) {
           if (state.status === "completed") state.output = sent.texts[k] ?? state.output
         }
-      } catch {} // the real list is sent
+      } catch (error) {
+        readcache.failed(session, error) // the real list is sent
+      }
     },
     dispose: async () => readcache.server.end(),
   }
